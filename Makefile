@@ -55,7 +55,7 @@ test-browser: env ## the page in a real Chromium (needs Debian's chromium and np
 test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/spread-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
-		-m spread --thorough
+		-m "spread or rarely" --thorough
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist loadgroup \
 		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 

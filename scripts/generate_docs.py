@@ -37,6 +37,7 @@ from flow_docs import FOLDER as FLOW_FOLDER
 from flow_docs import flow_pages, flow_pictures, shipped
 from shipped_docs import prompts, schemas
 from value_docs import values
+from view_docs import rows
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
@@ -370,6 +371,7 @@ PAGES = {
     "scripts.md": scripts,
     "values.md": values,
     "variables.md": variables,
+    "view.md": rows,
 }
 
 

@@ -37,17 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `spread(every)`: of their combinations, one in `every` stays, unless `--thorough`."""
-    left_out = [] if config.getoption("--thorough") else [item for item in items if not _is_in_spread(item)]
+    """Leave out, unless `--thorough`, what `spread(every)` and `rarely(value)` say."""
+    left_out = [] if config.getoption("--thorough") else [item for item in items if _is_left_out(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
 
-def _is_in_spread(item: pytest.Item) -> bool:
-    """Neighbours differ in one value, so every value stays in some combination."""
-    marker = item.get_closest_marker("spread")
-    return marker is None or sum(item.callspec.indices.values()) % marker.args[0] == 0  # type: ignore[attr-defined]
+def _is_left_out(item: pytest.Item) -> bool:
+    """Of a spread, neighbours differ in one value, so every value stays in some combination."""
+    spread, rarely = item.get_closest_marker("spread"), item.get_closest_marker("rarely")
+    if rarely is not None and rarely.args[0] in item.callspec.id.split("-"):  # type: ignore[attr-defined]
+        return True
+    return spread is not None and sum(item.callspec.indices.values()) % spread.args[0] != 0  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_of_two_processes_that_race_one_tells(project: Project, tmp_path: Path) 
     code = (
         "import asyncio, os, sys; from handrail.app import App; from handrail.alerts.telling import *\n"
         "app = App(sys.argv[1], os.environ, by='person'); sys.stdin.readline()\n"
-        "asyncio.run(make_teller(app.runs).tell(needs_in(app.runs.load(sys.argv[2]))[0]))"
+        "asyncio.run(make_teller(app.runs).tell_needs(sys.argv[2]))"
     )
     settings(project, keeping(tmp_path / "told"))
     argv = [sys.executable, "-c", code, str(project.folder), run]

@@ -15,6 +15,9 @@ from typing import Any
 from handrail.app import App
 from handrail.live.home import LiveHome
 from handrail.live.seen import Seen, mark_seen, mark_unread
+from handrail.runs.embedded.driver import announce
+from handrail.state import locks
+from handrail.state.lines import encode
 from support import Project
 
 WAIT = "sh, -c, 'touch begun; until [ -e go ]; do sleep 0.02; done'"
@@ -179,6 +182,35 @@ def test_a_failure_needs_a_person_until_somebody_opens_it(project: Project) -> N
     until(home, lambda rows: rows[key]["group"] == "recent")
 
 
+def test_a_run_that_is_resumed_runs_again_although_its_driver_records_that_later(project: Project) -> None:
+    project.write(".handrail/flows/fail.yaml", FAIL)
+    app = app_in(project)
+    home = LiveHome(app)
+    key = f"run:{project.json('run', 'fail', code=1)['run']}"
+    until(home, lambda rows: key in rows)
+    folder = Path(app.places.runs(app.project)) / key[4:]
+    journal = folder / "1" / "journal"
+    known = journal.read_bytes().rstrip(b"\0")
+    lock = locks.acquire(str(folder / "lock"))
+    assert lock is not None
+    try:
+        announce(str(folder))
+        assert until(home, lambda rows: rows[key]["driver"] is not None)[key]["status"] == "failed"
+        resumed: dict[str, Any] = {
+            "type": "RunResumed",
+            "mode": "resume",
+            "rewound": [],
+            "until": None,
+            "t": time.time(),
+        }
+        journal.write_bytes(known + encode({"n": known.count(b"\n"), "events": [resumed]}))
+        row = until(home, lambda rows: rows[key]["group"] == "running")[key]
+        assert (row["status"], row["why"], row["ended"], row["modes"]) == ("running", None, None, [])
+    finally:
+        os.close(lock)
+    assert until(home, lambda rows: rows[key]["driver"] is None)[key]["status"] == "interrupted"
+
+
 def test_several_processes_mark_what_they_opened(project: Project) -> None:
     code = """
 import os, sys
@@ -214,6 +246,30 @@ def test_a_damaged_run_is_a_row_and_does_not_hide_the_others(project: Project) -
     assert said.code == 1
     assert "damaged at record 1" in said.err
     assert "fail" in said.out
+
+
+def test_a_run_whose_journal_is_damaged_while_it_is_driven_is_a_damaged_row(project: Project) -> None:
+    project.write(".handrail/flows/fail.yaml", FAIL)
+    project.write("ready", "")
+    app = app_in(project)
+    first, second = (project.json("run", "fail")["run"] for _ in range(2))
+    folder = Path(app.places.runs(app.project)) / first
+    journal = folder / "1" / "journal"
+    whole = journal.read_bytes().rstrip(b"\0")
+    lines = whole.splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]))
+    lock = locks.acquire(str(folder / "lock"))
+    assert lock is not None
+    try:
+        for wrong in (b"x" + lines[-1][1:] + lines[-1], encode({"n": len(lines) - 1, "events": [{"type": "Asked"}]})):
+            journal.write_bytes(b"".join(lines[:-1]))
+            home = LiveHome(app)
+            assert until(home, bool)[f"run:{first}"]["group"] == "running"
+            journal.write_bytes(b"".join(lines[:-1]) + wrong)
+            rows = until(home, lambda rows: rows[f"run:{first}"]["status"] == "damaged")
+            assert rows[f"run:{second}"]["status"] == "completed"
+    finally:
+        os.close(lock)
 
 
 def test_a_session_is_a_row_that_moves_with_its_phases(project: Project) -> None:

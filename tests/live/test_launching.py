@@ -90,6 +90,7 @@ def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) ->
 def test_each_wrong_field_is_named_and_nothing_is_begun(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     assert problems(project, params={"version": " "}) == {"version": "is required"}
+    assert problems(project, task="x", params={"version": "1"}) == {"task": "is not taken by this flow"}
     given = {"version": "1", "deep": "perhaps", "count": "few", "kind": "huge", "tags": "x", "versoin": "2"}
     found = problems(
         project,

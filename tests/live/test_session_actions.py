@@ -106,3 +106,16 @@ def test_an_answer_from_inside_a_step_is_refused_and_the_run_has_a_notice(projec
         asyncio.run(actions.answer(run, need["id"], need["digest"], {"sure": True}))
     assert project.json("runs", run)["status"] == "waiting"
     assert "an agent tried `handrail web: answer`" in project.run("log", run).out
+
+
+def test_a_shortened_trail_is_read_again_from_its_start(active: Project) -> None:
+    live = LiveSession(app_of(active).sessions.choose("S"))
+    trail = next((active.home / "state").rglob("card")).parent / "trail"
+    line = json.dumps({"t": 9e9, "tool": "web", "rule": "blacklist", "reason": "", "excerpt": "y"}) + "\n"
+    trail.write_text(line * 4)
+    live.refresh()
+    epoch = live.topic.rows.epoch
+    trail.write_text(line * 2)
+    live.refresh()
+    assert [row["count"] for row in live.topic.rows.section("denials")] == [2]
+    assert live.topic.rows.epoch != epoch

@@ -30,6 +30,7 @@ def begin(guest: Guest) -> str:
     return thread
 
 
+@pytest.mark.rarely("opencode")
 def test_a_resumed_conversation_is_held_to_its_phase(guest: Guest) -> None:
     thread = begin(guest)
     guest.model.script(guest.write("bound.txt"), guest.step("next"), guest.step("next"), Turn("All done."))
@@ -55,6 +56,7 @@ def test_a_killed_conversation_goes_on_where_it_was(guest: Guest) -> None:
     assert guest.at() == "done"
 
 
+@pytest.mark.rarely("opencode")
 def test_a_fork_has_its_own_workflow(guest: Guest) -> None:
     """The fork continues at its parent's phase, and the parent stays where it is."""
     thread = begin(guest)

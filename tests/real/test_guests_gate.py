@@ -10,6 +10,7 @@ from real.guests.guest import Guest, Phase
 PROTECTED = "which belongs to Handrail or controls its hooks"
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("rule", ["blacklist: [edit, write, bash]", "whitelist: [read]"])
 def test_a_denied_call_does_not_run_and_the_model_is_told_why(guest: Guest, rule: str) -> None:
     guest.workflow("w", Phase("look", f"tools:\n  {rule}"), Phase("build"))
@@ -47,6 +48,7 @@ def test_a_subagent_is_gated_and_cannot_move_the_workflow(guest: Guest) -> None:
     assert any("main conversation" in text for text in texts[3:])
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("phase", ["tools:\n  blacklist: [fetch]", "tools:\n  whitelist: [write, bash]"])
 def test_files_that_control_the_hooks_are_protected_in_every_phase(guest: Guest, phase: str) -> None:
     guest.workflow("w", Phase("look", phase))
@@ -65,6 +67,7 @@ def test_files_that_control_the_hooks_are_protected_in_every_phase(guest: Guest,
     assert guest.at() == "look"
 
 
+@pytest.mark.rarely("opencode")
 def test_two_conversations_are_independent(guest: Guest) -> None:
     guest.workflow("quiet", Phase("first", "tools:\n  blacklist: [edit, write]"), Phase("second"))
     guest.workflow("loud", Phase("first"), Phase("second", "tools:\n  blacklist: [edit, write]"))

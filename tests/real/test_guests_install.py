@@ -17,6 +17,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if not name.startswith((".local/", ".cache/"))}
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("scope", ["--user", "--project"])
 def test_uninstalling_restores_every_file(guest: Guest, scope: str) -> None:
     guest.handrail("uninstall", guest.name)
@@ -43,6 +44,7 @@ def test_uninstalling_restores_every_file(guest: Guest, scope: str) -> None:
     assert (files(guest.home), files(guest.project)) == before
 
 
+@pytest.mark.rarely("opencode")
 def test_a_conversation_that_runs_is_free_after_uninstalling(guest: Guest) -> None:
     guest.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"))
     guest.file(".handrail/settings.yaml", "idleStops: 0\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from handrail.agents import skills
 from handrail.models.turn import Turn
 from real.guests.guest import Guest
@@ -29,6 +31,7 @@ def test_the_model_is_told_about_the_skill(guest: Guest) -> None:
     assert not is_listed(guest), "not installed"
 
 
+@pytest.mark.rarely("opencode")
 def test_init_for_an_agent_brings_the_skill_to_this_project(guest: Guest) -> None:
     guest.handrail("uninstall", guest.name)
     guest.handrail("init", "--agent", guest.name)

@@ -18,6 +18,7 @@ def _workflow(guest: Guest) -> None:
     guest.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"), Phase("build"))
 
 
+@pytest.mark.rarely("opencode")
 def test_an_agent_without_progress_may_stop(guest: Guest) -> None:
     guest.file(".handrail/settings.yaml", "idleStops: 2\n")
     guest.model.script(*[Turn(f"stop {n}") for n in range(10)])

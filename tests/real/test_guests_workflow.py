@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from handrail.app import App
 from handrail.models.turn import Turn
 from handrail.workflows.plan import to_json
@@ -145,6 +147,7 @@ def test_a_workflow_of_a_run_needs_no_installation(guest: Guest) -> None:
     assert_walked(guest, in_run=True)
 
 
+@pytest.mark.rarely("opencode")
 def test_a_run_counts_everything_once_if_the_agent_has_our_stubs_too(guest: Guest) -> None:
     nested(guest)
     guest.model.script(*walk(guest))
@@ -153,6 +156,7 @@ def test_a_run_counts_everything_once_if_the_agent_has_our_stubs_too(guest: Gues
     assert_walked(guest, in_run=True)
 
 
+@pytest.mark.rarely("opencode")
 def test_without_a_workflow_nothing_is_said_and_nothing_is_denied(guest: Guest) -> None:
     nested(guest)
     guest.model.script(guest.write("free.txt"), Turn("It is written."))
@@ -162,6 +166,7 @@ def test_without_a_workflow_nothing_is_said_and_nothing_is_denied(guest: Guest) 
     assert "Release" not in guest.told()
 
 
+@pytest.mark.rarely("opencode")
 def test_a_name_that_does_not_exist_starts_nothing(guest: Guest) -> None:
     nested(guest)
     with guest.screen() as screen:

@@ -28,6 +28,7 @@ def test_a_prompt_writes_an_artifact_and_its_usage_is_recorded(name: str) -> Non
     )
 
 
+@pytest.mark.rarely("opencode")
 @every
 def test_a_conversation_is_resumed_in_a_later_step(name: str) -> None:
     assert measured(name).resumed == "yes"

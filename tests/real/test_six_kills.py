@@ -29,6 +29,7 @@ def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
         yield driver
 
 
+@pytest.mark.spread(2)
 @every
 @pytest.mark.parametrize("victim", ["agent", "handrail"])
 def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, victim: str) -> None:

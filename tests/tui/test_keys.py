@@ -131,6 +131,21 @@ def test_a_new_need_is_news_with_one_bell_and_a_count_in_the_title(tmp_path: Pat
     assert rung == [1]
 
 
+def test_no_bell_rings_if_the_settings_choose_other_channels(tmp_path: Path) -> None:
+    scene, rung = shop(), []
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    (tmp_path / "home" / "config" / "settings.yaml").write_text("notify: [{command: ['true']}]\n")
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        top.bell = lambda: rung.append(1)  # type: ignore[method-assign]
+        asked = {"kind": "form", "count": 1, "title": "Ship?", "since": NOW}
+        entry(scene, "run:r-new", "needs", 9, name="new", status="waiting", need=asked)
+        await _until(lambda: "new waits for you: Ship?" in top.notice)
+
+    played(tmp_path, script, scene=scene)
+    assert rung == []
+
+
 def test_resizing_keeps_the_selection_and_the_folds(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pressed(top, pilot, "enter", "home", "left", "end", "up", "up")

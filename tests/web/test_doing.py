@@ -164,3 +164,73 @@ def test_an_answer_names_the_run_that_asks(page: TestClient, of: str) -> None:
     answer = page.post("/api/needs/q1", json={"of": of, "digest": "0", "values": {}})
     assert answer.status_code == 400
     assert "run:ID" in answer.json()["error"]["hint"]
+
+
+def test_a_failure_that_was_seen_needs_nobody(project: Project, page: TestClient) -> None:
+    project.write(
+        ".handrail/flows/bad.yaml", "phases: [{id: a, steps: [{id: b, node: command, params: {argv: [false]}}]}]"
+    )
+    run = project.json("run", "bad", code=1)["run"]
+
+    def group() -> str:
+        ((message,)) = page.get("/api/changes?topics=home").json()
+        found: str = message["set"]["entries"][0]["group"]
+        return found
+
+    assert group() == "needs"
+    assert page.post("/api/seen", json={"ids": [f"run:{run}"]}).status_code == 200
+    assert group() == "recent"
+
+
+@pytest.mark.parametrize("ids", [None, [], "run:a", [1], ["home"], ["run:"], ["run:a\n"], ["run:a"] * 101])
+def test_only_rows_of_home_can_be_seen(page: TestClient, ids: object) -> None:
+    assert page.post("/api/seen", json={"ids": ids}).status_code == 400
+
+
+def test_a_dry_run_tells_what_a_launch_would_do_and_begins_nothing(project: Project, page: TestClient) -> None:
+    answer = page.post("/api/runs", json={"name": "release", "params": {"version": "1"}, "dryRun": True})
+    assert answer.status_code == 200, answer.text
+    assert "steps" in answer.json()["estimate"]
+    assert any("ask" in line for line in answer.json()["lines"])
+    assert project.json("runs")["runs"] == []
+
+
+def test_a_launch_is_offered_with_its_fields(page: TestClient) -> None:
+    found = page.get("/api/launch/flow/release").json()
+    assert [(one["name"], one["required"]) for one in found["fields"]] == [("version", True)]
+    assert page.get("/api/launch/flow/relaese").status_code == 404
+    assert page.get("/api/launch/table/release").status_code == 404
+
+
+def test_routes_are_saved_for_the_user_and_not_in_the_project(project: Project, page: TestClient) -> None:
+    body = {"where": "preset", "name": "cheap", "routes": {"review": "codex"}}
+    answer = page.post("/api/routes", json=body)
+    assert answer.status_code == 200, answer.text
+    assert not answer.json()["file"].startswith(str(project.folder))
+    wrong = page.post("/api/routes", json={**body, "routes": {"review": "nobody"}})
+    assert wrong.status_code == 422
+    assert [one["field"] for one in wrong.json()["error"]["fields"]] == ["routes.review"]
+    assert page.post("/api/routes", json={**body, "where": "project"}).status_code == 400
+
+
+def test_a_definition_is_shown_with_its_problems_and_its_plan(project: Project, page: TestClient) -> None:
+    project.write(".handrail/flows/broken.yaml", "phases:\n- id: a\n  stpes: []\n")
+    found = page.get("/api/definitions/flow/release").json()
+    assert [item["name"] for item in found["plan"]] == ["ask", "say"]
+    broken = page.get("/api/definitions/flow/broken").json()
+    assert broken["plan"] is None
+    ((file,)) = broken["files"]
+    assert [(one["line"], one["width"]) for one in file["problems"]] == [(3, 5)]
+    assert page.get("/api/definitions/flow/none").status_code == 404
+    assert page.get("/api/definitions/flow/..%2F..%2Fetc%2Fpasswd").status_code == 404
+
+
+def test_a_session_tells_what_its_agent_is_told_and_is_cancelled(project: Project, page: TestClient) -> None:
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    assert "add a page" in page.get("/api/sessions/s1/text").json()["text"]
+    assert page.get("/api/sessions/none/text").status_code == 404
+    assert page.post("/api/sessions/s1/reload", json={}).status_code == 200
+    assert page.post("/api/sessions/s1/cancel", json={}).status_code == 200
+    again = page.post("/api/sessions/s1/cancel", json={})
+    assert again.status_code == 409
+    assert page.post("/api/sessions/none/cancel", json={}).status_code == 404

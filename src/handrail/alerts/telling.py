@@ -19,21 +19,16 @@ from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.summary import ENDED, given_in, kind_of, seconds_in
-from handrail.settings.notify import BELL, Channel
+from handrail.settings.notify import Channel
 
 Ring = Callable[[], None]
 OPEN_FOR = 1.0
 """In seconds: how long a question stays open until a person is told while the run goes on."""
 
 
-def make_teller(runs: Runs, ring: Ring | None = None, *, may_ring: bool = False) -> Teller:
-    """A teller that uses the channels of the user's settings.
-
-    `may_ring`: if the settings say nothing about it, the bell rings. So it is in a surface that stays open.
-    """
-    chosen = runs.settings.notify
-    channels = chosen if chosen is not None else (BELL,) if may_ring else ()
-    return Teller(runs, channels, runs.site.env, ring)
+def make_teller(runs: Runs, ring: Ring | None = None) -> Teller:
+    """A teller that uses the channels of the user's settings. Without such a setting, it does nothing."""
+    return Teller(runs, runs.settings.notify or (), runs.site.env, ring)
 
 
 class Teller:
@@ -53,6 +48,12 @@ class Teller:
         first = [one for one in usable if self._is_first(alert, one)]
         await asyncio.gather(*(self._send(channel, alert) for channel in first))
         return [channel.kind for channel in first]
+
+    async def tell_needs(self, id_: str) -> None:
+        """Tell of every open question of a run. Raises `HandrailError` if the run cannot be read."""
+        run = await asyncio.to_thread(self.runs.load, id_) if self.channels else None
+        for alert in needs_in(run) if run is not None else ():
+            await self.tell(alert)
 
     def _is_first(self, alert: Alert, channel: Channel) -> bool:
         which = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]

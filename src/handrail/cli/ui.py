@@ -13,7 +13,7 @@ from handrail.cli.output import Shell, has_terminal
 from handrail.errors import NotFound, UsageError
 
 MISSING = "the terminal surface needs a package that is not installed"
-INSTALL = "run `pip install 'handrail[ui]'`"
+INSTALL = "run `pip install textual`"
 
 
 @click.command()

@@ -21,16 +21,39 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--port", type=int, metavar="N", help="The port; without this the one of the last time, else any.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
+@click.option("--read-only", is_flag=True, help="Only show things: nothing can be launched, answered or stopped.")
+@click.option("--host", metavar="ADDRESS", help="Serve other machines too, at this address. Needs a log-in and TLS.")
+@click.option("--tls-cert", type=click.Path(), metavar="FILE", help="The certificate, with its chain.")
+@click.option("--tls-key", type=click.Path(), metavar="FILE", help="The key of the certificate.")
+@click.option("--behind-proxy", metavar="URL", help="The address of a proxy that passes requests on. Needs a log-in.")
 @command
-def web(app: App, shell: Shell, *, port: int | None, no_open: bool) -> None:
+def web(  # noqa: PLR0913  # one parameter per option
+    app: App,
+    shell: Shell,
+    *,
+    port: int | None,
+    no_open: bool,
+    read_only: bool,
+    host: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    behind_proxy: str | None,
+) -> None:
     """Show runs and sessions in a browser.
 
     The page is served on this machine only. The printed link works once; press Enter for a new one. Ctrl-C ends the
     server; runs go on.
+
+    For a page that other machines can reach, set HANDRAIL_WEB_USER and HANDRAIL_WEB_PASSWORD in the environment, and
+    give the files for TLS or the address of a proxy.
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
-        raise NotFound("the web page needs packages that are not installed", "run `pip install 'handrail[ui]'`")
-    from handrail.web.listening import serve
+        raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
+    from handrail.web.exposure import PASSWORD, USER, exposure
+    from handrail.web.listening import Wanted, serve
+
+    wanted = Wanted(exposure(host, tls_cert, tls_key, behind_proxy, app.env), port, read_only)
+    app.env = {name: value for name, value in app.env.items() if name not in (USER, PASSWORD)}  # not for runs
 
     def ready(link: str, address: Address) -> None:
         if shell.as_json:
@@ -41,4 +64,4 @@ def web(app: App, shell: Shell, *, port: int | None, no_open: bool) -> None:
         if not no_open:
             webbrowser.open(link)
 
-    serve(app, port, ready, lambda link, _: shell.talk(link))
+    serve(app, wanted, ready, lambda link, _: shell.talk(link))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from handrail.app import App
 from handrail.errors import RefusedError
@@ -23,18 +23,20 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.questions import refuse_unless_waiting
 from handrail.runs.trusting import programs_of_run
 from handrail.sessions.report import Report
+from handrail.topics.needs import answer_to
 
 Mode = Literal["resume", "continue", "restart"]
 
 
 class Late(RefusedError):
-    """Somebody else answered first, or the question has changed."""
+    """Somebody else answered first, or the question has changed. `answered` has `by`, `at` and `verdict`, if known."""
 
     code = "late"
 
-    def __init__(self, message: str, *, has_changed: bool) -> None:
+    def __init__(self, message: str, *, has_changed: bool, answered: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.has_changed = has_changed
+        self.answered = answered
 
 
 class Actions:
@@ -82,7 +84,7 @@ class Actions:
         await asyncio.to_thread(self.refuse, "answer", run=id_)
         run = self.app.runs.load(id_)
         if question in run.state.closed:
-            raise Late(f"question `{question}` was {run.state.closed[question]} meanwhile", has_changed=False)
+            raise _late(run, question)
         refuse_unless_waiting(id_, run.state, is_driven=run.driver is not None)
         asked = next((one for one in run.state.questions.values() if one.id == question), None)
         if asked is None or asked.input != digest:
@@ -92,7 +94,11 @@ class Actions:
             accepted = accept(formspec.from_json(asked.question), values)
         except WrongAnswers as error:
             raise Wrong(error.problems) from error
-        if await self.app.runs.answer(run, question, accepted):
+        try:
+            has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
+        except RefusedError as error:
+            raise _late(self.app.runs.load(id_), question) from error
+        if has_no_driver:
             self._drive(id_, "resume")
 
     async def stop(self, id_: str) -> None:
@@ -118,6 +124,17 @@ class Actions:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
         detach(argv, self.app.env, self.app.runs.log(id_))
+
+
+def _late(run: LoadedRun, question: str) -> Late:
+    """Why an answer comes too late: who gave another one and when, or that the question was asked again."""
+    if run.state.closed.get(question) == "withdrawn":
+        return Late(f"question `{question}` was withdrawn meanwhile", has_changed=True)
+    found = answer_to(run.records, question)
+    if found is None:
+        return Late(f"question `{question}` already has an answer", has_changed=False)
+    where = f" in {found['by']}" if found["by"] else ""
+    return Late(f"question `{question}` was {found['verdict']} meanwhile{where}", has_changed=False, answered=found)
 
 
 def _refuse_if(report: Report) -> None:

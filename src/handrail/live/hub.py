@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from handrail.errors import HandrailError
 from handrail.live.tail import seq_of, with_tail
@@ -14,6 +14,8 @@ from handrail.topics.rows import Message, Rows
 
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+
+Found = TypeVar("Found")
 
 
 class Topic(Protocol):
@@ -52,6 +54,15 @@ class Watched:
         def made() -> tuple[list[Message], tuple[str, int]]:
             with self._rows:
                 return with_tail(self.live, list(self.live.messages(epoch, base, now)), epoch, tail), self.place
+
+        return await asyncio.to_thread(made)
+
+    async def read(self, look: Callable[[Live], Found]) -> Found:
+        """What a look at the topic finds, while nobody changes it."""
+
+        def made() -> Found:
+            with self._rows:
+                return look(self.live)
 
         return await asyncio.to_thread(made)
 

@@ -125,6 +125,8 @@ def _params(plan: FlowPlan, wanted: Launch, problems: list[Problem]) -> dict[str
             continue
         else:
             found[name] = _value(param, name, value, problems) if param is not None else _typed(value)
+    if wanted.task and TASK not in known and plan.params is not None and not plan.is_foreign:
+        problems.append(Problem(TASK, "is not taken by this flow"))
     lost = [name for name, param in known.items() if param.required and name not in found]
     wrong = {problem.field for problem in problems}
     problems += [Problem(name, REQUIRED) for name in lost if name not in wrong]

@@ -61,6 +61,11 @@ class Channel:
 BELL = Channel("bell")
 
 
+def rings(channels: tuple[Channel, ...] | None) -> bool:
+    """True if a surface that stays open may ring: the settings say nothing about it, or they have `bell`."""
+    return channels is None or BELL in channels
+
+
 def read_notify(reader: Reader, node: Node) -> tuple[Channel, ...]:
     """The channels. Reports each that is wrong, at its place. One that is written twice counts once."""
     channels = (_channel(reader, item) for item in node.value)

@@ -7,6 +7,7 @@ same order. Activity never moves a row: within a group the order is by when it b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from handrail.runs.summary import ENDED, Summary, reason_words
@@ -51,7 +52,7 @@ class HomeTopic:
 
     def __init__(self, epoch: str) -> None:
         self.rows = Rows(epoch)
-        self.recent: list[dict[str, Any]] = []
+        self._recent: list[Ranked] = []
         self._made: dict[str, tuple[Any, float | None, Ranked]] = {}
 
     def update(
@@ -65,23 +66,18 @@ class HomeTopic:
 
         `title` are further fields of the head. If nothing changed, no row gets a new number.
         """
-        made: dict[str, tuple[Any, float | None, Ranked]] = {}
-        for of, known in (("run", runs), ("session", sessions)):
+        before, self._made = self._made, {}
+        for of, known in (("run:", runs), ("session:", sessions)):
             for one in known:
-                id_ = f"{of}:{one.id}"
-                made[id_] = self._make(id_, one, seen.get(id_))
-        self._made = made
-        groups = _grouped(ranked for _, _, ranked in made.values())
-        self.recent = groups[RECENT]
-        shown = [row for group in GROUPS for row in groups[group][:MOST_OF_GROUP]][:MOST]
+                id_ = of + one.id
+                opened, made = seen.get(id_), before.get(id_)
+                if made is None or made[0] is not one or made[1] != opened:
+                    made = one, opened, (_run(one, opened) if isinstance(one, Summary) else _session(one, opened))
+                self._made[id_] = made
+        groups = _grouped(ranked for _, _, ranked in self._made.values())
+        self._recent = groups[RECENT]
+        shown = [row for group in GROUPS for row in _with_order(groups[group][:MOST_OF_GROUP])][:MOST]
         self._put(shown, {**(title or {}), **_counts(groups, shown)})
-
-    def _make(self, id_: str, one: Summary | Seated, opened: float | None) -> tuple[Any, float | None, Ranked]:
-        """The row of a run or session. It is made anew only if something about it changed."""
-        known = self._made.get(id_)
-        if known is not None and known[0] is one and known[1] == opened:
-            return known
-        return one, opened, (_run(one, opened) if isinstance(one, Summary) else _session(one, opened))
 
     def _put(self, shown: list[dict[str, Any]], head: dict[str, Any]) -> None:
         self.rows.seq += 1
@@ -95,26 +91,30 @@ class HomeTopic:
 
     def older(self, after: str | None = None, most: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
         """The next page of what ended, behind the row with this id; without one, behind the rows of the topic."""
-        ids = [row["id"] for row in self.recent]
+        ids = [row["id"] for _, row in self._recent]
         first = sum(row["group"] == RECENT for row in self.rows.section(ENTRIES))
         if after in ids:
             first = ids.index(after) + 1
-        return [{**row, "v": self.rows.seq} for row in self.recent[first : first + most]]
+        page = _with_order(self._recent[first : first + most], first)
+        return [{**row, "v": self.rows.seq} for row in page]
 
 
-def _grouped(rows: Iterable[Ranked]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each group, in order. Each has its place as `order`."""
+def _grouped(rows: Iterable[Ranked]) -> dict[str, list[Ranked]]:
+    """The rows of each group, in order."""
     found: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
     for ranked in rows:
         found[ranked[1]["group"]].append(ranked)
     for members in found.values():
-        members.sort(key=lambda ranked: ranked[0])
-    return {
-        group: [{**row, "order": place} for place, (_, row) in enumerate(members)] for group, members in found.items()
-    }
+        members.sort(key=itemgetter(0))
+    return found
 
 
-def _counts(groups: Mapping[str, list[dict[str, Any]]], shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _with_order(members: list[Ranked], first: int = 0) -> list[dict[str, Any]]:
+    """The rows with their places in the group."""
+    return [{**row, "order": place} for place, (_, row) in enumerate(members, first)]
+
+
+def _counts(groups: Mapping[str, list[Ranked]], shown: list[dict[str, Any]]) -> dict[str, Any]:
     """How many there are. `hidden` counts those of each group that are not among the rows; `older` those that ended."""
     hidden = {group: len(rows) - sum(row["group"] == group for row in shown) for group, rows in groups.items()}
     older = hidden.pop(RECENT)

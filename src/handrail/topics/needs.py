@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handrail.runs.machine import Answered, Asked
+from handrail.contracts import Record
+from handrail.runs.machine import Answered, Asked, FactFound
+from handrail.runs.tries import OWN
+from handrail.topics.effects import effect_of
 from handrail.topics.rows import Rows
 from handrail.topics.texts import cleaned, short
 
-NEEDS = "needs"
+NEEDS, CHECKS = "needs", "checks"
 MOST = 50
 _APPROVED, _RERUN = "approved", "rerun"
 _APPROVALS = ("approve", "propose")
@@ -25,6 +28,14 @@ class Needs:
         self.run = run
         self._open: dict[str, str] = {}  # by the path of the step
         self._closed: list[str] = []
+        self._aside: dict[str, dict[str, Any]] = {}  # open, but there is no room
+        self._seen: dict[str, dict[str, Any]] = {}
+
+    def see(self, event: FactFound) -> None:
+        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+        is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
+        if is_shown and isinstance(event.value, dict):
+            self._seen[event.path] = event.value
 
     def ask(self, at: float, event: Asked, id_: str) -> None:
         self.withdraw(event.path)
@@ -33,7 +44,8 @@ class Needs:
         title, kind = short(str(event.question.get("title") or "a question")), kind_of(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
-        row |= {"action": _action(title) if kind == "approval" else None}
+        checks = self.rows.section(CHECKS) if kind == "approval" else []
+        row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
         self.rows.put(NEEDS, id_, row)
         self._fit()
 
@@ -43,23 +55,42 @@ class Needs:
             return
         row = self.rows.get(NEEDS, id_)
         if row is not None:
-            verdict = verdict_of(row["kind"], event.values)
-            answered = {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
-            self.rows.put(NEEDS, id_, {"answered": answered})
+            self.rows.put(NEEDS, id_, {"answered": _answered(at, event, row["kind"])})
         self._closed.append(id_)
         self._fit()
 
     def withdraw(self, path: str) -> None:
         """Nobody needs an answer to the open question of a step any more."""
         if path in self._open:
-            self.rows.drop(NEEDS, self._open.pop(path))
+            id_ = self._open.pop(path)
+            self._aside.pop(id_, None)
+            self.rows.drop(NEEDS, id_)
+            self._fit()
 
     def _fit(self) -> None:
-        """Remove the oldest answered questions if there are too many. Open ones beyond the bound are not shown."""
+        """Remove the oldest answered questions if there are too many. Of open ones, the first are shown."""
         while self._closed and len(self._closed) + len(self._open) > MOST:
             self.rows.drop(NEEDS, self._closed.pop(0))
-        for id_ in list(self._open.values())[MOST:]:
-            self.rows.drop(NEEDS, id_)
+        for number, id_ in enumerate(self._open.values()):
+            if number < MOST and id_ in self._aside:
+                self.rows.put(NEEDS, id_, self._aside.pop(id_))
+            elif number >= MOST and (row := self.rows.get(NEEDS, id_)) is not None:
+                self._aside[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
+                self.rows.drop(NEEDS, id_)
+
+
+def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None:
+    """How a question was answered: `by`, `who`, `at` and `verdict`. None if it was not."""
+    kinds = {event.id: kind_of(event.question) for _, event in records if isinstance(event, Asked)}
+    for at, event in records:
+        if isinstance(event, Answered) and event.id == question:
+            return _answered(at, event, kinds.get(question, "form"))
+    return None
+
+
+def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
+    verdict = verdict_of(kind, event.values)
+    return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
@@ -76,9 +107,3 @@ def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
     if kind == "approval":
         return "approved" if values.get(_APPROVED) is True else "rejected"
     return str(values.get(_RERUN)) if kind == "rerun" else "answered"
-
-
-def _action(title: str) -> dict[str, Any]:
-    """What is approved. What only a guided session knows is None."""
-    unknown = dict.fromkeys(("gate", "command", "tree", "checks", "changes", "claim"))
-    return {"does": title, **unknown}

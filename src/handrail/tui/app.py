@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from handrail.errors import HandrailError
 from handrail.live.actions import Actions
 from handrail.live.hub import Hub, Live
 from handrail.live.topics import open_topic
+from handrail.settings.notify import rings
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui.catalog import CatalogScreen
@@ -120,9 +122,19 @@ class HandrailApp(App[None]):
         text = f"{row.get('name')} waits for you: {asked}" if asked else f"{row.get('name')}: {row.get('status')}"
         self.notice = f"{self.times.of_day(self.project.clock())} {clean(text)[:120]}"
         now = time.monotonic()
-        if now - self._rung >= BELLS_APART:
+        if now - self._rung >= BELLS_APART and rings(self.project.settings.notify):
             self._rung = now
             self.bell()
+        if asked and str(row["id"]).startswith("run:"):
+            self.run_worker(self._send(str(row["id"]).removeprefix("run:")))
+
+    async def _send(self, run: str) -> None:
+        """Tell the person also by the other channels of the settings, unless another process did that first."""
+        if self.project.settings.notify and not self.actions.is_read_only:
+            from handrail.alerts.telling import make_teller
+
+            with contextlib.suppress(HandrailError):
+                await make_teller(self.project.runs).tell_needs(run)
 
     def _show_title(self, count: int) -> None:
         name = clean(os.path.basename(self.project.project))

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from handrail.artifacts.shelf import Published
 from handrail.errors import HandrailError, NotFound
+from handrail.live.steps import step_of
 from handrail.process.child import attend
 from handrail.source.clean import clean
 from handrail.source.plain import plain
@@ -19,6 +20,7 @@ from handrail.state.files import real_inside
 from handrail.topics.rows import Row
 from handrail.tui import bindings
 from handrail.tui.deciding import attempt
+from handrail.tui.drawing.views import given_lines
 from handrail.tui.drawing.words import Line, Piece, cell, line, wrapped
 from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.listing import Bar, Listing
@@ -90,6 +92,16 @@ def show_artifact(top: Top, run: str, row: Row) -> None:
         else:
             lines = [line(None, f" {one}") for given in clean(text).split("\n") for one in wrapped(given, 200)]
         top.push_screen(ReaderScreen(name, lines, name))
+
+    attempt(top, show)
+
+
+def show_step(top: Top, run: str, path: str, title: str, lines: Sequence[Line], width: int) -> None:
+    """Show a step: what is known of it, then what it was given, printed and returned."""
+
+    async def show() -> None:
+        found = await asyncio.to_thread(step_of, top.project.runs, run, path)
+        top.push_screen(ReaderScreen(title, [*lines, *given_lines(found, top.times, width)]))
 
     attempt(top, show)
 

@@ -30,7 +30,7 @@ from handrail.tui.feed import Feed
 from handrail.tui.frame import THREE_PANES, TWO_PANES, Frame, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
-from handrail.tui.reader import ReaderScreen, edit, show_artifact, show_diff
+from handrail.tui.reader import edit, show_artifact, show_diff, show_step
 
 PROGRESS, TAIL, SUMMARY, ARTIFACTS, CHECKS, TIMELINE, LOG = range(1, 8)
 NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log")
@@ -71,7 +71,7 @@ class RunScreen(Frame):
         with Vertical(id="tree-pane"):
             yield Listing("tree")
             yield Listing("bottom", follows=True)
-        yield Listing("side")
+        yield Listing("side", follows=True)
         yield Listing("third")
 
     def on_mount(self) -> None:
@@ -222,7 +222,7 @@ class RunScreen(Frame):
             self._log()
             return
         self.view = number
-        if number == TAIL:
+        if number in (PROGRESS, TAIL):
             self.pane("side").follows = True
         self.redraw()
         self.set_focus(self.pane("tree") if number == PROGRESS else self.pane("side"))
@@ -312,7 +312,7 @@ class RunScreen(Frame):
             self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
         else:
             width = self.size.width - 2
-            self.app.push_screen(ReaderScreen(self.steps.place(id_), list(self._step(width))))
+            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width)), width)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)

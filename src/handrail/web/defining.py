@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from handrail.app import App
 from handrail.errors import HandrailError, NotFound
+from handrail.live.catalog import definition
 from handrail.live.launching import offer
 from handrail.live.sessions import text_of_phase
 from handrail.web.doing import refused
@@ -31,8 +32,13 @@ class Definitions:
         self.app = app
         self.routes = [
             _route("/api/launch/{kind}/{name:path}", self.launch),
+            _route("/api/definitions/{kind}/{name:path}", self.show),
             _route("/api/sessions/{session}/text", self.text),
         ]
+
+    def show(self, kind: str, name: str) -> dict[str, Any]:
+        """The files of a definition with their problems, and its plan."""
+        return definition(self.app, kind, name)
 
     def text(self, session: str) -> dict[str, Any]:
         """What the agent of a session is told now."""

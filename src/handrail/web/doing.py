@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,11 +15,14 @@ from starlette.routing import Route
 from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
 from handrail.live.launching import rehearse, save_routes
+from handrail.live.seen import mark_seen
 
 _LAUNCH = (
     "name", "task", "params", "agent", "model", "routes", "preset", "scope", "start", "until", "limits",
 )  # fmt: skip
 _TEXTS = ("name", "task", "agent", "model", "preset", "scope", "start", "until")
+_ROW = re.compile(r"(run|session):[^\x00-\x1f]{1,200}")
+MOST_SEEN = 100
 AFTER_ANSWER = 0.2
 """In seconds: the page gets its answer before the server ends."""
 Doing = Callable[[Request, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -35,8 +39,9 @@ class Doings:
             self._route("/api/needs/{id}", self.answer),
             self._route("/api/runs/{id}/stop", self.stop),
             *(self._route(f"/api/runs/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
-            self._route("/api/sessions/{id}/cancel", self.cancel),
-            self._route("/api/sessions/{id}/reload", self.reload),
+            self._route("/api/sessions/{id}/cancel", self._session(actions.cancel)),
+            self._route("/api/sessions/{id}/reload", self._session(actions.reload)),
+            self._route("/api/seen", self.seen),
             self._route("/api/routes", self.save),
             self._route("/api/close", self.close),
         ]
@@ -87,19 +92,22 @@ class Doings:
         await self.actions.answer(_run_of(of), question, digest, values)
         return {"accepted": question}
 
-    async def cancel(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        _only(body, ())
-        app, session = self.actions.app, request.path_params["id"]
-        app.refuse_agents("web: cancel", session=session)
-        await asyncio.to_thread(app.cancel, session, confirmed=True)
-        return {"session": session}
+    def _session(self, action: Callable[[str], None]) -> Doing:
+        async def doing(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+            _only(body, ())
+            await asyncio.to_thread(action, request.path_params["id"])
+            return {"session": request.path_params["id"]}
 
-    async def reload(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        _only(body, ())
-        app, session = self.actions.app, request.path_params["id"]
-        app.refuse_agents("web: reload", session=session)
-        await asyncio.to_thread(app.reload, session)
-        return {"session": session}
+        return doing
+
+    async def seen(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        ids = _only(body, ("ids",)).get("ids")
+        if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SEEN or not all(map(_is_row, ids)):
+            raise UsageError("`ids` has to be a list of rows of home", "such as `run:ID`")
+        await asyncio.to_thread(self.actions.refuse, "seen")
+        for one in ids:
+            await asyncio.to_thread(mark_seen, self.actions.app, one)
+        return {"seen": len(ids)}
 
     async def close(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
         _only(body, ())
@@ -123,6 +131,10 @@ class Doings:
             return {"run": request.path_params["id"]}
 
         return doing
+
+
+def _is_row(id_: object) -> bool:
+    return isinstance(id_, str) and _ROW.fullmatch(id_) is not None
 
 
 def _run_of(topic: str) -> str:
@@ -155,6 +167,8 @@ def refused(error: HandrailError) -> Response:
     told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
     if isinstance(error, Wrong):
         told["fields"] = [{"field": one.field, "message": one.message} for one in error.problems]
+    if isinstance(error, Late):
+        told["answered"] = error.answered
     return JSONResponse({"error": told}, _status(error))
 
 

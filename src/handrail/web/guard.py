@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handrail.web.entry import Doorkeeper
 from handrail.web.refusals import Refusal, refusal_page
 
 MOST_BODY = 256 * 1024
-API, STATIC, ENTER = "/api/", "/static/", "/enter"
+MOST_LOGIN = 4096
+MOST_HEAD, MOST_HEADERS = 32 * 1024, 100
+API, STATIC, ENTER, LOGIN = "/api/", "/static/", "/enter", "/login"
+BROWSER = "handrail.browser"
+"""The name, in the scope of a request, under which the browser's cookie is passed on."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -34,13 +40,22 @@ HEADERS = {
 _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
+@dataclass(frozen=True)
+class Rules:
+    """The name of the cookie, whether there is a log-in page, and whether nothing may be changed."""
+
+    cookie: str
+    has_login: bool = False
+    is_read_only: bool = False
+
+
 class Guard:
     """Wraps the application. `origins` are the addresses under which the page is served, such as `http://host:port`."""
 
-    def __init__(self, app: ASGIApp, door: Doorkeeper, cookie: str, origins: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, door: Doorkeeper, rules: Rules, origins: Iterable[str]) -> None:
         self.app = app
         self.door = door
-        self.cookie = cookie
+        self.rules = rules
         self.origins = frozenset(origin.lower() for origin in origins)
         self.hosts = frozenset(origin.partition("://")[2] for origin in self.origins)
 
@@ -52,24 +67,35 @@ class Guard:
             return  # no other protocol is spoken here, and nothing answers
         refused = self.refusal(scope)
         if refused is not None:
-            await refusal_page(refused, scope["path"])(scope, receive, _with_headers(send))
+            await self._answer(refused, scope["path"])(scope, receive, _with_headers(send))
             return
         await self.app(scope, _bounded(receive), _with_headers(send))
+
+    def _answer(self, refused: Refusal, path: str) -> Response:
+        """The answer to a refused request. It closes the connection: nothing else on it is read."""
+        if refused is Refusal.COOKIE and self.rules.has_login and not path.startswith(API):
+            return RedirectResponse(LOGIN, 303)
+        answer = refusal_page(refused, path)
+        answer.headers["connection"] = "close"
+        return answer
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is refused; None if it is not."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if len(headers.getlist("host")) != 1 or headers["host"].lower() not in self.hosts:
             return Refusal.HOST
-        if method not in ("GET", "HEAD", "POST"):
+        if method not in ("GET", "HEAD", "POST") or (method == "HEAD" and path.startswith(API)):
             return Refusal.METHOD
-        if any(len(headers.getlist(name)) > 1 for name in ("content-length", "transfer-encoding", "origin", "cookie")):
+        if _is_misshaped(headers, path, method):
             return Refusal.FORM
         if self._is_foreign(headers):
             return Refusal.ORIGIN
+        if path == LOGIN and self.rules.has_login:
+            return self._wrong_login(headers) if method == "POST" else None
         if path == ENTER or path.startswith(STATIC):
             return None if method != "POST" else Refusal.METHOD
-        if not self.door.knows(cookie_parser(headers.get("cookie", "")).get(self.cookie, "")):
+        scope[BROWSER] = cookie_parser(headers.get("cookie", "")).get(self.rules.cookie, "")
+        if not self.door.knows(scope[BROWSER]):
             return Refusal.COOKIE
         if path.startswith(API) and not self._is_own(headers):
             return Refusal.ORIGIN
@@ -89,10 +115,33 @@ class Guard:
             return Refusal.METHOD
         if headers.get("x-handrail") != "1" or headers.get("content-type") != "application/json":
             return Refusal.FORM
-        length = headers.get("content-length", "")
-        if "transfer-encoding" in headers or not _LENGTH.fullmatch(length):
-            return Refusal.LENGTH
-        return Refusal.SIZE if int(length) > MOST_BODY else None
+        return _wrong_length(headers, MOST_BODY) or (Refusal.READ_ONLY if self.rules.is_read_only else None)
+
+    def _wrong_login(self, headers: Headers) -> Refusal | None:
+        if not self._is_own(headers):
+            return Refusal.ORIGIN
+        if headers.get("content-type") != "application/x-www-form-urlencoded":
+            return Refusal.FORM
+        return _wrong_length(headers, MOST_LOGIN)
+
+
+def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
+    """True for requests that no browser sends, and that servers and proxies read differently."""
+    once = ("content-length", "transfer-encoding", "content-type", "origin", "cookie", "sec-fetch-site", "x-handrail")
+    if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in once):
+        return True
+    if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEAD:
+        return True
+    if "transfer-encoding" in headers and ("content-length" in headers or method != "POST"):
+        return True
+    return method != "POST" and headers.get("content-length", "0") != "0"
+
+
+def _wrong_length(headers: Headers, most: int) -> Refusal | None:
+    length = headers.get("content-length", "")
+    if "transfer-encoding" in headers or not _LENGTH.fullmatch(length):
+        return Refusal.LENGTH
+    return Refusal.SIZE if int(length) > most else None
 
 
 def _bounded(receive: Receive) -> Receive:

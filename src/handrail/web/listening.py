@@ -1,55 +1,94 @@
-"""Starts the server on this machine, prints the link, and ends it on a signal."""
+"""Starts the server, by default for this machine only, prints the link, and ends it on a signal."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from handrail.app import App
 from handrail.errors import RefusedError, UsageError
 from handrail.state.files import make_private, read_regular, replace
 from handrail.web.entry import KEY_BYTES, Doorkeeper
-from handrail.web.server import Address, make_server
+from handrail.web.exposure import Exposure
+from handrail.web.protocol import LimitedProtocol
+from handrail.web.server import Address, Serving, make_server
 
-LOOPBACK = "127.0.0.1"
 FOLDER = "web"
+SEND_BUFFER = 128 * 1024
+"""In bytes: what the system keeps for a client that does not read. A slow one gets fewer, larger messages instead."""
 Ready = Callable[[str, Address], None]
 
 
-def serve(app: App, port: int | None, ready: Ready, new_link: Ready) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """How a person wants the page to be served."""
+
+    exposure: Exposure
+    port: int | None = None
+    is_read_only: bool = False
+
+
+def serve(app: App, wanted: Wanted, ready: Ready, new_link: Ready) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed."""
     folder = os.path.join(app.places.state, FOLDER)
     make_private(folder)
-    listening = _listen(port if port is not None else _last_port(folder), is_chosen=port is not None)
-    address = Address(LOOPBACK, listening.getsockname()[1])
-    replace(os.path.join(folder, "port"), f"{address.port}\n".encode(), durable=False)
-    door = Doorkeeper(_key(folder), app.clock)
+    exposed = wanted.exposure
+    port = _last_port(folder) if wanted.port is None else wanted.port
+    listening = _listen(exposed.host, port, is_chosen=wanted.port is not None)
+    with contextlib.closing(listening):
+        address = Address(exposed.host, listening.getsockname()[1], exposed.tls, exposed.proxy)
+        replace(os.path.join(folder, "port"), f"{address.port}\n".encode(), durable=False)
+        door = Doorkeeper(_key(folder), app.clock)
+        serving = Serving(
+            close=lambda: signal.raise_signal(signal.SIGTERM),
+            credentials=exposed.credentials,
+            is_read_only=wanted.is_read_only,
+        )
+        server = _Server(_config(make_server(app, door, address, serving), exposed), serving.ending)
+        asyncio.run(_run(server, listening, door, address, (ready, new_link)))
+
+
+def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
     config = uvicorn.Config(
-        make_server(app, door, address, close=lambda: signal.raise_signal(signal.SIGTERM)),
+        application,
+        http=LimitedProtocol,
         log_config=None,
+        log_level="error",
         access_log=False,
         server_header=False,
         date_header=False,
+        proxy_headers=False,
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=32 * 1024,
         limit_concurrency=256,
+        ssl_certfile=exposed.cert,
+        ssl_keyfile=exposed.key,
     )
-    with contextlib.closing(listening):
-        asyncio.run(_run(_Server(config), listening, door, address, (ready, new_link)))
+    try:
+        config.load()
+    except OSError as error:  # also if a file is no certificate or key
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"TLS cannot be used: {reason}", "look at the files of `--tls-cert` and `--tls-key`"
+        ) from error
+    return config
 
 
 async def _run(
-    server: uvicorn.Server, listening: socket.socket, door: Doorkeeper, address: Address, tell: tuple[Ready, Ready]
+    server: _Server, listening: socket.socket, door: Doorkeeper, address: Address, tell: tuple[Ready, Ready]
 ) -> None:
     ready, new_link = tell
     loop = asyncio.get_running_loop()
@@ -64,7 +103,7 @@ async def _run(
             loop.remove_reader(sys.stdin)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _leave, server)
+        loop.add_signal_handler(number, server.leave)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
@@ -78,35 +117,46 @@ async def _run(
 class _Server(uvicorn.Server):
     """A server that leaves the signals to us: uvicorn would send them again after its end."""
 
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+        super().__init__(config)
+        self.ending = ending
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    def leave(self) -> None:
+        """End the server; at the second signal without waiting for open connections."""
+        self.force_exit, self.should_exit = self.should_exit, True
+        self.ending.set()
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # clients that do not read are cut off
 
-def _leave(server: uvicorn.Server) -> None:
-    """End the server; at the second signal without waiting for open connections."""
-    server.force_exit, server.should_exit = server.should_exit, True
 
-
-def _listen(port: int, *, is_chosen: bool) -> socket.socket:
-    """A socket on this machine only. If a remembered port is taken, any other one."""
+def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
+    """A socket at this address only. If a remembered port is taken, any other one."""
     for one in (port,) if is_chosen else (port, 0):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         try:
-            listening.bind((LOOPBACK, one))
+            listening.bind((host, one))
+        except socket.gaierror as error:
+            listening.close()
+            raise UsageError(
+                f"`--host {host}` is not known: {error.strerror}", "name an address of this machine"
+            ) from error
         except OverflowError as error:
             listening.close()
             raise UsageError(f"`--port` has to be 0 to 65535, found {one}") from error
         except OSError as error:
             listening.close()
             if is_chosen:
-                message = f"port {one} cannot be used: {error.strerror}"
+                message = f"port {one} of {host} cannot be used: {error.strerror}"
                 raise RefusedError(message, "choose another one, or leave `--port` out") from error
             continue
         listening.listen(128)
         return listening
-    raise RefusedError("no port of this machine can be used", "look whether a firewall or a limit forbids it")
+    raise RefusedError(f"no port of {host} can be used", "look whether it is an address of this machine")
 
 
 def _last_port(folder: str) -> int:

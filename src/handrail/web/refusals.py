@@ -28,7 +28,7 @@ class Refusal(Enum):
     SIZE = (413, "size", "This is too much text for one request.", "Shorten it; at most 256 KB fit.")
     STREAMS = (429, "streams", "Too many pages are open.", "Close some of them, then reload this one.")
     MISSING = (404, "missing", "There is nothing here.", "Go back to the first page.")
-    READ_ONLY = (403, "read-only", "This page only shows things: an agent or a run started it.", "Start it yourself.")
+    READ_ONLY = (403, "read-only", "This page only shows things.", "Start `handrail web` without `--read-only`.")
 
     @property
     def status(self) -> int:

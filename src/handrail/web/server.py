@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -25,9 +27,12 @@ from handrail.project import page_files
 from handrail.source.clean import clean
 from handrail.web.defining import Definitions
 from handrail.web.doing import Doings
-from handrail.web.entry import COOKIE_SECONDS, Doorkeeper
-from handrail.web.guard import Guard
+from handrail.web.entry import COOKIE_SECONDS, Credentials, Doorkeeper
+from handrail.web.exposure import origin_of
+from handrail.web.guard import Guard, Rules
+from handrail.web.login import Login
 from handrail.web.polling import Changes
+from handrail.web.reading import Readings
 from handrail.web.refusals import Refusal, refusal_page
 from handrail.web.streams import Streams
 
@@ -43,11 +48,12 @@ class Files(StaticFiles):
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server listens, and under which addresses people reach it."""
+    """Where the server listens, and under which addresses people reach it. `proxy` is the address of a proxy."""
 
     host: str
     port: int
     tls: bool = False
+    proxy: str = ""
 
     @property
     def scheme(self) -> str:
@@ -55,12 +61,17 @@ class Address:
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://{self.host}:{self.port}"
+        return self.proxy or origin_of(self.scheme, self.host, self.port)
+
+    @property
+    def is_secure(self) -> bool:
+        """True if nobody on the way can read the cookie."""
+        return self.url.startswith("https://")
 
     @property
     def origins(self) -> list[str]:
-        names = [self.host, "localhost"] if self.host == "127.0.0.1" else [self.host]
-        return [f"{self.scheme}://{name}:{self.port}" for name in names]
+        names = ["localhost"] if self.host == "127.0.0.1" and not self.proxy else []
+        return [self.url, *(origin_of(self.scheme, name, self.port) for name in names)]
 
     @property
     def cookie(self) -> str:
@@ -68,39 +79,40 @@ class Address:
         return f"handrail-{self.port}"
 
 
+@dataclass(frozen=True)
+class Serving:
+    """`close` ends the server; None if the page may not do that. `ending` is set when the server ends."""
+
+    close: Callable[[], None] | None = None
+    credentials: Credentials | None = None
+    is_read_only: bool = False
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 PAGES = (
     *("/", "/runs/{id}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
-    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id}"),
+    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id:path}"),
 )
 """The addresses of the page. Which of them it is, the page finds out by itself."""
 READ_ONLY = "An agent or a run started this page, so it only shows things. Start `handrail web` in your own terminal."
+AS_ASKED = "This page was started with `--read-only`, so it only shows things."
 
 
-def make_server(
-    app: App,
-    door: Doorkeeper,
-    address: Address,
-    origins: Iterable[str] = (),
-    close: Callable[[], None] | None = None,
-) -> ASGIApp:
-    """The application of the server. `close` ends the server; None if the page may not do that."""
+def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving | None = None) -> ASGIApp:
+    """The application of the server."""
+    serving = serving or Serving()
     page = page_files()
     with open(f"{page}/index.html", encoding="utf-8") as file:
         text = file.read().replace("VERSION", handrail.__version__)
     actions = Actions(app, "web")
-    facts = {"PROJECT": os.path.basename(app.project), "READ-ONLY": READ_ONLY if actions.is_read_only else ""}
+    why = READ_ONLY if actions.is_read_only else AS_ASKED if serving.is_read_only else ""
+    facts = {"PROJECT": os.path.basename(app.project), "READ-ONLY": why}
     for name, value in facts.items():
         text = text.replace(f"{{{name}}}", escape(clean(value)))
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))
-        if cookie is None:
-            return refusal_page(Refusal.LINK, request.url.path)
-        answer = RedirectResponse("/", 303)
-        answer.set_cookie(
-            address.cookie, cookie, COOKIE_SECONDS, httponly=True, samesite="strict", secure=address.tls, path="/"
-        )
-        return answer
+        return refusal_page(Refusal.LINK, request.url.path) if cookie is None else _entered(address, cookie)
 
     async def index(_: Request) -> Response:
         return HTMLResponse(text)
@@ -109,13 +121,29 @@ def make_server(
         return refusal_page(Refusal.MISSING, request.url.path)
 
     hub = Hub(lambda name: open_topic(app, name))
+    changes = Changes(hub, app.clock, Streams(hub, app.clock, serving.ending))
     routes = [
         Route("/enter", enter),
-        Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock))),
-        *Doings(actions, close).routes,
+        Route("/api/changes", changes, methods=["GET"]),
+        Route("/api/older", changes.older),
+        *Doings(actions, serving.close).routes,
         *Definitions(app).routes,
+        *Readings(app, hub).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]
+    if serving.credentials is not None:
+        admit = partial(_entered, address)
+        routes.append(Login(door, serving.credentials, app.clock, admit).route)
     inner = Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
-    return Guard(inner, door, address.cookie, [*address.origins, *origins])
+    rules = Rules(address.cookie, has_login=serving.credentials is not None, is_read_only=serving.is_read_only)
+    return Guard(inner, door, rules, address.origins)
+
+
+def _entered(address: Address, cookie: str) -> Response:
+    """The first page, with the cookie that lets a browser in."""
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        *(address.cookie, cookie, COOKIE_SECONDS), httponly=True, samesite="strict", secure=address.is_secure, path="/"
+    )
+    return answer

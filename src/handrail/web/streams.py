@@ -1,16 +1,18 @@
 """Streams of rows to the page, as server-sent events. A stream is a cursor per topic, and nothing else is kept for it.
 
 A reader that is too slow gets nothing until it has read what was sent, and then everything since its own cursor in one
-go. One that does not read for a minute is told `bye` and left.
+go. One that does not read for a minute is disconnected (`protocol.py`). When the server ends, it says `bye`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.requests import Request
@@ -19,12 +21,15 @@ from starlette.types import Receive, Scope, Send
 
 from handrail.errors import HandrailError, UsageError
 from handrail.live.hub import Hub, Watched
+from handrail.web.guard import BROWSER
 from handrail.web.refusals import Refusal, refusal_json
 
 HEARTBEAT = 15.0
-PATIENCE = 60.0
 MOST_TOPICS = 4
 MOST_STREAMS = 64
+MOST_IN_BROWSER = 4
+PLACE_SECONDS = 1.0
+"""How long a stream waits for a place: the stream of a page that was left ends a moment after the next page opens."""
 _CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})(?:/(?P<tail>[0-9]{1,12}))?")
 Cursors = dict[str, tuple[str, int, int]]
 """Per topic: the epoch, the number of the last event, and that of the last line of the tail."""
@@ -41,33 +46,51 @@ def cursor_text(cursors: Cursors) -> str:
 
 
 class Streams:
-    """The application behind `/api/changes`, for readers that accept streams."""
+    """The application behind `/api/changes`, for readers that accept streams. `ending` is set when the server ends."""
 
-    def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
+    def __init__(self, hub: Hub, clock: Callable[[], float], ending: asyncio.Event | None = None) -> None:
         self.hub = hub
         self.clock = clock
-        self.open = 0
+        self.ending = asyncio.Event() if ending is None else ending
+        self.open: Counter[str] = Counter()  # by browser
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         topics = list(dict.fromkeys(filter(None, request.query_params.get("topics", "").split(","))))
         since = request.headers.get("last-event-id") or request.query_params.get("since", "")
-        if self.open >= MOST_STREAMS:
-            await JSONResponse(refusal_json(Refusal.STREAMS), Refusal.STREAMS.status)(scope, receive, send)
+        async with AsyncExitStack() as stack:
+            if not await stack.enter_async_context(self._place(scope.get(BROWSER, ""))):
+                await JSONResponse(refusal_json(Refusal.STREAMS), Refusal.STREAMS.status)(scope, receive, send)
+                return
+            try:
+                watched = await self._watched(stack, topics)
+            except HandrailError as error:
+                status = 400 if isinstance(error, UsageError) else 404
+                body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+                await JSONResponse(body, status)(scope, receive, send)
+                return
+            stream = _Stream(watched, cursors_in(since), send, self.clock)
+            await _until_gone(receive, stream.run(self.ending))
+
+    @asynccontextmanager
+    async def _place(self, browser: str) -> AsyncIterator[bool]:
+        """A place for one more stream. False if there is none for a second."""
+        waited = 0.0
+        while self._is_full(browser) and waited < PLACE_SECONDS:
+            await asyncio.sleep(0.05)
+            waited += 0.05
+        if self._is_full(browser):
+            yield False
             return
-        self.open += 1
+        self.open[browser] += 1
         try:
-            async with AsyncExitStack() as stack:
-                try:
-                    watched = await self._watched(stack, topics)
-                except HandrailError as error:
-                    status = 400 if isinstance(error, UsageError) else 404
-                    body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-                    await JSONResponse(body, status)(scope, receive, send)
-                    return
-                await _until_gone(receive, _Stream(watched, cursors_in(since), send, self.clock).run())
+            yield True
         finally:
-            self.open -= 1
+            self.open[browser] -= 1
+            self.open += Counter()  # forgets browsers without streams
+
+    def _is_full(self, browser: str) -> bool:
+        return self.open[browser] >= MOST_IN_BROWSER or self.open.total() >= MOST_STREAMS
 
     async def _watched(self, stack: AsyncExitStack, topics: list[str]) -> dict[str, Watched]:
         if not topics or len(topics) > MOST_TOPICS:
@@ -84,15 +107,18 @@ class _Stream:
         self.send = send
         self.clock = clock
 
-    async def run(self) -> None:
+    async def run(self, ending: asyncio.Event) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
         await self.send({"type": "http.response.start", "status": 200, "headers": headers})
         is_first = True
-        while True:
-            sent = [await self._news(name, always=is_first) for name in self.watched]
-            is_first = False
-            if not any(sent):
-                await self._wait()
+        with contextlib.suppress(_GoneError):
+            while not ending.is_set():
+                sent = [await self._news(name, always=is_first) for name in self.watched]
+                is_first = False
+                if not any(sent):
+                    await self._wait(ending)
+            await self._event("bye", {"now": self.clock()})
+        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _news(self, name: str, *, always: bool) -> bool:
         """Send what changed in a topic. True if there was something to send."""
@@ -100,7 +126,7 @@ class _Stream:
         if watched.error is not None:
             error = watched.error
             await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
-            raise _DoneError
+            raise _GoneError
         epoch, seq, tail = self.cursors[name]
         if self._has_all(name) and not always:
             return False
@@ -115,31 +141,26 @@ class _Stream:
         watched = self.watched[name]
         return (*watched.place, watched.tail) == self.cursors[name]
 
-    async def _wait(self) -> None:
+    async def _wait(self, ending: asyncio.Event) -> None:
         """Wait until something changes; after a while without any change, say that the stream is alive."""
-        waits = [asyncio.ensure_future(watched.change(HEARTBEAT)) for watched in self.watched.values()]
+        changes = [watched.change(HEARTBEAT) for watched in self.watched.values()]
+        waits = [asyncio.ensure_future(one) for one in (*changes, ending.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
-        if all(map(self._has_all, self.watched)):
+        if all(map(self._has_all, self.watched)) and not ending.is_set():
             await self._event("alive", {"now": self.clock()})
 
     async def _event(self, kind: str, data: dict[str, Any]) -> None:
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         lines = f"event: {kind}\nid: {cursor_text(self.cursors)}\ndata: {text}\n\n"
-        try:
-            await asyncio.wait_for(self._body(lines), PATIENCE)
-        except TimeoutError:
-            raise _DoneError from None
-
-    async def _body(self, text: str) -> None:
-        await self.send({"type": "http.response.body", "body": text.encode("utf-8", "replace"), "more_body": True})
+        await self.send({"type": "http.response.body", "body": lines.encode("utf-8", "replace"), "more_body": True})
 
 
-class _DoneError(Exception):
-    """The stream is over."""
+class _GoneError(Exception):
+    """The topic cannot be read any more."""
 
 
 async def _until_gone(receive: Receive, work: Any) -> None:
@@ -151,7 +172,7 @@ async def _until_gone(receive: Receive, work: Any) -> None:
         for task in (working, leaving):
             task.cancel()
         for result in await asyncio.gather(working, leaving, return_exceptions=True):
-            if isinstance(result, Exception) and not isinstance(result, _DoneError | OSError):
+            if isinstance(result, Exception) and not isinstance(result, OSError):
                 raise result
 
 

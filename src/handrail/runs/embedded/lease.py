@@ -70,7 +70,7 @@ class Programs:
     def is_any_held(self) -> bool:
         """True if a program that any step started still holds its lock."""
         with contextlib.suppress(OSError):
-            return any(locks.is_locked(entry.path) for entry in os.scandir(self.folder))
+            return any(locks.is_locked(os.path.join(self.folder, name)) for name in os.listdir(self.folder))
         return False
 
     def is_running(self, path: str, key: str) -> bool:

@@ -75,8 +75,12 @@ class RunsWatch:
         home = os.path.join(self.folder, id_)
         self._followed.pop(id_, None)
         summary = self.runs[id_] = summary_of(home, id_)
-        if summary.status == "running" and (summary.driver is not None or summary.goes_on):
+        if summary.status == "damaged" or (summary.driver is None and not summary.goes_on):
+            return
+        try:
             self._followed[id_] = _Followed(home, summary)
+        except StateError as error:
+            self.runs[id_] = summary._replace(status="damaged", why=error.message)
 
     def _follow(self, id_: str, followed: _Followed, *, probes: bool) -> bool:
         known = self.runs[id_]
@@ -101,7 +105,10 @@ class _Followed:
         self.home = home
         self.base = summary
         self.driver, self.goes_on, self.is_over = summary.driver, summary.goes_on, False
-        self.attempt = attempts(home)[-1]
+        found = attempts(home)
+        if not found:
+            raise StateError(f"the run in `{home}` was removed")
+        self.attempt = found[-1]
         self.path = os.path.join(self.attempt, JOURNAL)
         self.glance = Glance(_shape(self.attempt))
         self.offset = 0
@@ -118,8 +125,11 @@ class _Followed:
         if mark == self._mark:
             return False
         records, self.offset = journal.read_behind(self.path, self.offset)
-        for event in _events(records):
-            self.glance.take(event)
+        try:
+            for event in _events(records):
+                self.glance.take(event)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"the journal `{self.path}` cannot be read: {error!r}") from error
         if not records and time.time_ns() - seen.st_mtime_ns > SETTLED:
             self._mark = mark
         return bool(records)

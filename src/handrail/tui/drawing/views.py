@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from json import dumps
 from typing import Any
 
 from handrail.source.clean import clean
@@ -175,6 +176,19 @@ def step_lines(tree: Tree, id_: str | None, parts: dict[str, list[Row]], times: 
         if own:
             yield rule(section, width)
             yield from (one._replace(id=None) for one in made(own, times, width))
+
+
+def given_lines(found: Row, times: Times, width: int) -> Iterator[Line]:
+    """What the last try of a step was given, what it printed and what it returned."""
+    for title in ("prompt", "params", "output"):
+        value = found.get(title)
+        if value:
+            yield rule(title, width)
+            text = value if isinstance(value, str) else dumps(value, indent=2, ensure_ascii=False)
+            yield from (line(None, f" {one}") for one in wrapped(text, max(10, width - 2)))
+    if found.get("lines"):
+        yield rule("printed", width)
+        yield from tail_lines(found["lines"], times, width, wraps=True)
 
 
 def _try(row: Row) -> str:

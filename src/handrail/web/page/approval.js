@@ -19,9 +19,11 @@ const Check = ({ check, tree }) => {
 
 const Changes = ({ changes }) => {
   const files = changes.files ?? (Array.isArray(changes) ? changes : []);
+  const isCounted = files.every((file) => file.added != null && file.removed != null);
+  const lines = (added, removed) => (isCounted ? ` +${added} −${removed}` : "");
   const sum = (name) => files.reduce((total, file) => total + (file[name] ?? 0), 0);
-  return html`<details><summary>Changed ${files.length} files +${sum("added")} −${sum("removed")}</summary>
-    <ul class="files">${files.map((file) => html`<li key=${file.path}>${bdi(`${file.status ?? ""} ${file.path ?? file} +${file.added ?? "–"} −${file.removed ?? "–"}`)}</li>`)}</ul>
+  return html`<details><summary>Changed ${files.length} files${lines(sum("added"), sum("removed"))}</summary>
+    <ul class="files">${files.map((file) => html`<li key=${file.path}>${bdi(`${file.status ?? ""} ${file.path ?? file}${lines(file.added, file.removed)}`.trim())}</li>`)}</ul>
     ${changes.diff ? html`<pre tabindex="0">${bdi(changes.diff)}</pre>` : null}</details>`;
 };
 
@@ -29,7 +31,7 @@ export const Facts = ({ need }) => {
   const action = need.action ?? {};
   const described = need.form?.description;
   return html`
-    ${action.does ? html`<p class="effect">If you approve: <strong>${bdi(action.does)}</strong>${action.gate ? html` (${bdi(gateWords(action.gate))})` : null}</p>` : null}
+    ${action.does && action.does !== need.title ? html`<p class="effect">If you approve: <strong>${bdi(action.does)}</strong>${action.gate ? html` (${bdi(gateWords(action.gate))})` : null}</p>` : null}
     ${action.command?.length ? html`<p>It runs this command, one argument per line:</p>
       <ol class="argv">${action.command.map((word, index) => html`<li key=${index}><code>${bdi(word)}</code></li>`)}</ol>` : null}
     ${action.checks?.length ? html`<h3>Checked by Handrail</h3><ul class="checks">${action.checks.map((check) => html`<${Check} key=${check.name} check=${check} tree=${action.tree} />`)}</ul>` : null}

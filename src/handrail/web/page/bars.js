@@ -61,8 +61,11 @@ export const Bars = ({ row, bars, scale, end, hasMore, onOpen }) => {
 
 export const Axis = ({ scale }) => html`
   ${scale?.ticks.filter((tick) => tick.x < 95).map((tick) => html`<span key=${tick.seconds} class="tick" style=${{ left: `${tick.x.toFixed(3)}%` }}>${tickWords(tick.seconds)}</span>`)}
-  ${scale?.gaps.map((gap) => html`<span key=${gap.x} class="gap" style=${{ left: `${gap.x.toFixed(3)}%`, width: `${gap.w}%` }} title=${`nothing worked for ${duration(gap.seconds)}`}>⋯${gapWords(gap.seconds)}⋯</span>`)}
+  ${scale?.gaps.map((gap) => html`<span key=${gap.x} class="gap" style=${gapPlace(gap)} title=${`nothing worked for ${duration(gap.seconds)}`}>⋯${gapWords(gap.seconds)}⋯</span>`)}
 `;
+
+// A mark at the right end ends there, so that it does not leave its column.
+const gapPlace = ({ x, w }) => (x + w > 92 ? { right: 0 } : { left: `${x.toFixed(3)}%`, width: `${w}%` });
 
 const tickWords = (seconds) => {
   if (!seconds) return "0";

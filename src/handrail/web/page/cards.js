@@ -27,12 +27,11 @@ const place = ({ x, y, w, h }) => ({ left: `${x}px`, top: `${y}px`, width: `${w}
 const Card = ({ part, took, here, onOpen, onFold }) => {
   const { sign, name, counter, who, time, word } = corners(part, took);
   const { row, isFolded } = part;
-  const says = [row.name, word, counter, who, time === word ? "" : time].filter(Boolean).join(", ");
   return html`
     <li class=${`card ${row.status} ${row.id === here ? "here" : ""}`} style=${place(part)}>
-      <button type="button" aria-label=${says} aria-expanded=${isFolded ? "false" : undefined} aria-current=${row.status === "current" || row.status === "running" ? "step" : undefined}
+      <button type="button" aria-expanded=${isFolded ? "false" : undefined} aria-current=${row.status === "current" || row.status === "running" ? "step" : undefined}
         onClick=${() => (isFolded ? onFold(part.key, false) : onOpen?.(row))}>
-        <span class="name"><span class=${`sign ${row.status}`}>${isFolded ? "▸ " : ""}${sign}</span> <bdi>${row.emoji ? `${row.emoji} ` : ""}${name}</bdi></span>
+        <span class="name"><span class=${`sign ${row.status}`} aria-hidden="true">${isFolded ? "▸ " : ""}${sign}</span> <bdi>${row.emoji ? `${row.emoji} ` : ""}${name}</bdi>${time === word ? null : html`<span class="unseen">, ${word}</span>`}</span>
         <span class="counter">${counter}</span>
         <span class="who"><bdi>${who}</bdi></span>
         <span class=${`time ${row.status}`}>${time}</span>
@@ -44,13 +43,13 @@ const Card = ({ part, took, here, onOpen, onFold }) => {
 const Frame = ({ part, onFold }) => {
   if (part.type === "together") return html`<li class="frame together" aria-hidden="true" style=${place(part)}></li>`;
   const status = part.row?.status;
-  const words = html`${status ? html`<span class=${`sign ${status}`}>${SIGNS[status] ?? "·"}</span> ` : null}<bdi>${part.title}</bdi>`;
+  const words = html`${status ? html`<span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> ` : null}<bdi>${part.title}</bdi>${status ? html`<span class="unseen">, ${WORDS[status] ?? status}</span>` : null}`;
   const counter = part.counter ? html` <span class="counter">${part.counter}</span>` : null;
   const canFold = part.row && part.row.kind !== "round" && onFold;
   return html`
     <li class=${`frame ${status ?? ""}`} style=${place(part)}>
       ${canFold
-        ? html`<button type="button" class="title" aria-expanded="true" aria-label=${`${part.title}, ${WORDS[status] ?? status} ${part.counter ?? ""}`} onClick=${() => onFold(part.key, true)}>▾ ${words}${counter}</button>`
+        ? html`<button type="button" class="title" aria-expanded="true" onClick=${() => onFold(part.key, true)}><span aria-hidden="true">▾ </span>${words}${counter}</button>`
         : html`<span class="title">${words}${counter}</span>`}
       ${part.loops ? html`<span class="again" aria-hidden="true">again</span>` : null}
     </li>

@@ -4,18 +4,19 @@ import { ask, catalogAddress, launchAddress } from "./routes.js";
 import { plural } from "./words.js";
 
 const STATES = { broken: ["failed", "✗"], "needs-broken": ["failed", "✗"], warned: ["interrupted", "!"], untrusted: ["interrupted", "!"], ok: ["", ""] };
-const ORDER = ["project", "user", "built-in"];
+const ORDER = ["project", "user", "builtin"];
+const SOURCES = { builtin: "built-in" };
 const rank = (source) => (ORDER.includes(source) ? ORDER.indexOf(source) : ORDER.length);
 
-export const nameOf = (entry) => entry.key ?? entry.name ?? entry.id;
+// What names it in an address: the key, or the key with a number if another definition with this key is nearer.
+export const nameOf = (entry) => entry.id.slice(entry.kind.length + 1);
 export const canLaunch = (entry) => !["broken", "needs-broken"].includes(entry.state);
 
 export const problemWords = (entry) => {
   const problems = entry.problems ?? [];
   const count = (severity) => problems.filter((problem) => problem.severity === severity).length;
   const words = [["error", count("error")], ["warning", count("warning")]].filter(([, number]) => number).map(([word, number]) => plural(number, word));
-  if (entry.state === "needs-broken") return problems[0]?.message ?? "needs a definition that has errors";
-  if (entry.state === "untrusted") return "not trusted: run `handrail trust`";
+  if (entry.state === "needs-broken") return `needs ${entry.uses?.join(", ") || "a definition"}, which has errors`;
   return words.join(", ");
 };
 
@@ -24,12 +25,12 @@ const holds = (entry, find) => !find || `${nameOf(entry)} ${entry.name} ${entry.
 const Entry = ({ entry, isLaunch }) => {
   const [state, sign] = STATES[entry.state] ?? STATES.ok;
   const words = problemWords(entry);
-  const more = [entry.command && `${entry.command}`, entry.shadows?.length && `hides ${entry.shadows}`, entry.shadowedBy && `hidden by ${entry.shadowedBy}`].filter(Boolean).join(" · ");
+  const more = [entry.kind === "workflow" && entry.command && `/workflow ${entry.command}`, entry.shadows?.length && `hides ${entry.shadows.join(", ")}`, entry.shadowedBy && `hidden by ${entry.shadowedBy}`].filter(Boolean).join(" · ");
   const phases = Array.isArray(entry.phases) ? entry.phases.length : entry.phases;
   return html`
     <li class=${`entry definition ${state}`}>
       <span class=${`sign ${state}`} aria-hidden="true">${sign}</span>
-      <span class="title"><a class="name" href=${(isLaunch ? launchAddress : catalogAddress)(entry.kind, nameOf(entry))}>${bdi(nameOf(entry))}</a> <span class="about">${entry.kind}${entry.visible === false ? ", hidden" : ""}</span></span>
+      <span class="title"><a class="name" href=${(isLaunch ? launchAddress : catalogAddress)(entry.kind, nameOf(entry))}>${bdi(entry.name)}</a> <span class="about">${entry.kind}${entry.visible === false && canLaunch(entry) && entry.kind !== "plugin" ? ", hidden" : ""}</span></span>
       <span class="what">${words ? html`<strong class="word ${state}">${bdi(words)}</strong> ` : null}${bdi(entry.description ?? "")} ${more ? html`<span class="mute">${bdi(more)}</span>` : null}</span>
       <span class="figure">${phases ? plural(phases, "phase") : ""}</span>
     </li>
@@ -42,8 +43,8 @@ const List = ({ entries, query, isLaunch }) => {
   return sources.map((source) => {
     const members = entries.filter((entry) => entry.source === source).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
     return html`
-      <details key=${source} class="group" open=${isFound || source === "project" || sources.length < 3 || (isLaunch && rank(source) < 2)}>
-        <summary><h2>${bdi(source)} <span class="figures">${members.length}</span></h2></summary>
+      <details key=${source} class="group" open=${isFound || rank(source) < 2 || source === sources[0]}>
+        <summary><h2>${bdi(SOURCES[source] ?? source)} <span class="figures">${members.length}</span></h2></summary>
         <ul>${members.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isLaunch=${isLaunch} />`)}</ul>
       </details>
     `;
@@ -75,7 +76,7 @@ export const Catalog = ({ catalog, query }) => {
 
 export const Choose = ({ catalog, query }) => {
   if (!catalog?.seq) return html`<h1 tabindex="-1">Launch</h1><p class="empty">Reading the definitions …</p>`;
-  const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
+  const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && !entry.shadowedBy && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
   return html`
     <${Bar} title="Launch what?" query=${query} />
     ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}

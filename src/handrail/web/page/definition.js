@@ -5,15 +5,17 @@ import { Problem } from "./dialog.js";
 import { get } from "./doing.js";
 import { bdi, Component, html } from "./dom.js";
 import { addressOf, ask, launchAddress } from "./routes.js";
-import { graphOf, graphOfStops } from "./shapes.js";
 import { moment, SIGNS, WORDS } from "./words.js";
 
 const VIEWS = ["Text", "Plan", "Graph", "Runs"];
 
-const Mark = ({ problem }) => html`
-  <span class=${`mark ${problem.severity === "error" ? "failed" : "interrupted"}`}>${" ".repeat(Math.max(0, (problem.column ?? 1) - 1))}${"^".repeat(Math.min(80, Math.max(1, problem.width ?? 1)))} ${problem.severity}[${problem.code ?? problem.rule}] ${bdi(problem.message)}${problem.hint ? html`
-${" ".repeat(Math.max(0, (problem.column ?? 1) - 1))}hint: ${bdi(problem.hint)}` : null}
-</span>`;
+const Mark = ({ problem }) => {
+  const indent = " ".repeat(Math.max(0, (problem.column ?? 1) - 1));
+  const carets = "^".repeat(Math.min(80, Math.max(1, problem.width ?? 1)));
+  return html`
+    <span class=${`mark ${problem.severity === "error" ? "failed" : "interrupted"}`}>${indent}${carets} ${problem.severity}[${problem.code}] ${bdi(problem.message)}${problem.hint ? html`<span class="hint">${indent}${" ".repeat(carets.length)} hint: ${bdi(problem.hint)}</span>` : null}</span>
+  `;
+};
 
 export const Source = ({ text, problems }) => {
   const byLine = new Map();
@@ -24,20 +26,25 @@ export const Source = ({ text, problems }) => {
   })}</ol>`;
 };
 
-const Plan = ({ rows }) => {
-  const below = new Map();
-  for (const row of [...rows].sort((a, b) => a.order - b.order)) below.set(row.parent ?? "", [...(below.get(row.parent ?? "") ?? []), row]);
-  const list = (parent) => html`<ul class="plan">${below.get(parent).map((row) => html`
-    <li key=${row.id}>${row.kind === "repeat" ? `↻ up to ${row.rounds ?? "–"} · ` : ""}${bdi(row.name)} <span class="mute">${bdi([row.node ?? row.kind, row.who, row.flow && `flow ${row.flow}`, row.when && `when ${row.when}`].filter(Boolean).join(" · "))}</span>
-      ${below.has(row.id) ? list(row.id) : null}</li>`)}</ul>`;
-  return rows.length ? list("") : html`<p class="empty">There is no plan while it has errors.</p>`;
-};
+// An item of the plan in words: what it is, who does it, when.
+const about = (item) => [item.node, item.group && `agent: ${item.group}`, item.flow && `flow ${item.flow}`, item.tries > 1 && `${item.tries} tries`, item.when && `when ${item.when}`,
+  item.stops && `stops if ${item.stops}`, item.exit?.length && `exit: ${item.exit.join(", ")}`, item.loopable && "↻ may start over"].filter(Boolean).join(" · ");
+const titleOf = (item) => ({ repeat: `↻ ${item.name}, up to ${item.rounds} rounds`, parallel: "at the same time" })[item.kind] ?? item.name;
 
-const Graph = ({ found, name }) => html`<${Drawing} item=${found.stops ? graphOfStops(found.stops) : graphOf(found.plan)} took=${() => null} label=${`Graph of ${name}`} />`;
+const Plan = ({ items }) => html`<ul class="plan">${items.map((item, index) => html`
+  <li key=${index}>${bdi(`${item.emoji ? `${item.emoji} ` : ""}${titleOf(item)}`)} <span class="mute">${bdi(about(item))}</span>${item.items?.length ? html`<${Plan} items=${item.items} />` : null}</li>`)}</ul>`;
+
+// The same as cards and frames.
+const drawn = (items, above = "") => ({ type: "series", items: items.map((item, index) => {
+  const key = `${above}/${item.id ?? item.key ?? index}`;
+  if (!item.items?.length) return { type: "card", key, row: { ...item, id: key, status: "", who: item.group }, ran: 0, of: 1 };
+  if (item.kind === "parallel") return { type: "stack", items: drawn(item.items, key).items };
+  return { type: "frame", key, title: titleOf(item), loops: item.kind === "repeat" || item.loopable === true, inside: drawn(item.items, key) };
+}) });
 
 const Runs = ({ rows, now }) => rows.length ? html`<ul>${rows.map((row) => html`
-  <li key=${row.id} class="entry"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
-    <span class="what"></span><span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span><span class="figure">${moment(row.ended ?? row.started, now)}</span></li>`)}</ul>` : html`<p class="empty">No run on home is of this definition.</p>`;
+  <li key=${row.id} class="entry definition"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
+    <span class="what"><span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span></span><span class="figure">${moment(row.ended ?? row.started, now)}</span></li>`)}</ul>` : html`<p class="empty">No run on home is of this definition.</p>`;
 
 export class Definition extends Component {
   componentDidMount() {
@@ -50,7 +57,7 @@ export class Definition extends Component {
 
   entry() {
     const { kind, id, catalog } = this.props;
-    return catalog?.rows("entries").find((entry) => entry.kind === kind && (entry.id === id || nameOf(entry) === id || entry.name === id));
+    return catalog?.rows("entries").find((entry) => entry.kind === kind && nameOf(entry) === id);
   }
 
   async read() {
@@ -64,13 +71,12 @@ export class Definition extends Component {
   }
 
   body(view, found, entry) {
-    const rows = found.plan ?? [];
-    if (view === "Plan") return html`<${Plan} rows=${rows} />`;
-    if (view === "Graph") return rows.length || found.stops ? html`<${Graph} found=${found} name=${entry?.name ?? this.props.id} />` : html`<p class="empty">There is no graph while it has errors.</p>`;
-    if (view === "Runs") return html`<${Runs} rows=${this.props.rows.filter((row) => row.name === entry?.name || row.name === this.props.id || row.flow === this.props.id)} now=${this.props.now} />`;
-    return found.texts
-      ? found.texts.map((file) => html`<section key=${file.file}><h3>${bdi(file.file)}</h3><${Source} text=${file.text} problems=${file.problems} /></section>`)
-      : html`<${Source} text=${found.text} problems=${found.problems} />`;
+    if ((view === "Plan" || view === "Graph") && !found.plan?.length) return html`<p class="empty">There is no plan while it has errors.</p>`;
+    if (view === "Plan") return html`<${Plan} items=${found.plan} />`;
+    if (view === "Graph") return html`<${Drawing} item=${drawn(found.plan)} took=${() => null} onFold=${() => {}} label=${`Graph of ${entry?.name ?? this.props.id}`} />`;
+    if (view === "Runs") return html`<${Runs} rows=${this.props.rows.filter((row) => row.name === entry?.name || row.name === entry?.key)} now=${this.props.now} />`;
+    return found.files.map((file) => html`<section key=${file.file}><h2>${bdi(file.file)}</h2>
+      ${file.text == null ? html`<p class="empty">This file cannot be read.</p>` : html`<${Source} text=${file.text} problems=${file.problems} />`}${file.is_cut ? html`<p class="mute">The rest is not shown.</p>` : null}</section>`);
   }
 
   render({ kind, id, query, readOnly }, { found, error }) {
@@ -80,7 +86,7 @@ export class Definition extends Component {
     return html`
       <p class="crumbs"><a href="/catalog" aria-keyshortcuts="b">‹ catalog</a></p>
       <div class="titlebar"><h1 tabindex="-1">${bdi(entry?.name ?? id)} <span class="about">${kind}${entry?.file ? html` · ${bdi(entry.file)}` : null}</span></h1>
-        ${entry && !canLaunch(entry) ? html`<button disabled>Launch: not while it has errors</button>` : html`<a class="button" href=${launchAddress(kind, id)} aria-disabled=${readOnly ? "true" : undefined}>Launch</a>`}</div>
+        ${kind === "plugin" ? null : entry && !canLaunch(entry) ? html`<button disabled>Launch: not while it has errors</button>` : html`<a class="button" href=${launchAddress(kind, id)} aria-disabled=${readOnly ? "true" : undefined}>Launch</a>`}</div>
       ${entry?.description ? html`<p class="text">${bdi(entry.description)}</p>` : null}
       ${words ? html`<p class="notice">${bdi(words)}</p>` : null}
       <nav class="tabs" aria-label="Views">${VIEWS.map((one, index) => html`<button key=${one} aria-keyshortcuts=${String(index + 1)} aria-current=${one === view ? "page" : undefined} onClick=${() => ask({ view: one.toLowerCase() }, "push")}>${one}</button>`)}</nav>

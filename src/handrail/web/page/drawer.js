@@ -8,7 +8,7 @@ import { JsonTree } from "./preview.js";
 import { Fetched } from "./reading.js";
 import { needAddress } from "./routes.js";
 import { Tail } from "./tail.js";
-import { cost, SIGNS } from "./words.js";
+import { cost, duration, SIGNS } from "./words.js";
 
 const PARTS = [["now", "Now"], ["prompt", "Prompt"], ["output", "Output"], ["checks", "Checks"], ["artifacts", "Artifacts"]];
 const enc = encodeURIComponent;
@@ -37,10 +37,31 @@ const Prompt = ({ data }) => html`
   ${data.params && Object.keys(data.params).length ? html`<h3>Params</h3><${JsonTree} value=${data.params} />` : null}
 `;
 
-const Output = ({ data }) =>
-  data.output != null && typeof data.output === "object"
-    ? html`<${JsonTree} value=${data.output} />`
-    : html`<${Text} text=${data.output} empty="No output was recorded." />`;
+// What a node returned: its texts as they are, everything else as a tree.
+const Output = ({ data }) => {
+  const { output } = data;
+  if (output == null || typeof output !== "object" || Array.isArray(output)) {
+    return html`<${Text} text=${output == null ? null : typeof output === "string" ? output : JSON.stringify(output)} empty="No output was recorded." />${data.isCut ? html`<p class="mute">The rest is left out.</p>` : null}`;
+  }
+  const texts = Object.entries(output).filter(([, value]) => typeof value === "string" && value.length > 40);
+  const rest = Object.fromEntries(Object.entries(output).filter(([name]) => !texts.some(([one]) => one === name)));
+  return html`
+    ${texts.map(([name, value]) => html`<h3 key=${name}><bdi>${name}</bdi></h3><${Text} text=${value} />`)}
+    ${Object.keys(rest).length ? html`<${JsonTree} value=${rest} />` : null}
+  `;
+};
+
+// An earlier try: how it ended.
+const Earlier = ({ data }) => html`
+  <p>Try ${data.try} ${data.end ?? "has not ended"}${data.started && data.ended ? ` after ${duration(data.ended - data.started)}` : ""}.</p>
+  ${data.why?.message ? html`<p class="why"><bdi>${data.why.message}</bdi> ${data.why.code ? html`<code><bdi>${data.why.code}</bdi></code>` : null}</p>` : null}
+  <dl class="pairs">
+    <div><dt>who</dt><dd><bdi>${data.who ?? "–"}</bdi></dd></div>
+    <div><dt>usage</dt><dd>${number(data.usage?.inputTokens)} in · ${number(data.usage?.outputTokens)} out · ${cost(data.usage)}</dd></div>
+  </dl>
+`;
+
+const FETCHED = { prompt: Prompt, output: Output, now: Earlier, checks: ({ data }) => html`<${Checks} checks=${data.checks} />` };
 
 // A switch between the tries of a step.
 const Tries = ({ row, at }) =>
@@ -63,11 +84,15 @@ export class Drawer extends Component {
     const { id, path, made, received } = this.props;
     const checks = made.checks.filter((check) => check.node === path);
     const artifacts = made.artifacts.filter((file) => file.step === path);
-    if (part === "checks") return html`<${Checks} checks=${checks} />`;
+    const isLast = at === (row.try || 1);
     if (part === "artifacts") return html`<${Files} artifacts=${artifacts} outline=${made.outline} />`;
-    if (part === "now") return html`<${Facts} id=${id} row=${row} need=${made.needs.find((one) => one.path === path && !one.answered)} made=${made} tail=${received.tail} checks=${checks} artifacts=${artifacts} />`;
-    const address = `/api/runs/${enc(id)}/steps/${path.split("/").map(enc).join("/")}?try=${at}`;
-    return html`<${Fetched} path=${address} version=${row.v}>${(data) => (part === "prompt" ? html`<${Prompt} data=${data} />` : html`<${Output} data=${data} />`)}<//>`;
+    if (part === "checks" && isLast) return html`<${Checks} checks=${checks} />`;
+    if (part === "now" && isLast) {
+      const need = made.needs.find((one) => one.path === path && !one.answered);
+      return html`<${Facts} id=${id} row=${row} need=${need} made=${made} tail=${received.tail} checks=${checks} artifacts=${artifacts} />`;
+    }
+    const address = `/api/runs/${enc(id)}/steps/${path.split("/").map(enc).join("/")}${row.try ? `?try=${at}` : ""}`;
+    return html`<${Fetched} path=${address} version=${row.v}>${(data) => html`<${FETCHED[part]} data=${data} />`}<//>`;
   }
 
   render({ path, made, end, onClose }) {

@@ -1,7 +1,8 @@
 // Everything in the project, in four groups: what needs a person comes first.
 import { Buttons } from "./buttons.js";
 import { bdi, Component, html } from "./dom.js";
-import { post } from "./doing.js";
+import { Problem } from "./dialog.js";
+import { get, post } from "./doing.js";
 import { addressOf, ask, needAddress } from "./routes.js";
 import { age, cost, duration, moment, SIGNS, time, WORDS } from "./words.js";
 
@@ -87,6 +88,28 @@ const Filters = ({ names, query }) => html`
 
 const holds = (row, text) => !text || `${row.name} ${row.about} ${row.need?.title ?? ""} ${placeOf(row)}`.toLowerCase().includes(text.toLowerCase());
 
+// What ended before the rows that the topic has, fetched in pages.
+class Older extends Component {
+  async more() {
+    const { last } = this.props;
+    const rows = this.state.rows ?? [];
+    try {
+      const found = await get(`/api/older?after=${encodeURIComponent(rows.at(-1)?.id ?? last)}`);
+      this.setState({ rows: [...rows, ...found], error: null });
+    } catch (error) {
+      this.setState({ error });
+    }
+  }
+
+  render({ count, now }, { rows = [], error }) {
+    return html`
+      ${rows.length ? html`<ul>${rows.map((row) => html`<${Entry} key=${row.id} row=${row} now=${now} />`)}</ul>` : null}
+      <${Problem} error=${error} />
+      ${count > rows.length ? html`<p class="buttons"><button onClick=${() => this.more()}>${count - rows.length} older</button></p>` : null}
+    `;
+  }
+}
+
 export const Home = ({ home, rows, now, query }) => {
   if (!home.seq) return html`<h1 tabindex="-1">Home</h1><p class="empty">Reading the project …</p>`;
   const find = query.get("find") ?? "";
@@ -109,5 +132,6 @@ export const Home = ({ home, rows, now, query }) => {
     <${Group} id="recent" title="Recent" rows=${chosen} now=${now} empty=${recent.length || find ? "nothing fits" : html`No runs yet. <a href="/launch">Launch one</a>, or look at the <a href="/catalog">catalog</a>.`}>
       ${recent.length > 1 ? html`<${Filters} names=${names} query=${query} />` : null}
     <//>
+    ${home.head?.older && !find && !name && !outcome ? html`<${Older} count=${home.head.older} last=${recent.at(-1)?.id ?? ""} now=${now} />` : null}
   `;
 };

@@ -175,7 +175,7 @@ export class LaunchPage extends Component {
             ${mode === "new" ? this.fresh(state) : null}
             ${unnamed ? html`<${Problem} error=${error} />` : error ? html`<p role="alert" class="error">✗ Not launched: see the fields above.</p>` : null}
             <p class="buttons"><button class="main" ...${off}>${mode === "new" ? "Launch" : MODES[mode][0].replace(" it", "")}</button>
-              ${mode === "new" ? html`<button type="button" disabled=${isSending} onClick=${() => this.send(null, true)}>Preview</button>` : null}<a class="button" href="/">Cancel</a></p>
+              ${mode === "new" ? html`<button type="button" ...${off} onClick=${() => this.send(null, true)}>Preview</button>` : null}<a class="button" href="/">Cancel</a></p>
           </form>
           ${preview ? html`<section aria-label="Preview"><h2>Preview</h2><pre tabindex="0">${bdi(preview.lines.join("\n"))}</pre>
             ${preview.warnings?.map((line) => html`<p key=${line} class="notice">! ${bdi(line)}</p>`)}</section>` : null}

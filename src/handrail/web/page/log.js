@@ -1,8 +1,8 @@
 // The journal of a run, newest first, searched on the server in pages.
-import { changeQuery, inQuery } from "./address.js";
+import { changeQuery, inQuery, toQuery } from "./address.js";
 import { Component, html } from "./dom.js";
 import { get } from "./doing.js";
-import { time } from "./words.js";
+import { plural, time } from "./words.js";
 
 const KINDS = ["steps", "agent", "people", "checks", "facts"];
 const enc = encodeURIComponent;
@@ -43,7 +43,7 @@ export class Log extends Component {
       const data = await get(`/api/runs/${enc(this.props.id)}/log?${query}`);
       if (wanted !== this.wanted || this.isGone) return;
       const rows = before == null ? data.rows : [...this.state.rows, ...data.rows];
-      this.setState({ rows, before: data.before ?? null, error: null, isReading: false });
+      this.setState({ rows, total: data.total, before: data.before ?? null, error: null, isReading: false });
     } catch (error) {
       this.setState({ error, isReading: false });
     }
@@ -54,7 +54,7 @@ export class Log extends Component {
     this.typing = setTimeout(() => changeQuery({ q: text }, true), 250);
   }
 
-  render({ outline }, { rows, before, error, isReading }) {
+  render({ outline }, { rows, total, before, error, isReading }) {
     const kinds = chosen();
     const toggle = (kind, isOn) => changeQuery({ kind: KINDS.filter((one) => (one === kind ? isOn : kinds.includes(one))).join(",") }, true);
     return html`
@@ -66,14 +66,14 @@ export class Log extends Component {
       ${error ? html`<p role="alert" class="error"><bdi>${error.message}</bdi></p>` : null}
       <ol class="log" aria-label="Log, newest first" aria-busy=${isReading ? "true" : undefined}>
         ${rows.map((row) => html`
-          <li key=${row.n} class="heard">
-            <time>${time(row.t)}</time> <span class="kind"><bdi>${row.sign ?? row.kind}</bdi></span>
-            <span class="at"><bdi>${row.node ? outline.words(row.node) : ""}</bdi></span> <bdi class="text">${row.text}</bdi>
+          <li key=${row.id} class=${`heard is-${row.what}`}>
+            <time>${time(row.t)}</time> <span class="kind"><bdi>${row.what}</bdi></span>
+            ${row.path ? html`<a class="at" ...${toQuery({ step: row.path, try: null, part: null })}><bdi>${outline.words(row.path)}</bdi></a>` : null} <bdi class="text">${row.text}</bdi>
           </li>
         `)}
       </ol>
       ${!rows.length && !isReading ? html`<p class="empty">Nothing was found.</p>` : null}
-      ${before != null ? html`<p class="buttons"><button type="button" onClick=${() => this.read(before)}>Older</button></p>` : rows.length ? html`<p class="mute">The beginning of the log.</p>` : null}
+      ${before != null ? html`<p class="buttons"><button type="button" onClick=${() => this.read(before)}>Older</button></p>` : rows.length ? html`<p class="mute">This is the beginning; ${plural(total ?? 0, "event")} in all.</p>` : null}
     `;
   }
 }

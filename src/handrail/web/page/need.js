@@ -94,7 +94,7 @@ class Approval extends Asked {
   render({ need, readOnly }, { values, error, isSending }) {
     const off = { disabled: isSending || !!readOnly, title: readOnly || undefined };
     const note = { id: "reason", type: "text", label: "Note", help: "for the record, and for later steps" };
-    const label = need.action?.does ? `Approve: ${need.action.does.split(",")[0].slice(0, 60)}` : "Approve";
+    const label = need.action?.does && need.action.does !== need.title ? `Approve: ${need.action.does.split(",")[0].slice(0, 60)}` : "Approve";
     return html`
       <${Facts} need=${need} />
       <${Fields} name="note" fields=${[note]} values=${values} errors=${errorsOf(error)} isOff=${!!readOnly} onSet=${(id, value) => this.set(id, value)} />

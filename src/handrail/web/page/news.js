@@ -4,6 +4,7 @@ import { WORDS } from "./words.js";
 
 const LONG_RUN = 60;
 const MOST = 120;
+const SETTLED = 10_000;
 
 export const wantsNotes = () => remembered.get("notify") === true && globalThis.Notification?.permission === "granted";
 
@@ -27,14 +28,21 @@ export class News {
   // The sentences for what changed since the last call.
   take(rows) {
     const before = this.known;
+    this.rows = rows;
     this.known = new Map(rows.map((row) => [row.id, `${row.status} ${row.group} ${row.need?.title ?? ""}`]));
     if (!before) return [];
     return rows.filter((row) => before.get(row.id) !== this.known.get(row.id)).map((row) => {
       const isNeed = row.group === "needs";
       const isEnd = row.group === "recent" && (remembered.get("launched") ?? []).includes(row.id.slice(4));
-      if (isNeed || (isEnd && row.ended - row.started > LONG_RUN)) this.show(row);
+      if (row.status === "interrupted") this.showLater(row);
+      else if (isNeed || (isEnd && row.ended - row.started > LONG_RUN)) this.show(row);
       return isNeed && row.need ? `${row.name} waits for you: ${row.need.title}` : `${row.name}: ${WORDS[row.status] ?? row.status}`;
     });
+  }
+
+  // A run has no process for a moment after its launch, too.
+  showLater(row) {
+    setTimeout(() => this.rows.some((one) => one.id === row.id && one.status === row.status) && this.show(row), SETTLED);
   }
 
   // The tag makes it one notification, whichever tab shows it.

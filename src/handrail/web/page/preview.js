@@ -28,4 +28,39 @@ class Json extends Component {
 
 export const JsonTree = ({ value }) => html`<ul class="json"><${Json} value=${value} depth=${0} /></ul>`;
 
-export const Preview = ({ shown }) => html`<pre class="text" tabindex="0"><bdi>${shown.text ?? ""}</bdi></pre>`;
+const TAGS = new Set(["p", "ul", "ol", "li", "blockquote", "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "code"]);
+const HEADS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6", h6: "h6" }; // the page has its own first heading
+
+// Only these tags are built; whatever else a tree has is shown as its text.
+const Markdown = ({ tree }) =>
+  tree.map((node) => {
+    if (typeof node === "string") return html`<bdi>${node}</bdi>`;
+    const inside = () => html`<${Markdown} tree=${node.children ?? []} />`;
+    if (node.tag === "a") {
+      return html`<a href=${node.href} rel="noopener noreferrer" target="_blank">${inside()}</a> <span class="mute">(<bdi>${node.host}</bdi>)</span>`;
+    }
+    if (node.tag === "pre") return html`<pre tabindex="0"><code>${inside()}</code></pre>`;
+    if (node.tag === "hr" || node.tag === "br") return html`<${node.tag} />`;
+    const tag = HEADS[node.tag] ?? (TAGS.has(node.tag) ? node.tag : null);
+    return tag ? html`<${tag}>${inside()}<//>` : inside();
+  });
+
+const SIGNS = { "+": "added", "-": "removed", "@": "place" };
+const Diff = ({ lines, isCut }) => html`
+  <div class="diff" tabindex="0" role="region" aria-label="What changed">
+    ${lines.map((line, index) => html`<div key=${index} class=${SIGNS[line.sign] ?? ""}>${line.sign === "-" ? "−" : line.sign}<bdi>${line.text}</bdi></div>`)}
+  </div>
+  ${isCut ? html`<p class="mute">The rest is left out. Download the file to see all of it.</p>` : null}
+  ${lines.length ? null : html`<p class="empty">Nothing changed since the previous version.</p>`}
+`;
+
+export const Preview = ({ shown }) => {
+  if (shown.lines !== undefined) {
+    if (shown.lines) return html`<${Diff} lines=${shown.lines} isCut=${shown.isCut} />`;
+    return html`<p class="empty">${shown.previous ? "The difference cannot be shown: the file is too large or not a text." : "This is the first version."}</p>`;
+  }
+  if (shown.kind === "markdown") return html`<div class="markdown"><${Markdown} tree=${shown.tree} /></div>`;
+  if (shown.kind === "json") return html`<${JsonTree} value=${shown.value} />`;
+  if (shown.kind === "text") return html`<pre class="text" tabindex="0"><bdi>${shown.text}</bdi></pre>`;
+  return html`<p class="empty">There is no preview: the file is too large or not a text. Download it to see what it contains.</p>`;
+};

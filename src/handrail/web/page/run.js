@@ -38,9 +38,9 @@ class RunPage extends Component {
 
   // What the rows say, made again only if they changed.
   model() {
-    const { received, live } = this.props;
+    const { received } = this.props;
     const head = received.head;
-    const isInterrupted = head.status === "running" && live != null && live.driver === null && !live.program;
+    const isInterrupted = head.status === "running" && this.isAlone();
     const mark = [received.epoch, received.seq, isInterrupted, this.more.count].join(" ");
     if (this.made?.mark !== mark) {
       const outline = new Outline(this.with("nodes"), isInterrupted);
@@ -49,6 +49,13 @@ class RunPage extends Component {
       for (const section of ["needs", "artifacts", "checks"]) this.made[section] = received.rows(section);
     }
     return this.made;
+  }
+
+  // True if no process drives this run. The list of everything hears of it first.
+  isAlone() {
+    const { id, rows, live } = this.props;
+    const known = rows?.find((row) => row.id === `run:${id}`);
+    return known ? known.status === "interrupted" : live != null && live.driver === null && !live.program;
   }
 
   // The rows of a section, with those that were fetched when a phase was opened.

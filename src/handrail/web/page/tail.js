@@ -35,7 +35,7 @@ export class Tail extends Component {
       `}
       <div role="log" aria-label="Output" aria-live=${isSpoken ? "polite" : "off"} tabindex="0" class=${`tail ${isShort ? "short" : ""}`} ref=${(element) => (this.element = element)}>
         ${shown.map((row) => html`
-          <div key=${row.n} class=${`heard ${row.kind}`}>
+          <div key=${row.n} class=${`heard is-${row.kind}`}>
             <time>${time(row.t)}</time> <span class="kind">${row.kind}</span>
             ${node ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span>`}
             <bdi class="text">${row.text}</bdi>
