@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from textual import on
 from textual.widget import Widget
@@ -20,7 +20,7 @@ from handrail.tui.drawing.catalog import (
     listed,
     text_lines,
 )
-from handrail.tui.drawing.words import Piece, line, spread
+from handrail.tui.drawing.words import Line, Piece, line, spread
 from handrail.tui.editor import edit_at
 from handrail.tui.feed import Feed
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
@@ -47,6 +47,7 @@ class CatalogScreen(Frame):
         self.only_problems = False
         self.turned: set[str] = set()
         self.feed: Feed | None = None
+        self.has_begun = False
 
     def on_mount(self) -> None:
         self.feed = Feed(self.top.hub, TOPIC, self.top.project.clock, self.stale)
@@ -92,8 +93,8 @@ class CatalogScreen(Frame):
             lines = list(catalog_lines(rows, self.is_folded, shown))
             lines = lines or [line(None, Piece("   nothing", "dim"))]
         self.entries.show(lines, is_held=is_held)
-        if feed is not None and feed.is_ready and self.entries.selected is None:
-            self.entries.select(next((str(row["id"]) for row in rows), None))
+        if lines and not self.has_begun and feed is not None and feed.is_ready:
+            self.has_begun = self.entries.select(next((str(row["id"]) for row in _in_order(lines, rows)), None))
         self._draw_detail()
 
     def _draw_detail(self) -> None:
@@ -185,3 +186,9 @@ class CatalogScreen(Frame):
         text = data.decode("utf-8", "replace")
         lines = list(text_lines(text, row.get("problems") or (), file, self.size.width))
         self.top.push_screen(ReaderScreen(file, lines, file))
+
+
+def _in_order(lines: Sequence[Line], rows: Sequence[Row]) -> list[Row]:
+    """The definitions that are shown, from top to bottom."""
+    by_id = {str(row["id"]): row for row in rows}
+    return [by_id[one.id] for one in lines if one.id in by_id]

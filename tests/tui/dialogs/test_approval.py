@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from handrail.app import App
 from handrail.live.actions import Actions
 from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.facts import changes_words, gate_words
+from handrail.tui.dialogs.facts import changes_words, facts, gate_words
 from handrail.tui.dialogs.opening import screen_of
 from support import Project
 from tui.dialogs.picture import SIZES, Stage, picture, played, same_as, typed
@@ -161,6 +161,14 @@ def test_what_is_not_known_is_said() -> None:
         assert "SAID BY" not in found
 
     played(screen({**NEED, "action": None}), (80, 24), script)
+
+
+def test_what_the_yes_is_for_and_files_without_counts() -> None:
+    files = [{"path": "src/slugs.py", "status": None, "added": None, "removed": None}]
+    found = {**ACTION, "state": {"HEAD": "9b8a980f01"}, "changes": {"files": files, "diff": None}}
+    told = {fact.heading: fact for fact in facts({**NEED, "action": found})}
+    assert told["THE YES IS FOR"].below == ("HEAD 9b8a980f01",)
+    assert (told["CHANGED"].beside, told["CHANGED"].below) == ("1 file", ("src/slugs.py",))
 
 
 def test_hostile_text_is_shown_and_does_nothing() -> None:

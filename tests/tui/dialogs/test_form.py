@@ -104,6 +104,16 @@ def test_without_colour_the_form_has_the_same_words(monkeypatch: pytest.MonkeyPa
     assert "▌(•) major" in seen[1]
 
 
+def test_keys_that_follow_quickly_are_not_lost() -> None:
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        for key in "quick":
+            app.post_message(events.Key(key, key))
+        app.post_message(events.Key("ctrl+s", None))
+        await pilot.pause()
+
+    assert played(FormScreen(of([{"id": "a", "label": "A"}])), (80, 24), script).result() == {"a": "quick"}
+
+
 def test_later_keeps_what_was_typed_and_sending_forgets_it() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, *FILL[:8], "escape")

@@ -6,7 +6,7 @@ The focused control has the sign `▌`, so that it can be found without colour.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
@@ -35,12 +35,20 @@ class Changed(Message):
         self.source = source
 
 
-class Done(Message):
-    """Enter was pressed in a control: the next one follows."""
+@runtime_checkable
+class Goes(Protocol):
+    """A screen in which Enter goes from one control to the next.
 
-    def __init__(self, source: Widget) -> None:
-        super().__init__()
-        self.source = source
+    It is called at once, not by a message: keys that follow quickly have to reach the next control.
+    """
+
+    def go_on(self, source: Widget) -> None: ...
+
+
+def go_on(source: Widget) -> None:
+    """Enter was pressed in a control: the next one follows."""
+    if isinstance(source.screen, Goes):
+        source.screen.go_on(source)
 
 
 class Line(Input):
@@ -66,9 +74,8 @@ class Line(Input):
         event.stop()
         self.post_message(Changed(self))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.post_message(Done(self))
+    async def action_submit(self) -> None:
+        go_on(self)
 
 
 class Slot(Horizontal):
@@ -187,7 +194,7 @@ class Choices(Widget, can_focus=True):
         self._choose(others if value in chosen else [*others, value])
 
     def action_done(self) -> None:
-        self.post_message(Done(self))
+        go_on(self)
 
     def _choose(self, chosen: list[str]) -> None:
         if chosen != self.chosen:

@@ -39,6 +39,9 @@ def facts(need: Mapping[str, Any]) -> Iterator[Fact]:
         yield Fact("GATE THERE", gate_words(action["gate"]))
     yield Fact("CHECKED BY HANDRAIL", _tree_words(action), tuple(_check_lines(action.get("checks"))))
     yield Fact("CHANGED", changes_words(action.get("changes")), tuple(_change_lines(action.get("changes"))))
+    state = action.get("state")
+    if isinstance(state, Mapping) and state:
+        yield Fact("THE YES IS FOR", "", tuple(f"{name} {str(value)[:16]}" for name, value in state.items()))
     if action.get("claim"):
         yield Fact("SAID BY THE AGENT (a claim, not checked)", "", tuple(str(action["claim"]).split("\n")))
 
@@ -121,7 +124,8 @@ def _change_lines(changes: Any) -> Iterator[str]:
             yield str(one)
             continue
         counts = [f"{sign}{one[name]}" for sign, name in (("+", "added"), ("−", "removed")) if one.get(name)]
-        yield " ".join([str(one.get("status") or "M"), str(one.get("path") or UNKNOWN), *counts])
+        status = [str(one["status"])] if one.get("status") else []
+        yield " ".join([*status, str(one.get("path") or UNKNOWN), *counts])
     if len(files) > MOST:
         yield f"… and {len(files) - MOST} more"
 

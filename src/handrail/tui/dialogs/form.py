@@ -20,7 +20,7 @@ from textual.widgets import Static
 from handrail.forms import read as formspec
 from handrail.forms.form import Form, WrongAnswers, accept, choices, is_shown
 from handrail.topics.signs import NOTICE
-from handrail.tui.dialogs.controls import Changed, Done, Press
+from handrail.tui.dialogs.controls import Changed, Press
 from handrail.tui.dialogs.drafts import drafts_of
 from handrail.tui.dialogs.fields import Field
 from handrail.tui.dialogs.fresh import answered_words, changed_words
@@ -51,7 +51,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
     FormScreen.-wide #show { display: none; }
     """
     BINDINGS = [
-        Binding("ctrl+s", "send", "send", priority=True),
+        Binding("ctrl+s", "send", "send"),
         Binding("escape", "later", "later"),
         Binding("v", "show", "preview"),
         Binding("pageup", "page(-1)", "scroll", show=False, priority=True),
@@ -135,10 +135,10 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
             row.say("")
         self._arrange()
 
-    @on(Done)
-    def _next(self, event: Done) -> None:
+    def go_on(self, source: Widget) -> None:
+        """Enter: the next field, or send after the last one."""
         seen = [row for row in self.rows if row.display]
-        place = next((place for place, row in enumerate(seen) if row.control is event.source), -1)
+        place = next((place for place, row in enumerate(seen) if row.control is source), -1)
         if place + 1 < len(seen):
             seen[place + 1].control.focus()
         else:

@@ -26,7 +26,7 @@ from handrail.live.actions import Actions, Mode
 from handrail.live.launching import offer, rehearse, save_routes
 from handrail.live.wanted import Launch, Wrong
 from handrail.topics.signs import FAILED
-from handrail.tui.dialogs.controls import Changed, Done, Press
+from handrail.tui.dialogs.controls import Changed, Press
 from handrail.tui.dialogs.offered import NEW, Offered
 from handrail.tui.dialogs.texts import in_line, shown
 
@@ -59,7 +59,7 @@ class LaunchScreen(ModalScreen[str | None]):
     LaunchScreen #buttons { height: 1; align-horizontal: center; }
     """
     BINDINGS = [
-        Binding("ctrl+s", "launch", "launch", priority=True),
+        Binding("ctrl+s", "launch", "launch"),
         Binding("ctrl+d", "preview", "preview", priority=True),
         Binding("escape", "cancel", "cancel"),
         Binding("pageup", "page(-1)", "scroll", show=False, priority=True),
@@ -143,8 +143,9 @@ class LaunchScreen(ModalScreen[str | None]):
         if self.rows is not None:
             self._mode_changed()
 
-    @on(Done)
-    def _done(self) -> None:
+    def go_on(self, source: Widget) -> None:
+        """Enter: the next field or button."""
+        del source
         self.focus_next()
 
     @on(Press.Pressed)
@@ -207,7 +208,7 @@ class LaunchScreen(ModalScreen[str | None]):
         """Show what a new run would do, step by step."""
         if self.rows is not None and self.rows.mode == NEW and not self._is_busy:
             if self._covers:
-                self._uncover()
+                self._show_fields()
                 return
             self._is_busy = True
             self.run_worker(self._preview(self.rows))
@@ -226,12 +227,13 @@ class LaunchScreen(ModalScreen[str | None]):
             self.query_one("#lines", Static).update(shown("\n".join(map(str, lines))))
             self._before = self.focused
             self.add_class("-shows-preview")
+            self.query_one("#show", Press).say("Fields ^D" if self._covers else "Preview ^D")
         finally:
             self._is_busy = False
 
     def action_cancel(self) -> None:
         if self._covers:
-            self._uncover()
+            self._show_fields()
         else:
             self.dismiss(None)
 
@@ -240,8 +242,9 @@ class LaunchScreen(ModalScreen[str | None]):
         """True if the preview covers the fields."""
         return self.has_class("-shows-preview") and not self.has_class("-wide")
 
-    def _uncover(self) -> None:
+    def _show_fields(self) -> None:
         self.remove_class("-shows-preview")
+        self.query_one("#show", Press).say("Preview ^D")
         if self._before is not None:
             self._before.focus(scroll_visible=False)
 

@@ -167,7 +167,7 @@ class Offered(Vertical):
 
     def first(self) -> Widget:
         """Where a person begins."""
-        return self.modes if self.about else self.params[0].control if self.params else self.routes.preset
+        return self.modes if self.about else self.params[0].control if self.params else self.scope
 
     def say(self, wrong: Mapping[str, str]) -> dict[str, str]:
         """Say next to each param what is wrong with it. Returns what is about something else."""

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from handrail.tui.dialogs.controls import HERE, Changed, Done
+from handrail.tui.dialogs.controls import HERE, Changed, go_on
 from handrail.tui.dialogs.texts import in_line
 
 _WIDEST = 24
@@ -46,7 +46,7 @@ class Pick(Widget, can_focus=True):
         self._go(min(max(0, self.at + by), max(0, len(self.values) - 1)))
 
     def action_done(self) -> None:
-        self.post_message(Done(self))
+        go_on(self)
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""

@@ -53,8 +53,13 @@ class Routes(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(Content(" Routes"), classes="title")
-            yield self.preset
-            yield Press("edit", id="edit")
+            if not self.groups:
+                yield Static(Content.styled(" no step calls an agent", "dim"))
+            else:
+                yield self.preset
+                yield Press("edit", id="edit")
+        if not self.groups:
+            return
         yield Static(self._words(), id="groups")
         with Vertical(id="edited"):
             for group, pick in self.agents.items():
@@ -126,7 +131,7 @@ class Routes(Vertical):
             )
             for row in self.groups
         ]
-        return Content("\n").join(rows) if rows else Content.styled("   no step calls an agent", "dim")
+        return Content("\n").join(rows)
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> str:

@@ -119,7 +119,9 @@ def _needed(row: Row, rows: dict[str, Row]) -> str:
     """The first definition with errors that this one uses."""
     used = [str(name) for name in row.get("uses") or ()]
     bad = [str(one.get("name")) for one in rows.values() if one.get("state") in BROKEN and one.get("key") in used]
+    names = {str(one.get("file")): str(one.get("name")) for one in rows.values()}
     causes = [str(one["cause"]) for one in row.get("problems") or () if one.get("cause")]
+    causes = [names.get(cause, cause) for cause in causes]
     return (bad or causes or used or ["another definition"])[0]
 
 
