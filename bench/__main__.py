@@ -24,6 +24,7 @@ from bench import (
     plugins,
     session,
     starts,
+    streams,
 )
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
@@ -33,7 +34,7 @@ from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "large"]
-NAMES += ["history", "peers", "artifacts", "plugins"]
+NAMES += ["history", "peers", "artifacts", "plugins", "streams"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -55,6 +56,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "peers": peers.measure,
         "artifacts": artifacts.measure,
         "plugins": plugins.measure,
+        "streams": streams.measure,
     }
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
         return [parts[name](Path(folder)) for name in names]

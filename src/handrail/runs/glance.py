@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.runs.spent import Spent
+from handrail.runs.spent import Calls, Spent
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
 APPROVED, RERUN = "approved", "rerun"
@@ -39,6 +39,7 @@ class Glance:
         self._stops: dict[str, None] = {}
         self._doing: dict[str, str] = {}
         self._spent: Spent | None = None
+        self._calls = Calls()
         self._ids: set[str] = set()
         rows = self.shape.get("phases") or []
         self._written: dict[str, list[Any]] = {str(row[0]): list(row) for row in rows}
@@ -69,8 +70,8 @@ class Glance:
             case "Guided":
                 self._doing[path] = short(f"{event['place']}: {event['text'] or event['kind']}")
             case "UsageReported":
-                self._spent = self._spent or Spent()
-                self._spent.add(event["usage"])
+                self._calls.report(path)
+                self._spend(event["usage"])
             case "Routed":
                 self.delays.clear()
             case _:
@@ -82,13 +83,22 @@ class Glance:
             self.delays.pop(path, None)
         if kind == "SessionOpened":
             self.who = event["agent"]
+            self._calls.begin(path)
+        elif kind in ("NodeFinished", "NodeFailed") and self._calls.end(path):
+            self._spend({})
         if kind == "AttemptStarted" and event.get("again"):
             self._forget(lambda other: other.startswith(f"{path}/"))
+
+    def _spend(self, usage: Mapping[str, Any]) -> None:
+        self._spent = self._spent or Spent()
+        self._spent.add(usage)
 
     def _live(self, kind: str, at: float, event: Mapping[str, Any]) -> None:
         self.error, self.code, self.reason, self.ended = None, None, None, None
         if kind == "RunResumed":
             self.status = "running"
+            for _ in self._calls.interrupt():
+                self._spend({})
             gone = set(event["rewound"])
             self._forget(lambda path: path.partition("/")[0] in gone)
         elif kind == "RunParked":
