@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 from browser.tab import Tab
 
 MOST = 40
-SHOWN = "document.querySelector('h1') && !document.body.innerText.includes('connecting …')"
+SHOWN = "document.querySelector('h1') && !/connecting …|Reading ([a-z ]+)?…/.test(document.body.innerText)"
 """True once a page has its content."""
 _LINKS = "[...document.querySelectorAll('a[href]')].map(a => a.href).filter(h => h.startsWith(location.origin))"
 _ID = re.compile(r"(?<=/)(runs?|sessions?|needs|artifacts)/[^/]+")
