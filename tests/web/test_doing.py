@@ -234,3 +234,12 @@ def test_a_session_tells_what_its_agent_is_told_and_is_cancelled(project: Projec
     again = page.post("/api/sessions/s1/cancel", json={})
     assert again.status_code == 409
     assert page.post("/api/sessions/none/cancel", json={}).status_code == 404
+
+
+def test_one_of_many_pages_tells_of_a_question(project: Project, page: TestClient) -> None:
+    run, need, _ = launched(project, page)
+    question = {"of": f"run:{run}", "need": need.rpartition("/")[2]}
+    assert page.post("/api/told", json={**question, "need": "q99"}).json() == {"isFirst": False}
+    assert page.post("/api/told", json=question).json() == {"isFirst": True}
+    assert page.post("/api/told", json=question).json() == {"isFirst": False}
+    assert page.post("/api/told", json={"of": "run:r-none", "need": "q1"}).status_code == 404

@@ -31,6 +31,11 @@ def make_teller(runs: Runs, ring: Ring | None = None) -> Teller:
     return Teller(runs, runs.settings.notify or (), runs.site.env, ring)
 
 
+def claim_desktop(runs: Runs, alert: Alert) -> bool:
+    """True if nobody showed this alert on the desktop yet. The caller shows it then, and nobody else does."""
+    return Teller(runs, (), {}).is_first(alert, Channel("desktop"))
+
+
 class Teller:
     """Tells a person about runs. `ring` rings a bell; None if this process has no terminal."""
 
@@ -45,7 +50,7 @@ class Teller:
     async def tell(self, alert: Alert) -> list[str]:
         """Send an alert by every channel by which nobody sent it yet. Returns the kinds of those that were used."""
         usable = [one for one in self.channels if can_send(one, self.env, has_bell=self.ring is not None)]
-        first = [one for one in usable if self._is_first(alert, one)]
+        first = [one for one in usable if self.is_first(alert, one)]
         await asyncio.gather(*(self._send(channel, alert) for channel in first))
         return [channel.kind for channel in first]
 
@@ -55,7 +60,7 @@ class Teller:
         for alert in needs_in(run) if run is not None else ():
             await self.tell(alert)
 
-    def _is_first(self, alert: Alert, channel: Channel) -> bool:
+    def is_first(self, alert: Alert, channel: Channel) -> bool:
         which = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]
         try:
             return self.runs.engine.tell_once(alert.run, f"{alert.key}.{channel.kind}.{which}")

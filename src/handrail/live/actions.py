@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from handrail.alerts.telling import claim_desktop, needs_in
 from handrail.app import App
 from handrail.errors import RefusedError
 from handrail.forms import read as formspec
@@ -105,6 +106,13 @@ class Actions:
         """Stop a run and everything that it started."""
         await asyncio.to_thread(self.refuse, "stop", run=id_)
         await self.app.runs.stop(self.app.runs.load(id_))
+
+    def claim(self, id_: str, question: str) -> bool:
+        """True if this surface is the first that shows an open question on the desktop. Nobody else does it then."""
+        self.refuse("told", run=id_)
+        runs = self.app.runs
+        found = (alert for alert in needs_in(runs.load(id_)) if alert.key == f"need.{question}")
+        return any(claim_desktop(runs, alert) for alert in found)
 
     def cancel(self, session: str) -> None:
         """Cancel the workflow of a session. The person has confirmed it."""

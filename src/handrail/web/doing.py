@@ -42,6 +42,7 @@ class Doings:
             self._route("/api/sessions/{id}/cancel", self._session(actions.cancel)),
             self._route("/api/sessions/{id}/reload", self._session(actions.reload)),
             self._route("/api/seen", self.seen),
+            self._route("/api/told", self.told),
             self._route("/api/routes", self.save),
             self._route("/api/close", self.close),
         ]
@@ -79,7 +80,7 @@ class Doings:
         if where not in ("flow", "preset") or not isinstance(name, str):
             raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
         if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
-            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "codex"}`')
+            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "AGENT:MODEL"}`')
         self.actions.refuse("routes")
         return {"file": await asyncio.to_thread(save_routes, self.actions.app, where, name, routes)}
 
@@ -108,6 +109,13 @@ class Doings:
         for one in ids:
             await asyncio.to_thread(mark_seen, self.actions.app, one)
         return {"seen": len(ids)}
+
+    async def told(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        given = _only(body, ("of", "need"))
+        of, need = given.get("of"), given.get("need")
+        if not isinstance(of, str) or not isinstance(need, str):
+            raise UsageError("`of` and `need` have to be text")
+        return {"isFirst": await asyncio.to_thread(self.actions.claim, _run_of(of), need)}
 
     async def close(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
         _only(body, ())

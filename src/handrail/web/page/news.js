@@ -1,5 +1,6 @@
 // What changed on home, in words: for the status line, and as desktop notifications if the person wants them.
-import { remembered } from "./dom.js";
+import { post } from "./doing.js";
+import { readOnly, remembered } from "./dom.js";
 import { WORDS } from "./words.js";
 
 const LONG_RUN = 60;
@@ -45,9 +46,11 @@ export class News {
     setTimeout(() => this.rows.some((one) => one.id === row.id && one.status === row.status) && this.show(row), SETTLED);
   }
 
-  // The tag makes it one notification, whichever tab shows it.
-  show(row) {
+  // A question is told once, by whichever process is the first. Of the rest, the tag makes one notification of all tabs.
+  async show(row) {
     if (!wantsNotes() || document.visibilityState === "visible") return;
+    const claim = row.need?.id && !readOnly && post("/api/told", { of: row.id, need: row.need.id });
+    if (claim && !(await claim.catch(() => ({}))).isFirst) return;
     new Notification(row.name.slice(0, MOST), { body: titleOf(row).slice(0, MOST), tag: `${row.id} ${titleOf(row)}` });
   }
 }
