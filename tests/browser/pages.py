@@ -29,7 +29,7 @@ def pages(tab: Tab, first: list[str]) -> dict[str, str]:
     waiting = list(first)
     while waiting and len(found) < MOST:
         address = waiting.pop(0)
-        if kind_of(address) in found or address.startswith("/static/"):
+        if kind_of(address) in found or address.startswith(("/static/", "/api/")):
             continue
         found[kind_of(address)] = address
         tab.open(address)

@@ -87,6 +87,13 @@ def overlap(one: list[Any], other: list[Any]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
+def waiting(site: Site) -> str:
+    """A run that tried twice, waited for a quota, and asks."""
+    for name in ("once", "limited", "enough"):
+        (site.folder / name).unlink(missing_ok=True)
+    return site.made("waits")
+
+
 def cards(tab: Tab) -> list[list[Any]]:
     found: list[list[Any]] = tab.evaluate(CARDS)
     assert not [pair for pair in combinations(found, 2) if overlap(*pair)]
@@ -129,7 +136,7 @@ def test_cards_stay_in_place_while_the_run_goes_on(site: Site, tab: Tab) -> None
 
 
 def test_every_wait_has_a_bar_of_its_own(site: Site, tab: Tab) -> None:
-    run = site.made("waits")
+    run = waiting(site)
     tab.open(f"/runs/{run}")
     tab.wait("document.querySelectorAll('button.bar').length >= 7")
     names = [name for name, _ in tab.evaluate(BARS)]
@@ -151,12 +158,12 @@ def test_a_killed_step_does_not_look_like_running(site: Site, tab: Tab) -> None:
     tab.wait("document.querySelector('button.bar.open')")
     driver = site.handrail("runs", run)["driver"]
     os.kill(driver, signal.SIGKILL)
+    site.write("go", "")  # the program that outlives its driver ends
     tab.wait("document.querySelector('button.bar.interrupted')")
     assert not tab.evaluate("document.querySelector('.bar.open, .line .running')")
     assert [name for name, _ in tab.evaluate(BARS) if name.startswith("hold, try 1, interrupted after ")]
     tab.open("/")
     tab.wait(f"[...document.querySelectorAll('.needs a')].some(link => link.href.includes({json.dumps(run)}))")
-    site.write("go", "")  # ends the program that outlived its driver
 
 
 def test_a_cost_is_known_partly_known_or_unknown(site: Site, tab: Tab) -> None:
@@ -173,6 +180,30 @@ def test_a_cost_is_known_partly_known_or_unknown(site: Site, tab: Tab) -> None:
         "",
     }
     assert "$0.00" not in tab.text
+
+
+def test_a_step_is_opened_by_keyboard_and_its_address_shows_it_again(site: Site, tab: Tab) -> None:
+    run = waiting(site)
+    tab.open(f"/runs/{run}?view=progress")
+    tab.wait("document.querySelectorAll('.line').length === 4")
+    tab.evaluate("document.querySelector('.line').focus()")
+    tab.press("ArrowDown", "Enter")
+    tab.wait("document.querySelector('.drawer h2').innerText === 'all › tries'")
+    tab.press("ArrowRight", "Enter")
+    tab.wait("location.search.includes('try=1') && document.querySelector('.drawer .why')")
+    tab.click_text("Output")
+    tab.wait("location.search.includes('part=output')")
+    tab.reload()
+    tab.wait("document.querySelector('.drawer [aria-current=page]').innerText === 'Output'")
+    tab.evaluate("history.back()")
+    tab.wait("document.querySelector('.drawer [aria-current=page]').innerText === 'Now'")
+    tab.evaluate("document.querySelector('.drawer a').focus()")
+    tab.press("Escape")
+    tab.wait("!document.querySelector('.drawer')")
+    assert tab.evaluate("document.activeElement.id") == "node all/tries"
+    assert tab.path == f"/runs/{run}?view=progress"
+    tab.press("2")
+    tab.wait("document.querySelectorAll('.card').length === 3")
 
 
 def test_of_ten_thousand_steps_only_what_is_seen_is_in_the_page(site: Site, tab: Tab) -> None:

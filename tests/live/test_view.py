@@ -43,7 +43,10 @@ def test_what_was_followed_equals_what_is_there_afterwards(project: Project) -> 
     assert following.returncode == 0
     assert len(followed.splitlines()) > 1
     later = received(project.run("view", f"run:{run}").out)
-    assert received(followed).rows == later.rows
+    whole = received(followed)
+    assert whole.rows == later.rows
+    assert list(whole.tail.values()) == list(later.tail.values())
+    assert [line["text"] for line in later.tail.values() if line["kind"] == "out"] == ["hello"]
     head: dict[str, Any] = later.rows["head", ""]
     assert (head["status"], head["done"], head["total"]) == ("completed", 3, 3)
 

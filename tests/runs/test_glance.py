@@ -34,6 +34,7 @@ from handrail.runs.machine import (
 )
 from handrail.runs.modes import available
 from handrail.runs.request import shape_of
+from handrail.topics.run import RunTopic
 from support import Project
 
 SET = "node: set, params: {n: 1}"
@@ -159,6 +160,7 @@ def test_a_glance_agrees_with_the_state_after_every_event(project: Project, tmp_
     for id_ in (stops, nested, partial):
         run = app.runs.load(id_)
         found, state = Glance(json.loads(run.about.to_text())["shape"]), RunState()
+        topic = RunTopic(run.plan, run.find, run.attempt, {"name": "x"})
         for at, event in run.records:
             found.take({**machine.event_to_json(event), "t": at})
             state.apply(event)
@@ -166,6 +168,10 @@ def test_a_glance_agrees_with_the_state_after_every_event(project: Project, tmp_
             assert [one["id"] for one in found.questions.values()] == [one.id for one in state.questions.values()]
             assert found.delays.keys() == state.delays.keys()
             assert found.to_json()["modes"] == available(state, run.plan).names()
+            topic.take(at, event)
+            head = topic.rows.get("head", "") or {}
+            assert [found.to_json()[name] for name in ("done", "total")] == [head["done"], head["total"]]
+            assert found.to_json()["usage"] == head["usage"]
         stored = next(summary for summary in app.runs.summaries() if summary.id == id_)
         assert stored.glance == found.to_json()
 

@@ -115,6 +115,10 @@ def test_what_an_agent_wrote_is_clean_and_short() -> None:
     assert row["place"] == ["a", "b"]
     assert row["about"] == "cart ⟨U+202E⟩"
     assert len(row["doing"]) == 200
+    delay = {"path": "a/b", "until": 9.0, "reason": "quota\x1b]52;c;eA==\x07 of claude"}
+    topic.update([run("a", "running", driver=1, glance={"delay": delay})], [], {})
+    (row,) = topic.rows.section("entries")
+    assert row["delay"] == {"path": "a/b", "until": 9.0, "reason": "quota of claude"}
 
 
 def test_a_hundred_ended_runs_are_kept() -> None:

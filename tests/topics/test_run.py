@@ -234,6 +234,7 @@ def test_a_failure_is_named_in_the_head() -> None:
     assert head(topic)["why"] == {"path": "plan/read", "code": "exit", "message": "`pytest` ended with 1"}
     assert node(topic, "plan/read")["why"] == {"code": "exit", "message": "`pytest` ended with 1"}
     assert node(topic, "plan")["status"] == "failed"
+    assert head(topic)["done"] == 0
     assert head(topic)["ended"] == 1
 
 

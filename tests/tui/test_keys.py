@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from handrail.tui import bindings
 from handrail.tui.app import HandrailApp
+from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.asking import KEEP, LEAVE, STOP, QuitScreen, StopScreen
 from handrail.tui.frame import Frame
 from handrail.tui.help import HelpScreen
@@ -29,6 +30,7 @@ SCREENS: dict[str, type[Frame]] = {
     bindings.SESSION: SessionScreen,
     bindings.LOG: LogScreen,
     bindings.READER: ReaderScreen,
+    bindings.CATALOG: CatalogScreen,
 }
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "terminal.md"
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.runs.spent import Spent
+from handrail.runs.spent import Calls, Spent
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
+APPROVED, RERUN = "approved", "rerun"
+_APPROVALS = ("approve", "propose")
 _TEXT = 200
 
 
@@ -37,6 +39,7 @@ class Glance:
         self._stops: dict[str, None] = {}
         self._doing: dict[str, str] = {}
         self._spent: Spent | None = None
+        self._calls = Calls()
         self._ids: set[str] = set()
         rows = self.shape.get("phases") or []
         self._written: dict[str, list[Any]] = {str(row[0]): list(row) for row in rows}
@@ -67,8 +70,8 @@ class Glance:
             case "Guided":
                 self._doing[path] = short(f"{event['place']}: {event['text'] or event['kind']}")
             case "UsageReported":
-                self._spent = self._spent or Spent()
-                self._spent.add(event["usage"])
+                self._calls.report(path)
+                self._spend(event["usage"])
             case "Routed":
                 self.delays.clear()
             case _:
@@ -80,13 +83,22 @@ class Glance:
             self.delays.pop(path, None)
         if kind == "SessionOpened":
             self.who = event["agent"]
+            self._calls.begin(path)
+        elif kind in ("NodeFinished", "NodeFailed") and self._calls.end(path):
+            self._spend({})
         if kind == "AttemptStarted" and event.get("again"):
             self._forget(lambda other: other.startswith(f"{path}/"))
+
+    def _spend(self, usage: Mapping[str, Any]) -> None:
+        self._spent = self._spent or Spent()
+        self._spent.add(usage)
 
     def _live(self, kind: str, at: float, event: Mapping[str, Any]) -> None:
         self.error, self.code, self.reason, self.ended = None, None, None, None
         if kind == "RunResumed":
             self.status = "running"
+            for _ in self._calls.interrupt():
+                self._spend({})
             gone = set(event["rewound"])
             self._forget(lambda path: path.partition("/")[0] in gone)
         elif kind == "RunParked":
@@ -120,7 +132,7 @@ class Glance:
         self.questions[path] = {
             "id": id_,
             "path": path,
-            "kind": form.get("kind") or ("rerun" if form.get("formId") == "rerun" else "form"),
+            "kind": kind_of_question(form),
             "title": short(str(form.get("title") or "a question")),
             "fields": len(fields) if isinstance(fields, list) else None,
             "since": at,
@@ -194,6 +206,15 @@ class Glance:
             "path": path or None,
             "last": self.last,
         }
+
+
+def kind_of_question(form: Mapping[str, Any]) -> str:
+    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
+    id_, fields = form.get("formId"), form.get("fields") or [{}]
+    if id_ == RERUN:
+        return "rerun"
+    is_yes_or_no = fields[0].get("id") == APPROVED and fields[0].get("type") == "boolean"
+    return "approval" if id_ in _APPROVALS and is_yes_or_no else "form"
 
 
 def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:

@@ -29,6 +29,9 @@ def real_inside(folder: str, path: str) -> str | None:
     return real if real == root or is_below(real, root) else None
 
 
+MORE = 64 * 1024
+
+
 def read_regular(path: str, offset: int = 0) -> bytes:
     """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -36,10 +39,10 @@ def read_regular(path: str, offset: int = 0) -> bytes:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(22, "it is not a regular file", path)
-        pieces, at = [], offset
-        while piece := os.pread(handle, max(found.st_size - at, 0) + 1, at):
+        pieces, at, size = [], offset, max(found.st_size - offset, 0) + 1
+        while piece := os.pread(handle, size, at):
             pieces.append(piece)
-            at += len(piece)
+            at, size = at + len(piece), MORE  # it may have grown meanwhile
     finally:
         os.close(handle)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

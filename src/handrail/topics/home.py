@@ -145,7 +145,7 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "done": glance.get("done"),
         "total": glance.get("total"),
         "need": _need(run, glance.get("need")),
-        "delay": glance.get("delay") if status == "delayed" else None,
+        "delay": _delay(glance.get("delay")) if status == "delayed" else None,
         "doing": _text(glance.get("doing")) if status == "running" else None,
         "why": _why(run, glance, is_left=is_left),
         "who": glance.get("who"),
@@ -188,6 +188,11 @@ def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None
     title = (need or {}).get("title") or run.questions[0].get("title") or ""
     known = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
     return {**known, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
+
+
+def _delay(delay: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a run waits for: a service may have written the reason."""
+    return None if delay is None else {**delay, "reason": _text(str(delay.get("reason") or ""))}
 
 
 def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:

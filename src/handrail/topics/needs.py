@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.contracts import Record
+from handrail.runs.glance import APPROVED, RERUN, kind_of_question
 from handrail.runs.machine import Answered, Asked, FactFound
 from handrail.runs.tries import OWN
 from handrail.topics.effects import effect_of
@@ -14,8 +15,6 @@ from handrail.topics.texts import cleaned, short
 
 NEEDS, CHECKS = "needs", "checks"
 MOST = 50
-_APPROVED, _RERUN = "approved", "rerun"
-_APPROVALS = ("approve", "propose")
 _DATA = ("id", "value", "default", "equals", "field")
 """Keys of a form whose values are part of an answer, so they must not change."""
 
@@ -41,7 +40,7 @@ class Needs:
         self.withdraw(event.path)
         self._open[event.path] = id_
         form = cleaned(event.question, _DATA)
-        title, kind = short(str(event.question.get("title") or "a question")), kind_of(event.question)
+        title, kind = short(str(event.question.get("title") or "a question")), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
         checks = self.rows.section(CHECKS) if kind == "approval" else []
@@ -81,7 +80,7 @@ class Needs:
 
 def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None:
     """How a question was answered: `by`, `who`, `at` and `verdict`. None if it was not."""
-    kinds = {event.id: kind_of(event.question) for _, event in records if isinstance(event, Asked)}
+    kinds = {event.id: kind_of_question(event.question) for _, event in records if isinstance(event, Asked)}
     for at, event in records:
         if isinstance(event, Answered) and event.id == question:
             return _answered(at, event, kinds.get(question, "form"))
@@ -93,17 +92,8 @@ def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
     return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
 
 
-def kind_of(question: Mapping[str, Any]) -> str:
-    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
-    form, fields = question.get("formId"), question.get("fields") or [{}]
-    if form == _RERUN:
-        return "rerun"
-    is_yes_or_no = fields[0].get("id") == _APPROVED and fields[0].get("type") == "boolean"
-    return "approval" if form in _APPROVALS and is_yes_or_no else "form"
-
-
 def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
     """An answer in one word."""
     if kind == "approval":
-        return "approved" if values.get(_APPROVED) is True else "rejected"
-    return str(values.get(_RERUN)) if kind == "rerun" else "answered"
+        return "approved" if values.get(APPROVED) is True else "rejected"
+    return str(values.get(RERUN)) if kind == "rerun" else "answered"

@@ -16,8 +16,9 @@ from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.runs.routing import Routed
-from handrail.runs.spent import Spent
-from handrail.topics.bars import Bars, End
+from handrail.runs.spent import Calls, Spent
+from handrail.runs.tries import WAIT
+from handrail.topics.bars import Bars, End, Kind
 from handrail.topics.checks import Checks
 from handrail.topics.needs import Needs
 from handrail.topics.rows import HEAD, Rows
@@ -50,6 +51,7 @@ class RunTopic:
         self._made: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
         self._spent: dict[str, Spent] = {}
+        self._calls = Calls()
         self._head()
 
     def take(self, at: float, event: Event) -> None:
@@ -82,7 +84,7 @@ class RunTopic:
             case machine.Bounded():
                 self.rows.put(HEAD, "", {"limits": event.named})
             case machine.AgentActed() | machine.Guided() | machine.SessionOpened() | machine.UsageReported():
-                self._agent(event)
+                self._agent(at, event)
             case _:
                 self._step(at, event)
         if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
@@ -115,13 +117,21 @@ class RunTopic:
                 most = max(self.tree.get(path)["tries"], event.attempt)
                 self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
             case machine.NodeFinished():
+                self._work_again(path, at)
                 self.bars.close(path, at, "done")
+                self._settle(path)
             case machine.NodeFailed() | machine.AttemptFailed():
+                self._work_again(path, at)
                 self.bars.close(path, at, "failed")
+                self._settle(path)
                 self.tree.put(path, why=why(event.code, event.message))
             case machine.Delayed():
-                self.bars.open(path, "delay" if self.bars.kind(path) == "work" else "pause", at, self._try(path))
+                kind: Kind = "delay" if self.bars.kind(path) in ("work", "delay") else "pause"
+                self.bars.open(path, kind, at, self._try(path))
                 self.tree.put(path, doing=short(event.reason), until=event.until)
+            case machine.FactFound() if event.place == WAIT and isinstance(event.value, int | float):
+                self.bars.open(path, "delay", at, self._try(path))
+                self.tree.put(path, until=float(event.value))
             case machine.StepSkipped() | machine.StepDone():
                 self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done")
                 self.tree.put(path, why=None)
@@ -138,7 +148,7 @@ class RunTopic:
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
         self.tree.put(path, ended=at, doing=None, until=None)
-        if path in self.tree.own:
+        if path in self.tree.own and how != "failed":
             self._done.add(path)
 
     def _status(self, path: str, at: float) -> None:
@@ -185,8 +195,20 @@ class RunTopic:
         if len(self._made) > MOST_ARTIFACTS:
             self.rows.drop(ARTIFACTS, self._made.popleft())
 
+    def _work_again(self, path: str, at: float) -> None:
+        """A delay during the work of a step is over. Its end is not recorded, only the time until which it lasts."""
+        if self.bars.kind(path) == "delay":
+            until = self.tree.get(path).get("until")
+            self.bars.open(path, "work", at if until is None else min(at, until), self._try(path))
+            self.tree.put(path, until=None)
+
+    def _settle(self, path: str) -> None:
+        """The node of a step has ended. If its agent did not report what it used, the sums are not complete."""
+        if self._calls.end(path):
+            self._spend(path, {})
+
     def _agent(
-        self, event: machine.AgentActed | machine.Guided | machine.SessionOpened | machine.UsageReported
+        self, at: float, event: machine.AgentActed | machine.Guided | machine.SessionOpened | machine.UsageReported
     ) -> None:
         path = event.path
         match event:
@@ -199,8 +221,12 @@ class RunTopic:
             case machine.Guided():
                 self.tree.put(path, doing=short(f"{event.place}: {event.text or event.kind}"))
             case machine.SessionOpened():
+                self._calls.begin(path)
+                self._work_again(path, at)
                 self.tree.put(path, who=event.agent, conversation=event.session)
+                self._status(path, at)
             case machine.UsageReported():
+                self._calls.report(path)
                 self._spend(path, event.usage)
 
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
@@ -215,6 +241,8 @@ class RunTopic:
     def _resume(self, at: float, event: machine.RunResumed) -> None:
         """A resume is a new epoch: rows may go back to their beginning, so everybody reads all of them again."""
         self.resumes += 1
+        for path in self._calls.interrupt():
+            self._spend(path, {})
         self.rows.epoch = f"{self.attempt}.{self.resumes}"
         if self.last is not None:
             self.bars.away(self.last, at)

@@ -21,6 +21,7 @@ from handrail.live.topics import open_topic
 from handrail.settings.notify import rings
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
+from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
 from handrail.tui.drawing.home import ordered
 from handrail.tui.drawing.words import Times
@@ -180,13 +181,7 @@ class HandrailApp(App[None]):
             self.open(f"run:{run}")
 
     def catalog(self) -> None:
-        from handrail.tui.dialogs.catalog import CatalogScreen
-
-        self.push_screen(CatalogScreen(), self._chosen)
-
-    def _chosen(self, name: str | None) -> None:
-        if name:
-            self.launch(name)
+        self.push_screen(CatalogScreen())
 
     async def leave(self) -> None:
         """Quit. If runs that were launched here go on, ask what becomes of them."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-HOME, RUN, SESSION, LOG, READER = "home", "run", "session", "log", "reader"
+HOME, RUN, SESSION, LOG, READER, CATALOG = "home", "run", "session", "log", "reader", "catalog"
 SCREENS = {
     HOME: "Home",
     RUN: "Run",
     SESSION: "Session",
     LOG: "Log",
     READER: "Text",
+    CATALOG: "Catalog",
 }
 """The screens with keys of this table, and their titles."""
 ALL = tuple(SCREENS)
-LISTS = (HOME, RUN, SESSION, LOG)
+LISTS = (HOME, RUN, SESSION, LOG, CATALOG)
 WORK = (HOME, RUN, SESSION)
+PANES = (*WORK, CATALOG)
 
 
 class Key(NamedTuple):
@@ -49,10 +51,14 @@ KEYS: tuple[Key, ...] = (
     Key("open", "enter", "↵", "step", "show the step, or fold and unfold", (RUN,)),
     Key("open", "enter", "↵", "text", "show the text of the phase", (SESSION,)),
     Key("open", "enter", "↵", "go to the step", "go to the step of this line", (LOG,)),
-    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION), "fold, unfold"),
-    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION), "fold, unfold"),
-    Key("next_pane", "tab", "Tab", "", "next pane", (HOME, RUN, SESSION), "next, previous pane"),
-    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", (HOME, RUN, SESSION), "next, previous pane"),
+    Key("open", "enter", "↵", "launch", "launch this one, or fold and unfold", (CATALOG,)),
+    Key("edit", "e", "e", "edit at the line", "open the file in $EDITOR at its first problem", (CATALOG,)),
+    Key("show", "v", "v", "show", "show the text with its problems", (CATALOG,)),
+    Key("problems", "p", "p", "problems only", "show only what has problems, or everything", (CATALOG,)),
+    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("next_pane", "tab", "Tab", "", "next pane", PANES, "next, previous pane"),
+    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", PANES, "next, previous pane"),
     Key("launch", "n", "n", "launch", "launch a flow or a workflow", (HOME,)),
     Key("catalog", "c", "c", "catalog", "what can be launched, and its problems", (HOME,)),
     Key("follow", "f", "f", "follow", "follow the tail, or hold it", (RUN,)),
@@ -61,7 +67,7 @@ KEYS: tuple[Key, ...] = (
     Key("cancel_workflow", "x", "x", "cancel…", "cancel the workflow of the session", (HOME, SESSION)),
     Key("reload", "L,shift+l", "L", "reload…", "load the files of the workflow again", (SESSION,)),
     Key("find", "slash", "/", "find", "find text, ignoring case", LISTS),
-    Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION)),
+    Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION, CATALOG)),
     Key("catalog", "c", "c", "", "what can be launched, and its problems", (RUN, SESSION)),
     Key("older", "o", "o", "", "show older ones", (HOME,)),
     Key("unread", "u", "u", "", "mark a failure as unread", (HOME,)),
@@ -87,7 +93,7 @@ KEYS: tuple[Key, ...] = (
     Key("palette", "ctrl+p", "Ctrl-P", "", "all commands by name", LISTS),
     Key("escape", "escape", "Esc", "", "close what is open; nothing else", (HOME,)),
     Key("escape", "escape", "Esc", "", "close; else ask to stop what runs; else back", (RUN,)),
-    Key("escape", "escape", "Esc", "", "close what is open, else back", (SESSION,)),
+    Key("escape", "escape", "Esc", "", "close what is open, else back", (SESSION, CATALOG)),
     Key("escape", "escape", "Esc", "back", "close what is open, else back", (LOG, READER)),
     Key("back", "b,backspace", "b", "", "back", (LOG, READER)),
     Key("help", "question_mark,h,f1", "?", "help", "every key of this screen (also h, F1)", ALL),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import ClassVar, cast
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -52,7 +52,9 @@ class Frame(Screen[None]):
     Frame.-finding #notice { display: none; }
     Frame #small { display: none; }
     Frame.-small #small { display: block; }
-    Frame.-small > * { display: none; }
+    Frame #tabs { display: none; }
+    Frame.-tabs #tabs { display: block; }
+    Frame.-small > *, Frame.-small #tabs { display: none; }
     """
 
     def __init__(self) -> None:
@@ -88,26 +90,30 @@ class Frame(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        self.query_one("#tabs").display = self.HAS_TABS
+        self.set_class(self.HAS_TABS, "-tabs")
         self.set_interval(1.0, self._tick)
         self.redraw()
 
     def on_screen_resume(self) -> None:
         self.redraw()
 
-    def on_resize(self, event: events.Resize) -> None:
-        size = event.size
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.redraw)
+
+    def _fit(self) -> bool:
+        """False if the terminal is too small: then one sentence says so, and nothing else is shown."""
+        size = self.app.size
         is_small = size.width < LEAST[0] or size.height < LEAST[1]
         self.set_class(is_small, "-small")
         if is_small:
             text = f"handrail needs {LEAST[0]}×{LEAST[1]}, this is {size.width}×{size.height}. "
             parts = wrapped(f"{text}{self.top.needing} need you. q quits", size.width - 1)
             self.query_one("#small", Listing).show([line(None, part) for part in parts])
-        self.call_after_refresh(self.redraw)
+        return not is_small
 
     def stale(self) -> None:
         """Something changed: draw soon, but not more often than the terminal can take."""
-        if self._soon is not None or not self.is_current or not self.is_mounted:
+        if self._soon is not None or not self.is_mounted or self.app.screen is not self:
             return
         wait = self.pace.wait(time.monotonic())
         if wait <= 0:
@@ -123,11 +129,10 @@ class Frame(Screen[None]):
         self.call_after_refresh(lambda: self.pace.took(time.monotonic() - begun))
 
     def _tick(self) -> None:
-        if self.is_current:
-            self.stale()
+        self.stale()
 
     def redraw(self, *, is_held: bool = False) -> None:
-        if self.is_mounted and self.size.width:
+        if self.is_mounted and self.size.width and self._fit():
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()

@@ -163,9 +163,9 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         top = self.scroll_offset.y
         first = at - 1 if at and self.lines[at - 1].id is None else at
         if first < top:
-            self.scroll_to(y=first, animate=False, immediate=True)
+            self.scroll_to(y=first, animate=False, immediate=True, force=True)
         elif at >= top + height:
-            self.scroll_to(y=at - height + 1, animate=False, immediate=True)
+            self.scroll_to(y=at - height + 1, animate=False, immediate=True, force=True)
 
     def _refresh_line(self, at: int) -> None:
         self.refresh(Region(0, at - self.scroll_offset.y, self.size.width, 1))

@@ -71,7 +71,7 @@ class RunScreen(Frame):
         with Vertical(id="tree-pane"):
             yield Listing("tree")
             yield Listing("bottom", follows=True)
-        yield Listing("side")
+        yield Listing("side", follows=True)
         yield Listing("third")
 
     def on_mount(self) -> None:
@@ -222,7 +222,7 @@ class RunScreen(Frame):
             self._log()
             return
         self.view = number
-        if number == TAIL:
+        if number in (PROGRESS, TAIL):
             self.pane("side").follows = True
         self.redraw()
         self.set_focus(self.pane("tree") if number == PROGRESS else self.pane("side"))

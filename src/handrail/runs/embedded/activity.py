@@ -126,12 +126,12 @@ class Activity:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
             size = os.fstat(handle).st_size
             data = os.pread(handle, LAST, max(0, size - LAST))
-            torn = len(data) - (data.rfind(b"\n") + 1)
-            self._end = size - torn
+            whole = data[: data.rfind(b"\n") + 1]
+            self._end = size - (len(data) - len(whole))
             os.ftruncate(handle, self._end)
         except OSError:
             return
-        known = [found["n"] for line in data.split(b"\n") if (found := lines.decode(line)) is not None]
+        known = [found["n"] for line in whole.split(b"\n") if (found := lines.decode(line)) is not None]
         self._handle, self.number = handle, max([self.number, *known])
 
     def _drop_older_half(self) -> None:

@@ -32,7 +32,7 @@ from handrail.runs.embedded.attempts import (
     write_about,
     write_created,
 )
-from handrail.runs.embedded.driver import LOCK, holder
+from handrail.runs.embedded.driver import LOCK, has_program, holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox, Letter
@@ -133,7 +133,7 @@ class Embedded:
         return holder(self._home(run))
 
     def has_program(self, run: str) -> bool:
-        return lease.Programs(self.attempt(run)).is_any_held()
+        return has_program(self.attempt(run))
 
     def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
         return activity.read(os.path.join(self.attempt(run), activity.NAME), since)

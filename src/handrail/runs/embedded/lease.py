@@ -67,12 +67,6 @@ class Programs:
         """True if a program that this step started still holds its lock."""
         return locks.is_locked(self._file(path))
 
-    def is_any_held(self) -> bool:
-        """True if a program that any step started still holds its lock."""
-        with contextlib.suppress(OSError):
-            return any(locks.is_locked(entry.path) for entry in os.scandir(self.folder))
-        return False
-
     def is_running(self, path: str, key: str) -> bool:
         return self.is_held(path) or bool(processes_with(f"HANDRAIL_KEY={key}"))
 

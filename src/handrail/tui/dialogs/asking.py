@@ -22,7 +22,7 @@ class Question(ModalScreen[str]):
     """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one."""
 
     DEFAULT_CSS = """
-    Question { align: center middle; background: transparent; }
+    Question { align: center middle; background: $background; }
     Question > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
                           border: solid $border; background: $background; }
     """

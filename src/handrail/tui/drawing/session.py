@@ -17,7 +17,7 @@ TURNS = {"agent": "agent's turn", "person": "your turn"}
 
 
 def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
-    """`Ship  “login page” · claude 51c0     ● active · step 6 · 14m · agent's turn`."""
+    """`Ship  “login page” · AGENT 51c0     ● active · step 6 · 14m · agent's turn`."""
     conversation = str(head.get("conversation") or "")
     who = " ".join(part for part in (str(head.get("agent") or ""), conversation[:4]) if part)
     task = f"“{head['task']}”" if head.get("task") else ""

@@ -2,7 +2,7 @@
 import { Component, html } from "./dom.js";
 import { layout, pathOf } from "./graph.js";
 import { graphOf, graphOfStops } from "./shapes.js";
-import { duration, SIGNS, WORDS } from "./words.js";
+import { duration, plural, SIGNS, WORDS } from "./words.js";
 
 const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
 const PHONE = "(max-width: 599px)";
@@ -16,7 +16,7 @@ const corners = (part, took) => {
     sign: SIGNS[row.status] ?? "·",
     name: row.name,
     counter: counter ?? (of > 1 ? `${ran}/${of}` : row.visits > 1 ? `×${row.visits}` : ""),
-    who: row.who ?? (row.flow ? `flow ${row.flow}` : row.node) ?? (isFolded && row.children ? `${row.children} steps` : ""),
+    who: row.who ?? (row.flow ? `flow ${row.flow}` : row.node) ?? (row.kind === "phase" && row.children ? plural(row.children, "step") : ""),
     time: row.status === "done" && seconds != null ? duration(seconds) : seconds ? `${duration(seconds)}` : word,
     word,
   };
@@ -30,7 +30,7 @@ const Card = ({ part, took, here, onOpen, onFold }) => {
   return html`
     <li class=${`card ${row.status} ${row.id === here ? "here" : ""}`} style=${place(part)}>
       <button type="button" aria-expanded=${isFolded ? "false" : undefined} aria-current=${row.status === "current" || row.status === "running" ? "step" : undefined}
-        onClick=${() => (isFolded ? onFold(part.key, false) : onOpen?.(row))}>
+        onClick=${() => (isFolded ? onFold?.(part.key, false, row) : onOpen?.(row))}>
         <span class="name"><span class=${`sign ${row.status}`} aria-hidden="true">${isFolded ? "▸ " : ""}${sign}</span> <bdi>${row.emoji ? `${row.emoji} ` : ""}${name}</bdi>${time === word ? null : html`<span class="unseen">, ${word}</span>`}</span>
         <span class="counter">${counter}</span>
         <span class="who"><bdi>${who}</bdi></span>
@@ -56,7 +56,7 @@ const Frame = ({ part, onFold }) => {
   `;
 };
 
-// `item`: what to draw (shapes.js). `took(row)`: seconds of a row. `onOpen(row)`, `onFold(key, isFolded)`.
+// `item`: what to draw (shapes.js). `took(row)`: seconds of a row. `onOpen(row)`, `onFold(key, isFolded, row)`.
 export class Graph extends Component {
   constructor(props) {
     super(props);

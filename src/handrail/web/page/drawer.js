@@ -74,12 +74,6 @@ export class Drawer extends Component {
     if (matchMedia("(max-width: 899px)").matches) this.heading?.focus();
   }
 
-  key(event) {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
-    event.preventDefault();
-    this.props.onClose();
-  }
-
   part(part, row, at) {
     const { id, path, made, received } = this.props;
     const checks = made.checks.filter((check) => check.node === path);
@@ -100,7 +94,7 @@ export class Drawer extends Component {
     const part = PARTS.some(([name]) => name === inQuery("part")) ? inQuery("part") : "now";
     const at = Number(inQuery("try")) || row?.try || 1;
     return html`
-      <aside class="drawer" aria-labelledby="drawer-title" onKeyDown=${(event) => this.key(event)}>
+      <aside class="drawer" aria-labelledby="drawer-title">
         <header>
           <h2 id="drawer-title" tabindex="-1" ref=${(element) => (this.heading = element)}><bdi>${made.outline.words(path)}</bdi></h2>
           <button type="button" class="close" aria-label="Close this step" onClick=${onClose}>×</button>

@@ -1,7 +1,7 @@
 // One run: its head, and one of the views that its address names, with a drawer for one step.
 import { changeQuery, inQuery, toQuery } from "./address.js";
-import { Component, html } from "./dom.js";
-import { get } from "./doing.js";
+import { Component, html, readOnly } from "./dom.js";
+import { get, post } from "./doing.js";
 import { Drawer } from "./drawer.js";
 import { Outline } from "./outline.js";
 import { needAddress } from "./routes.js";
@@ -67,9 +67,10 @@ class RunPage extends Component {
 
   // The first time: open what a person wants to see first. The address then says so.
   settle() {
-    const { received, id } = this.props;
+    const { received } = this.props;
     if (this.isSettled || !received.head || received.isWhole === false) return;
     this.isSettled = true;
+    this.markSeen();
     if (inQuery("view") || inQuery("step")) return this.unfoldTo(inQuery("step"));
     const { outline, needs, head } = this.model();
     const place = outline.firstPlace(head, needs);
@@ -77,6 +78,12 @@ class RunPage extends Component {
     if (place) this.setState({ at: place });
     if (!place && !ACTIVE.has(head.status)) changeQuery({ view: "summary" }, true);
     if (place) this.unfoldTo(place);
+  }
+
+  // A failure that somebody has opened needs nobody any more.
+  markSeen() {
+    const known = this.props.rows?.find((row) => row.id === `run:${this.props.id}`);
+    if (known?.seen === false && !readOnly) post("/api/seen", { ids: [known.id] }).catch(() => {}); // home still says it is new
   }
 
   unfoldTo(step) {
@@ -113,6 +120,13 @@ class RunPage extends Component {
     opener?.focus();
   }
 
+  // Esc closes the step, wherever the focus is.
+  key(event) {
+    if (event.key !== "Escape" || event.defaultPrevented || event.target.closest("dialog, input")) return;
+    event.preventDefault();
+    this.close();
+  }
+
   scale(made) {
     const { head, spans, status } = made;
     const from = head.started ?? spans.first();
@@ -139,7 +153,7 @@ class RunPage extends Component {
     const need = needs.find((one) => !one.answered);
     const place = head.why?.path ? outline.words(head.why.path) : null;
     return html`
-      <div class=${`run ${step ? "has-drawer" : ""}`}>
+      <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
         <div class="whole" inert=${Boolean(step) && isNarrow()}>
           <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} artifacts=${artifacts} place=${place} />
           ${need ? html`<p class="asks"><span class="word waiting">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}

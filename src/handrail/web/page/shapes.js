@@ -92,7 +92,8 @@ class Shapes {
 
   frame(group, row, key, hasMore, startsFolded, inside) {
     const ran = group.filter(hasRun).length;
-    const card = { type: "card", key, row, ran, of: group.length };
+    const isUnopened = !hasMore && row.kind === "phase" && row.children > 0; // its steps are fetched when it is opened
+    const card = { type: "card", key, row, ran, of: group.length, isFolded: isUnopened };
     if (!hasMore) return card;
     if (this.isFolded(key, startsFolded)) return { ...card, isFolded: true };
     return { type: "frame", key, row, title: row.name, inside: inside() };

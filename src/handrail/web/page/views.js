@@ -37,13 +37,18 @@ class GraphView extends Component {
     this.state = { touched: {} };
   }
 
+  fold(key, isFolded, row) {
+    this.setState({ touched: { ...this.state.touched, [key]: isFolded } });
+    if (row && !isFolded) this.props.onFold(row, false);
+  }
+
   render({ made, here, end, onOpen }, { touched }) {
     const mode = inQuery("mode") === "ran" ? "ran" : "folded";
     return html`
       <${Graph}
         item=${graphOf(made.outline.rows, { mode, touched })} label="Graph of this run" here=${here}
         took=${(row) => made.spans.worked(row, end)} onOpen=${onOpen}
-        onFold=${(key, isFolded) => this.setState({ touched: { ...touched, [key]: isFolded } })}
+        onFold=${(key, isFolded, row) => this.fold(key, isFolded, row)}
       >
         <nav class="modes" aria-label="How the graph is drawn">
           ${MODES.map(([name, words]) => html`<a key=${name} ...${toQuery({ mode: name === "folded" ? null : name })} aria-current=${name === mode ? "true" : undefined}>${words}</a>`)}

@@ -1,0 +1,187 @@
+"""The catalog: every definition by source and kind, what is wrong with it, and the launch of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from textual import on
+from textual.widget import Widget
+
+from handrail.state.regular import Unreadable, read_regular
+from handrail.topics.rows import Row
+from handrail.tui import bindings
+from handrail.tui.drawing.catalog import (
+    catalog_lines,
+    detail_lines,
+    group_id,
+    head_words,
+    is_launchable,
+    listed,
+    text_lines,
+)
+from handrail.tui.drawing.words import Piece, line, spread
+from handrail.tui.editor import edit_at
+from handrail.tui.feed import Feed
+from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.listing import Bar, Listing
+from handrail.tui.reader import LARGEST, ReaderScreen
+
+TOPIC, ENTRIES = "catalog", "entries"
+
+
+class CatalogScreen(Frame):
+    """All definitions. Enter launches the selected one."""
+
+    NAME = bindings.CATALOG
+    BINDINGS = bindings_of(bindings.CATALOG)
+    DEFAULT_CSS = """
+    CatalogScreen #panes { layout: vertical; }
+    CatalogScreen #detail { height: 8; }
+    CatalogScreen.-wide #panes { layout: horizontal; }
+    CatalogScreen.-wide #detail { height: 1fr; width: 45%; border-left: solid $border-blurred; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.only_problems = False
+        self.turned: set[str] = set()
+        self.feed: Feed | None = None
+
+    def on_mount(self) -> None:
+        self.feed = Feed(self.top.hub, TOPIC, self.top.project.clock, self.stale)
+        self.run_worker(self.feed.run(), exit_on_error=True)
+        super().on_mount()
+
+    def panes(self) -> Iterable[Widget]:
+        yield Listing("entries")
+        yield Listing("detail")
+
+    @property
+    def entries(self) -> Listing:
+        return self.query_one("#entries", Listing)
+
+    @property
+    def rows(self) -> list[Row]:
+        found = self.feed.section(ENTRIES) if self.feed is not None else []
+        return listed(sorted(found, key=lambda row: row.get("order") or 0), only_problems=self.only_problems)
+
+    @property
+    def row(self) -> Row | None:
+        """The selected definition."""
+        return next((row for row in self.rows if row["id"] == self.entries.selected), None)
+
+    def is_folded(self, id_: str) -> bool:
+        """Sources start folded, except the project; kinds start unfolded. With only problems, nothing is folded."""
+        is_source = "/" not in id_
+        starts = is_source and id_ != group_id("project") and not self.only_problems
+        return starts != (id_ in self.turned)
+
+    def draw(self, *, is_held: bool = False) -> None:
+        width = self.size.width
+        self.set_class(width >= TWO_PANES, "-wide")
+        rows, feed = self.rows, self.feed
+        only = "only problems · " if self.only_problems else ""
+        self.query_one("#head", Bar).show(spread("Catalog", f"{only}{head_words(rows)} ", width, "bold"))
+        shown = self.entries.scrollable_content_region.width or width
+        if feed is not None and feed.error is not None:
+            lines = [line(None, Piece(f" ✗ {feed.error.message}", "fail")), line(None, f"   {feed.error.hint or ''}")]
+        elif feed is None or not feed.is_ready:
+            lines = [line(None, Piece("   reading the definitions …", "dim"))]
+        else:
+            lines = list(catalog_lines(rows, self.is_folded, shown))
+            lines = lines or [line(None, Piece("   nothing", "dim"))]
+        self.entries.show(lines, is_held=is_held)
+        if feed is not None and feed.is_ready and self.entries.selected is None:
+            self.entries.select(next((str(row["id"]) for row in rows), None))
+        self._draw_detail()
+
+    def _draw_detail(self) -> None:
+        pane, row = self.query_one("#detail", Listing), self.row
+        width = pane.scrollable_content_region.width or self.size.width
+        pane.show(list(detail_lines(row, width)) if row is not None else [])
+
+    @on(Listing.Moved, "#entries")
+    def _moved(self) -> None:
+        self._draw_detail()
+        self._draw_keys()
+
+    def is_usable(self, action: str) -> bool:
+        row = self.row
+        if action in ("edit", "show"):
+            return row is not None and bool(row.get("file"))
+        return action != "open" or row is None or is_launchable(row)
+
+    def action_open(self) -> None:
+        """Launch the selected definition; fold or unfold a group."""
+        row, selected = self.row, self.entries.selected
+        if row is None and selected is not None:
+            self._turn(selected)
+        elif row is not None and is_launchable(row):
+            self.top.launch(str(row.get("key") or row.get("command") or row["name"]))
+        elif row is not None:
+            self.top.tell(f"{row.get('name')} cannot be launched: see what is wrong with it")
+
+    def _turn(self, id_: str) -> None:
+        self.turned ^= {id_}
+        self.redraw()
+
+    def action_fold(self) -> None:
+        """Fold the selected group, or go to the group of the selected definition."""
+        selected, row = self.entries.selected or "", self.row
+        if row is not None:
+            self.entries.select(group_id(str(row.get("source")), str(row.get("kind"))))
+        elif "/" in selected and self.is_folded(selected):
+            self.entries.select(selected.partition("/")[0])
+        elif selected and not self.is_folded(selected):
+            self._turn(selected)
+
+    def action_unfold(self) -> None:
+        selected = self.entries.selected
+        if selected and self.row is None and self.is_folded(selected):
+            self._turn(selected)
+
+    def action_problems(self) -> None:
+        self.only_problems = not self.only_problems
+        self.turned.clear()
+        self.redraw()
+
+    def find_from(self, listing: Listing, by: int) -> None:
+        """Find also in what is folded."""
+        self.turned = {id_ for id_ in self._groups() if id_ != group_id("project") and "/" not in id_}
+        if self.only_problems:
+            self.turned = set()
+        self.redraw()
+        super().find_from(listing, by)
+        self.call_after_refresh(lambda: listing.select(listing.selected))  # what was unfolded can be scrolled only then
+
+    def _groups(self) -> set[str]:
+        return {group_id(str(row.get("source"))) for row in self.rows}
+
+    def _place(self, row: Row) -> tuple[str, int]:
+        """The file and the line that a person wants to see: the first problem, else the beginning."""
+        problems = row.get("problems") or ()
+        wrong = next((one for one in problems if one.get("severity") == "error"), None) or next(iter(problems), None)
+        if wrong is None:
+            return str(row["file"]), 1
+        return str(wrong.get("file") or row["file"]), int(wrong.get("line") or 1)
+
+    def action_edit(self) -> None:
+        row = self.row
+        if row is not None and row.get("file"):
+            edit_at(self.top, *self._place(row))
+
+    def action_show(self) -> None:
+        """Show the text of the selected definition, with its problems."""
+        row = self.row
+        if row is None or not row.get("file"):
+            return
+        file, _ = self._place(row)
+        try:
+            data = read_regular(os.path.join(self.top.project.project, file), LARGEST)
+        except Unreadable as error:
+            self.top.tell(f"`{file}` {error.message}")
+            return
+        text = data.decode("utf-8", "replace")
+        lines = list(text_lines(text, row.get("problems") or (), file, self.size.width))
+        self.top.push_screen(ReaderScreen(file, lines, file))
