@@ -49,7 +49,7 @@ class Client:
     last: int
     is_slow: bool = False
     received: Received = field(default_factory=Received)
-    bytes: int = 0
+    got: int = 0
     messages: int = 0
     bases: list[int] = field(default_factory=list)
     others_are_done: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,7 +65,7 @@ class Client:
         text = b""
         try:
             while self.received.seq < self.last and (chunk := await self._chunk(reader)):
-                self.bytes += len(chunk)
+                self.got += len(chunk)
                 text += chunk
                 *events, text = text.split(b"\n\n")
                 for event in events:

@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        return max(client.bytes for client in self.crowd.quick)
+        return max(client.got for client in self.crowd.quick)
 
 
 def measure(folder: Path) -> Part:
@@ -61,8 +61,8 @@ def measure(folder: Path) -> Part:
 
 
 def _cells(measured: Measured) -> list[str]:
-    most, slow = max(measured.crowd.quick, key=lambda client: client.bytes), measured.crowd.clients[-1]
-    numbers = (most.bytes, most.messages, slow.bytes, slow.messages)
+    most, slow = max(measured.crowd.quick, key=lambda client: client.got), measured.crowd.clients[-1]
+    numbers = (most.got, most.messages, slow.got, slow.messages)
     return [*(f"{one:,}" for one in numbers), f"{measured.memory / 1024:.0f}"]
 
 
@@ -94,9 +94,9 @@ async def _idle(port: int, key: bytes) -> tuple[int, int]:
     following = [asyncio.ensure_future(client.read()) for client in clients]
     while not all(client.messages for client in clients):
         await asyncio.sleep(0.05)
-    before = [(client.messages, client.bytes) for client in clients]
+    before = [(client.messages, client.got) for client in clients]
     await asyncio.sleep(IDLE_SECONDS)
-    more = [(c.messages - was[0], c.bytes - was[1]) for c, was in zip(clients, before, strict=True)]
+    more = [(c.messages - was[0], c.got - was[1]) for c, was in zip(clients, before, strict=True)]
     for one in following:
         one.cancel()
     await asyncio.gather(*following, return_exceptions=True)

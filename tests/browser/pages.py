@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 from browser.tab import Tab
 
 MOST = 40
-SHOWN = "document.querySelector('h1') && !document.body.innerText.includes('connecting …')"
+SHOWN = "document.querySelector('h1') && !/connecting …|Reading ([a-z ]+)?…/.test(document.body.innerText)"
 """True once a page has its content."""
 _LINKS = "[...document.querySelectorAll('a[href]')].map(a => a.href).filter(h => h.startsWith(location.origin))"
 _ID = re.compile(r"(?<=/)(runs?|sessions?|needs|artifacts)/[^/]+")
@@ -29,7 +29,7 @@ def pages(tab: Tab, first: list[str]) -> dict[str, str]:
     waiting = list(first)
     while waiting and len(found) < MOST:
         address = waiting.pop(0)
-        if kind_of(address) in found or address.startswith("/static/"):
+        if kind_of(address) in found or address.startswith(("/static/", "/api/")):
             continue
         found[kind_of(address)] = address
         tab.open(address)

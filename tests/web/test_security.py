@@ -86,7 +86,7 @@ def test_what_is_not_from_our_page_is_refused(served: Served, name: str) -> None
     status, given = FOREIGN[name]
     changed = {key.replace("-", "_"): value.replace("PORT", str(served.port)) for key, value in given.items()}
     stream = served.get("/api/changes?topics=home", Accept="text/event-stream", **changed)
-    for data in (served.stop(**changed), stream):
+    for data in (served.stop(b"{}", **changed), stream):
         answer = send(served.port, data)
         assert answer.statuses == [status]
         told = json.loads(answer.body)["error"]
