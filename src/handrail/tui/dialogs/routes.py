@@ -54,7 +54,7 @@ class Routes(Vertical):
         with Horizontal():
             yield Static(Content(" Routes"), classes="title")
             if not self.groups:
-                yield Static(Content.styled(" no step calls an agent", "dim"))
+                yield Static(Content.styled(" no step has an agent to choose", "dim"))
             else:
                 yield self.preset
                 yield Press("edit", id="edit")
