@@ -17,7 +17,7 @@ AXE = Path(__file__).parents[2] / ".cache/browser/node_modules/axe-core/axe.min.
 RUN_AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
   .filter(one => ['serious', 'critical'].includes(one.impact))
   .map(one => `${one.id}: ${one.help}: ${one.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`))"""
-TABBABLE = "a[href], button, input, select, textarea, summary, [tabindex='0']"
+MOST_TABS = 200
 FOCUSED = """(() => {
   const e = document.activeElement
   if (!e || e === document.body) return null
@@ -89,10 +89,9 @@ def test_the_focus_is_seen_everywhere_and_never_trapped(tab: Tab, found: dict[st
     for address in found.values():
         tab.open(address)
         tab.wait(SHOWN)
-        most = tab.evaluate(f"document.querySelectorAll({TABBABLE!r}).length") + 3
         tab.evaluate("document.activeElement.blur()")
         marks: list[str] = []
-        for _ in range(most):
+        for _ in range(MOST_TABS):
             tab.press("Tab")
             place = tab.evaluate(FOCUSED)
             if place is None or place["mark"] in marks:
