@@ -54,7 +54,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("estimate", "Say how long a run will likely take and what it will cost.", "estimate:estimate"),
         Row("runs", "List the runs of this project.", "history:runs"),
         Row("log", "Show what happened in a run or in a guided session.", "history:log"),
-        Row("ui", "Show runs and guided sessions in this terminal; `handrail` alone does the same.", "ui:ui"),
+        Row("ui", "Show runs and guided sessions in this terminal: what needs you comes first.", "ui:ui"),
         Row("web", "Show runs and guided sessions in a browser.", "web:web"),
         Row("view", "Print a project, its definitions, a run or a session as rows, for programs.", "view:view"),
         Row("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),

@@ -39,7 +39,7 @@ def web(  # noqa: PLR0913  # one parameter per option
     tls_key: str | None,
     behind_proxy: str | None,
 ) -> None:
-    """Show runs and sessions in a browser.
+    """Show runs and guided sessions in a browser.
 
     The page is served on this machine only. The printed link works once; press Enter for a new one. Ctrl-C ends the
     server; runs go on.
