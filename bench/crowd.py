@@ -126,9 +126,8 @@ class Crowd:
         return all(client.received.rows == self.clients[0].received.rows for client in self.clients)
 
 
-async def crowd(port: int, key: bytes, topic: str, journal: Path, records: list[bytes], clients: int) -> Crowd:
+async def crowd(port: int, door: Doorkeeper, topic: str, journal: Path, records: list[bytes], clients: int) -> Crowd:
     """Clients that follow a run while its journal is written at full speed. The last client is slow."""
-    door = Doorkeeper(key, time.time)
     cookies = [door.new_cookie() for _ in range(0, clients, MOST_IN_BROWSER)]
     events = len(records)
     all_ = [

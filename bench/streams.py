@@ -19,6 +19,7 @@ from bench.measure import BenchError, talk
 from bench.place import environment
 from bench.rows import Bound, Part, Row, Table
 from handrail.web.entry import Doorkeeper
+from handrail.web.kept import Kept
 
 STEPS, CLIENTS = 100, 20
 EVENTS = (10_000, 20_000, 40_000)
@@ -72,8 +73,8 @@ def _followed(folder: Path, events: int) -> Measured:
     journal = flows.run("busy").folder / "journal"
     records = busy_journal(journal, events)
     journal.write_bytes(records[0])
-    with _server(folder) as (process, port, key):
-        found = asyncio.run(crowd(port, key, "run:r1", journal, records, CLIENTS))
+    with _server(folder) as (process, port, door):
+        found = asyncio.run(crowd(port, door, "run:r1", journal, records, CLIENTS))
         memory = _memory(process.pid)
     if not found.are_equal or not found.slow_was_behind:
         raise BenchError("the clients did not end with equal rows, or the slow one was not behind")
@@ -83,13 +84,12 @@ def _followed(folder: Path, events: int) -> Measured:
 def _idled(folder: Path) -> tuple[int, int]:
     talk(f"{CLIENTS} idle clients, {IDLE_SECONDS:.0f} seconds")
     Flows(folder, {"busy": many(STEPS)}).run("busy")
-    with _server(folder) as (_, port, key):
-        return asyncio.run(_idle(port, key))
+    with _server(folder) as (_, port, door):
+        return asyncio.run(_idle(port, door))
 
 
-async def _idle(port: int, key: bytes) -> tuple[int, int]:
+async def _idle(port: int, door: Doorkeeper) -> tuple[int, int]:
     """The most messages and bytes that a client got, without the first message."""
-    door = Doorkeeper(key, time.time)
     clients = [Client(port, door.new_cookie(), "run:r1", sys.maxsize) for _ in range(CLIENTS)]
     following = [asyncio.ensure_future(client.read()) for client in clients]
     while not all(client.messages for client in clients):
@@ -104,7 +104,7 @@ async def _idle(port: int, key: bytes) -> tuple[int, int]:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, bytes]]:
+def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, Doorkeeper]]:
     argv = [sys.executable, "-P", "-m", "handrail", "--project", str(folder / "project"), "web", "--no-open", "--json"]
     home = folder / "home"
     pipe = subprocess.PIPE
@@ -112,8 +112,9 @@ def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, bytes]]:
         try:
             assert process.stdout is not None
             port = json.loads(process.stdout.readline())["port"]
-            (key,) = home.rglob("web/key")
-            yield process, port, key.read_bytes()
+            (port_file,) = home.rglob("web/*/port")
+            kept = Kept(str(port_file.parents[2]), str(folder / "project"))
+            yield process, port, Doorkeeper(time.time, kept.cookies, kept.keep)
         finally:
             process.terminate()
 

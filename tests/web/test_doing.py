@@ -47,7 +47,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 @pytest.fixture
 def page(project: Project) -> TestClient:
-    door = Doorkeeper(b"k" * 32, time.time)
+    door = Doorkeeper(time.time)
     app = App(str(project.folder), os.environ, by="person")
     client = TestClient(make_server(app, door, ADDRESS), base_url=ADDRESS.url, headers=HEADERS)
     assert client.get(f"/enter?token={door.new_token()}").status_code == 200
@@ -145,7 +145,7 @@ def test_an_untrusted_project_is_not_launched(project: Project, page: TestClient
 def test_a_page_that_an_agent_started_only_shows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     (project.home / "state" / "open-to-agents").unlink()
     monkeypatch.setenv("CLAUDECODE", "1")
-    door = Doorkeeper(b"k" * 32, time.time)
+    door = Doorkeeper(time.time)
     client = TestClient(make_server(App(str(project.folder), os.environ), door, ADDRESS), base_url=ADDRESS.url)
     client.get(f"/enter?token={door.new_token()}")
     answer = client.post("/api/runs", headers=HEADERS, json={"name": "release", "params": {"version": "1"}})

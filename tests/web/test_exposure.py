@@ -78,7 +78,7 @@ def remote(project: Project, clock: Clock) -> TestClient:
     """The page as somebody on another machine gets it, through a proxy."""
     address = Address("127.0.0.1", 8123, proxy=PROXY)
     app = App(str(project.folder), os.environ, clock, by="person")
-    server = make_server(app, Doorkeeper(b"k" * 32, clock), address, Serving(credentials=Credentials("ada", PASSWORD)))
+    server = make_server(app, Doorkeeper(clock), address, Serving(credentials=Credentials("ada", PASSWORD)))
     return TestClient(server, base_url=PROXY, follow_redirects=False)
 
 
@@ -121,13 +121,13 @@ def test_a_log_in_of_another_page_is_refused(remote: TestClient) -> None:
 def test_without_a_log_in_there_is_no_such_page(project: Project, clock: Clock) -> None:
     app = App(str(project.folder), os.environ, clock, by="person")
     address = Address("127.0.0.1", 8123)
-    client = TestClient(make_server(app, Doorkeeper(b"k" * 32, clock), address), base_url=address.url)
+    client = TestClient(make_server(app, Doorkeeper(clock), address), base_url=address.url)
     assert client.get("/login").status_code == 401
 
 
 def test_a_page_that_is_read_only_changes_nothing(project: Project, clock: Clock) -> None:
     app = App(str(project.folder), os.environ, clock, by="person")
-    address, door = Address("127.0.0.1", 8123), Doorkeeper(b"k" * 32, clock)
+    address, door = Address("127.0.0.1", 8123), Doorkeeper(clock)
     client = TestClient(make_server(app, door, address, Serving(is_read_only=True)), base_url=address.url)
     page = client.get(f"/enter?token={door.new_token()}")
     assert "started with `--read-only`" in page.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.testclient import TestClient
 
 from handrail.app import App
 from handrail.web.entry import COOKIE_SECONDS, LINK_SECONDS, Doorkeeper
+from handrail.web.kept import Kept
 from handrail.web.server import Address, make_server
 
 ADDRESS = Address("127.0.0.1", 8123)
@@ -31,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def door(clock: Clock) -> Doorkeeper:
-    return Doorkeeper(b"k" * 32, clock)
+    return Doorkeeper(clock)
 
 
 @pytest.fixture
@@ -87,12 +89,36 @@ def test_digits_of_other_scripts_are_no_number(door: Doorkeeper) -> None:
     assert not door.knows("٣.a")
 
 
-def test_a_cookie_of_another_key_is_refused(client: TestClient, clock: Clock) -> None:
-    other = Doorkeeper(b"o" * 32, clock)
+def test_a_cookie_of_another_server_is_refused(client: TestClient, clock: Clock) -> None:
+    other = Doorkeeper(clock)
     cookie = other.admit(other.new_token())
     assert cookie is not None
     client.cookies.set(ADDRESS.cookie, cookie)
     assert client.get("/").status_code == 401
+
+
+def test_what_is_kept_of_cookies_lets_nobody_in_and_outlives_the_server(tmp_path: Path, clock: Clock) -> None:
+    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    cookie = Doorkeeper(clock, kept.cookies, kept.keep).new_cookie()
+    text = b"".join(path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()).decode()
+    assert cookie not in text
+    again = Kept(str(tmp_path / "state"), str(tmp_path))
+    later = Doorkeeper(clock, again.cookies, again.keep)
+    assert later.knows(cookie)
+    assert not any(later.knows(digest) for digest in json.loads(text))
+    other = Kept(str(tmp_path / "state"), str(tmp_path / "other"))
+    assert not Doorkeeper(clock, other.cookies).knows(cookie)
+    clock.now += COOKIE_SECONDS + 1
+    assert not later.knows(cookie)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": "x"}', "null"])
+def test_a_damaged_file_of_cookies_lets_nobody_in(tmp_path: Path, clock: Clock, text: str) -> None:
+    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    (Path(kept.folder) / "cookies").write_text(text, encoding="utf-8")
+    door = Doorkeeper(clock, kept.cookies, kept.keep)
+    assert not door.knows("a")
+    assert door.knows(door.new_cookie())
 
 
 @pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1:9", "127.0.0.1", "", "127.0.0.1:8123.evil.example"])

@@ -19,6 +19,7 @@ from handrail.app import App
 from handrail.live.runs import LiveRun
 from handrail.topics.rows import Received
 from handrail.web.entry import Doorkeeper
+from handrail.web.kept import Kept
 
 PATIENCE = 60.0
 STEPS, EVENTS, CLIENTS = 40, 2_000, 20
@@ -40,7 +41,8 @@ class Load:
         self.busy, self.halved = Cut(self.site, 1), Cut(self.site, EVENTS // 2)
         self.site.serve()
         self.port = int(self.site.base.rpartition(":")[2])
-        self.key = (self.site.home / "state" / "web" / "key").read_bytes()
+        kept = Kept(str(self.site.home / "state"), str(self.site.folder))
+        self.door = Doorkeeper(time.time, kept.cookies, kept.keep)
 
 
 class Cut:
@@ -72,7 +74,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
 
 def test_all_clients_end_with_the_same_rows_and_the_slow_one_holds_up_nobody(load: Load) -> None:
     busy = load.busy
-    found = asyncio.run(crowd(load.port, load.key, busy.topic, busy.journal, busy.whole, CLIENTS))
+    found = asyncio.run(crowd(load.port, load.door, busy.topic, busy.journal, busy.whole, CLIENTS))
     assert len(found.clients) == CLIENTS
     assert found.are_equal
     assert found.clients[0].received.rows == busy.view().rows
@@ -83,7 +85,7 @@ def test_all_clients_end_with_the_same_rows_and_the_slow_one_holds_up_nobody(loa
 
 def test_a_client_goes_on_where_it_was_after_the_server_was_killed(load: Load) -> None:
     cut, half = load.halved, EVENTS // 2
-    client = Client(load.port, Doorkeeper(load.key, time.time).new_cookie(), cut.topic, half)
+    client = Client(load.port, load.door.new_cookie(), cut.topic, half)
     asyncio.run(asyncio.wait_for(client.follow(), PATIENCE))
     load.site.stop(signal.SIGKILL)
     load.site.serve()

@@ -37,7 +37,7 @@ class Page:
     def __init__(self, project: Project) -> None:
         project.write(".handrail/flows/demo.yaml", FLOW)
         project.write("source.md", "# Title <script>\n\n[bad](javascript:alert(1)) [good](https://example.org/x)\n")
-        door = Doorkeeper(b"k" * 32, time.time)
+        door = Doorkeeper(time.time)
         app = App(str(project.folder), os.environ, by="person")
         own = {"sec-fetch-site": "same-origin"}
         self.client = TestClient(make_server(app, door, ADDRESS), base_url=ADDRESS.url, headers=own)

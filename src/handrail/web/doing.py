@@ -81,7 +81,7 @@ class Doings:
             raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
         if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
             raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "AGENT:MODEL"}`')
-        self.actions.refuse("routes")
+        await asyncio.to_thread(self.actions.refuse, "routes")
         return {"file": await asyncio.to_thread(save_routes, self.actions.app, where, name, routes)}
 
     async def answer(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Doings:
 
     async def close(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
         _only(body, ())
-        self.actions.refuse("close")
+        await asyncio.to_thread(self.actions.refuse, "close")
         if self._close is None:
             raise RefusedError("this server cannot be ended from the page", "end it where it was started")
         asyncio.get_running_loop().call_later(AFTER_ANSWER, self._close)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 LINK_SECONDS = 600
 COOKIE_SECONDS = 12 * 3600
-KEY_BYTES = 32
-MOST_LINKS = 20
-"""Links that are valid at the same time. The oldest ones go first."""
+MOST_LINKS, MOST_COOKIES = 20, 100
+"""How many are valid at the same time. The oldest ones go first."""
+Times = Mapping[str, float]
+Keep = Callable[[Times], None]
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,17 @@ class Credentials:
 
 
 class Doorkeeper:
-    """Gives out links and checks cookies. `key` signs cookies, so that they outlive a restart of the server."""
+    """Gives out links and checks cookies. Only the digests of cookies are kept: whoever reads them cannot make one.
 
-    def __init__(self, key: bytes, clock: Callable[[], float]) -> None:
-        self._key = key
+    `kept` returns the digests that were kept, also by another server, with the times until which they are valid.
+    """
+
+    def __init__(self, clock: Callable[[], float], kept: Callable[[], Times] = dict, keep: Keep | None = None) -> None:
         self._clock = clock
+        self._kept = kept
+        self._keep = keep
         self._links: dict[str, float] = {}
+        self._cookies: dict[str, float] = {}
 
     def new_token(self) -> str:
         """A token for a link. It works once, for ten minutes."""
@@ -55,22 +61,20 @@ class Doorkeeper:
         return self.new_cookie()
 
     def new_cookie(self) -> str:
-        """The value of a cookie: until when it is valid, a name for the browser, and a signature."""
-        return self._signed(int(self._clock()) + COOKIE_SECONDS, secrets.token_hex(8))
+        """The value of a cookie that is valid from now on."""
+        cookie, now = secrets.token_urlsafe(32), self._clock()
+        valid = {digest: until for digest, until in {**self._kept(), **self._cookies}.items() if until >= now}
+        self._cookies = dict(list(valid.items())[1 - MOST_COOKIES :])
+        self._cookies[_digest(cookie)] = now + COOKIE_SECONDS
+        if self._keep is not None:
+            self._keep(self._cookies)
+        return cookie
 
     def knows(self, cookie: str) -> bool:
         """True if the cookie is one of ours and still valid."""
-        if not cookie.isascii():
-            return False
-        until, _, rest = cookie.partition(".")
-        browser, _, _ = rest.partition(".")
-        if not until.isdigit() or len(until) > 15:
-            return False
-        return hmac.compare_digest(self._signed(int(until), browser), cookie) and int(until) >= self._clock()
-
-    def _signed(self, until: int, browser: str) -> str:
-        mark = hmac.new(self._key, f"handrail-web {until} {browser}".encode(), hashlib.sha256).hexdigest()
-        return f"{until}.{browser}.{mark}"
+        digest = _digest(cookie)
+        until = self._cookies.get(digest) or self._kept().get(digest)
+        return until is not None and until >= self._clock()
 
 
 def _digest(token: str) -> str:

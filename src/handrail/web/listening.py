@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import secrets
 import signal
 import socket
 import sys
@@ -18,13 +16,12 @@ from starlette.types import ASGIApp
 
 from handrail.app import App
 from handrail.errors import RefusedError, UsageError
-from handrail.state.files import make_private, read_regular, replace
-from handrail.web.entry import KEY_BYTES, Doorkeeper
+from handrail.web.entry import Doorkeeper
 from handrail.web.exposure import Exposure
+from handrail.web.kept import Kept
 from handrail.web.protocol import LimitedProtocol
 from handrail.web.server import Address, Serving, make_server
 
-FOLDER = "web"
 SEND_BUFFER = 128 * 1024
 """In bytes: what the system keeps for a client that does not read. A slow one gets fewer, larger messages instead."""
 Ready = Callable[[str, Address], None]
@@ -41,15 +38,14 @@ class Wanted:
 
 def serve(app: App, wanted: Wanted, ready: Ready, new_link: Ready) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed."""
-    folder = os.path.join(app.places.state, FOLDER)
-    make_private(folder)
+    kept = Kept(app.places.state, app.project)
     exposed = wanted.exposure
-    port = _last_port(folder) if wanted.port is None else wanted.port
+    port = kept.port if wanted.port is None else wanted.port
     listening = _listen(exposed.host, port, is_chosen=wanted.port is not None)
     with contextlib.closing(listening):
         address = Address(exposed.host, listening.getsockname()[1], exposed.tls, exposed.proxy)
-        replace(os.path.join(folder, "port"), f"{address.port}\n".encode(), durable=False)
-        door = Doorkeeper(_key(folder), app.clock)
+        kept.port = address.port
+        door = Doorkeeper(app.clock, kept.cookies, kept.keep)
         serving = Serving(
             close=lambda: signal.raise_signal(signal.SIGTERM),
             credentials=exposed.credentials,
@@ -157,23 +153,3 @@ def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
         listening.listen(128)
         return listening
     raise RefusedError(f"no port of {host} can be used", "look whether it is an address of this machine")
-
-
-def _last_port(folder: str) -> int:
-    """The port of the last time, so that a page that is still open finds the server again. 0: any port."""
-    try:
-        return int(read_regular(os.path.join(folder, "port")))
-    except (OSError, ValueError):
-        return 0
-
-
-def _key(folder: str) -> bytes:
-    """The key that signs cookies. It is kept, so a restart of the server signs nobody out."""
-    path = os.path.join(folder, "key")
-    with contextlib.suppress(OSError):
-        key = read_regular(path)
-        if len(key) == KEY_BYTES:
-            return key
-    key = secrets.token_bytes(KEY_BYTES)
-    replace(path, key, durable=False)
-    return key
