@@ -16,17 +16,19 @@ _COLON = ("hx", "helix", "subl", "zed")
 _GOTO = ("code", "code-insiders", "codium")
 
 
-def command_at(editor: str, path: str, at: int) -> list[str]:
-    """The command that opens a file at a line. An unknown editor gets `+LINE`, as most of them understand it."""
+def command_at(editor: str, path: str, at: int | None) -> list[str]:
+    """The command that opens a file, at a line. An unknown editor gets `+LINE`, as most of them understand it."""
     words = shlex.split(editor)
+    if at is None:
+        return [*words, path]
     name = os.path.basename(words[0]) if words else ""
     if name in _GOTO:
         return [*words, "--wait", "--goto", f"{path}:{at}"]
     return [*words, f"{path}:{at}"] if name in _COLON else [*words, f"+{at}", path]
 
 
-def edit_at(top: Top, path: str, at: int) -> None:
-    """Open a file at a line. The screen comes back afterwards."""
+def edit_at(top: Top, path: str, at: int | None = None) -> None:
+    """Open a file of the project, at a line. The screen comes back afterwards."""
     editor = top.project.env.get("VISUAL") or top.project.env.get("EDITOR") or ""
     real = os.path.join(top.project.project, path)
     try:

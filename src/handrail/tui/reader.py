@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import os
-import shlex
 from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
 from handrail.artifacts.shelf import Published
-from handrail.errors import HandrailError, NotFound
+from handrail.errors import NotFound
 from handrail.live.steps import step_of
-from handrail.process.child import attend
 from handrail.source.clean import clean
 from handrail.source.plain import plain
 from handrail.state.files import real_inside
@@ -22,6 +19,7 @@ from handrail.tui import bindings
 from handrail.tui.deciding import attempt
 from handrail.tui.drawing.views import given_lines
 from handrail.tui.drawing.words import Line, Piece, cell, line, wrapped
+from handrail.tui.editor import edit_at
 from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.top import Top
@@ -133,16 +131,9 @@ def show_diff(top: Top, run: str, row: Row, artifacts: Sequence[Row]) -> None:
 
 
 def edit(top: Top, path: str) -> None:
-    """Open a file of the project in the editor of the person. The screen comes back afterwards."""
-    command = shlex.split(top.project.env.get("VISUAL") or top.project.env.get("EDITOR") or "")
+    """Open a file of the project in the editor of the person."""
     real = real_inside(top.project.folder, path)
-    if not command:
-        top.tell("set EDITOR to open files")
-    elif real is None or not os.path.isfile(real):
-        top.tell(f"`{path}` is not in the project any more")
+    if real is None:
+        top.tell(f"`{path}` is not in the project")
     else:
-        try:
-            with top.suspend():
-                attend([*command, real], top.project.folder)
-        except (OSError, HandrailError) as error:
-            top.tell(f"✗ `{command[0]}` could not be started: {error}")
+        edit_at(top, real)

@@ -30,7 +30,8 @@ from handrail.tui.dialogs.controls import Changed, Press
 from handrail.tui.dialogs.offered import NEW, Offered
 from handrail.tui.dialogs.texts import in_line, shown
 
-WIDE = 100
+WIDE = 116
+"""From this width on, the preview stands beside the fields, which need 76 columns."""
 
 
 class LaunchScreen(ModalScreen[str | None]):
@@ -44,7 +45,6 @@ class LaunchScreen(ModalScreen[str | None]):
     LaunchScreen.-wide #box { width: 96%; height: 90%; }
     LaunchScreen #panes { height: auto; }
     LaunchScreen.-wide #panes { height: 1fr; }
-    LaunchScreen.-wide #rows, LaunchScreen.-wide #preview { height: 100%; }
     LaunchScreen #rows { width: 1fr; height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
     LaunchScreen #preview {
         width: 1fr; height: auto; min-height: 3; max-height: 100%; display: none; scrollbar-size-vertical: 1;
@@ -54,6 +54,8 @@ class LaunchScreen(ModalScreen[str | None]):
     LaunchScreen.-shows-preview #rows { display: none; }
     LaunchScreen.-shows-preview #preview { border-left: none; }
     LaunchScreen.-wide.-shows-preview #rows { display: block; }
+    LaunchScreen.-wide #rows { width: 76; height: 100%; }
+    LaunchScreen.-wide #preview { height: 100%; }
     LaunchScreen #wrong { height: auto; color: $text-error; display: none; }
     LaunchScreen.-wrong #wrong { display: block; }
     LaunchScreen #buttons { height: 1; align-horizontal: center; }
