@@ -80,7 +80,7 @@ class HomeScreen(Frame):
         top = self.top
         head = top.home.head
         name = clean(os.path.basename(top.project.project))
-        branch = head.get("scope") if width >= TWO_PANES else head.get("branch")
+        branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
         left = f"handrail  {name}" + (f" · {branch}" if branch else "")
         middle, clock = counted(top.entries), self.times.of_day(self.times.now)
         room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))

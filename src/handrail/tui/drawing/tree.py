@@ -6,7 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from handrail.topics.rows import Row
-from handrail.tui.drawing.words import UNKNOWN, Line, Piece, Times, cell, line, money, right, sign, spell
+from handrail.tui.drawing.words import (
+    COUNTED,
+    UNKNOWN,
+    Line,
+    Piece,
+    Times,
+    cell,
+    counted,
+    line,
+    money,
+    right,
+    sign,
+    spell,
+)
 from handrail.view.columns import columns
 
 Folds = Mapping[str, bool]
@@ -161,7 +174,7 @@ def _about(row: Row) -> str:
     if row.get("flow"):
         return f"flow {row['flow']}"
     counts: dict[str, Any] = row.get("counts") or {}
-    told = [f"{counts[name]} {name}" for name in ("tools", "denied", "retries") if counts.get(name)]
+    told = [counted(counts[name], name) for name in COUNTED if counts.get(name)]
     return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(told)) if part)
 
 

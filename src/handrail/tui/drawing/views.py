@@ -11,12 +11,14 @@ from handrail.topics.rows import Row
 from handrail.topics.signs import sign_of
 from handrail.tui.drawing.tree import Tree, cost_words, took_words
 from handrail.tui.drawing.words import (
+    COUNTED,
     STYLES,
     UNKNOWN,
     Line,
     Piece,
     Times,
     cell,
+    counted,
     line,
     money,
     path_words,
@@ -197,4 +199,4 @@ def _try(row: Row) -> str:
 
 def _counts(row: Row) -> str:
     counts = row.get("counts") or {}
-    return " · ".join(f"{counts[name]} {name}" for name in ("tools", "denied", "retries") if name in counts)
+    return " · ".join(counted(counts[name], name) for name in COUNTED if name in counts)

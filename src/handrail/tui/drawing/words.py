@@ -19,6 +19,9 @@ QUIET = 60.0
 STYLES = {"?": "need", "●": "run", "~": "delay", "✓": "done", "✗": "fail", "■": "stop", "·": "dim", "○": "dim"}
 """The style of each sign. `!` has that of what needs a person."""
 
+COUNTED = {"tools": "tool", "denied": "denied", "retries": "retry"}
+"""What is counted of a step, and the word for one of it."""
+
 
 class Piece(NamedTuple):
     text: str
@@ -169,3 +172,8 @@ def kept(ids: Sequence[str], wanted: str | None, before: int) -> str | None:
     if wanted in ids:
         return wanted
     return ids[min(max(before, 0), len(ids) - 1)] if ids else None
+
+
+def counted(number: int, name: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {COUNTED[name] if number == 1 else name}"
