@@ -79,7 +79,9 @@ description: Waits until the file `go` exists.
 phases:
 - id: first
   steps:
-  - {id: hold, node: command, params: {argv: [sh, -c, "until [ -e go ]; do sleep 0.02; done"]}}
+  - id: hold
+    node: command
+    params: {argv: [sh, -c, "until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done"]}
   - {id: say, node: command, params: {argv: [echo, hello]}}
 """
 QUICK = """

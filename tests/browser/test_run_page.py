@@ -20,7 +20,9 @@ phases:
   phases:
   - id: round-${n}
     steps:
-    - {id: look, node: command, params: {argv: [sh, -c, "until [ -e go-${repeat.n} ]; do sleep 0.02; done"]}}
+    - id: look
+      node: command
+      params: {argv: [sh, -c, "until [ -e go-${repeat.n} ] || [ $((i+=1)) -gt 6000 ]; do sleep 0.02; done"]}
     - {id: mend, node: set, params: {n: 1}}
 - {id: last, steps: [{id: say, node: set, params: {n: 1}}]}
 """

@@ -20,7 +20,7 @@ from handrail.state import locks
 from handrail.state.lines import encode
 from support import Project
 
-WAIT = "sh, -c, 'touch begun; until [ -e go ]; do sleep 0.02; done'"
+WAIT = "sh, -c, 'touch begun; until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done'"
 FLOW = f"""
 params: {{task: null}}
 phases:

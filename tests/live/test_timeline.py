@@ -23,7 +23,7 @@ phases:
   - {id: agent, node: llm-prompt, prompt: {inlineTemplate: do it}}
   - {id: silent, node: llm-prompt, prompt: {inlineTemplate: quietly}}
   - {id: hold, node: command, rerun: safe,
-     params: {argv: [sh, -c, 'echo holds; until [ -e go ]; do sleep 0.02; done']}}
+     params: {argv: [sh, -c, 'echo holds; until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done']}}
 - {id: ask, steps: [{id: go, node: user-input, params: {formId: f, title: Go?, outputFile: go.json,
    fields: [{id: why, type: text, label: Why}]}}]}
 """

@@ -11,7 +11,7 @@ from typing import Any
 from handrail.topics.rows import Received
 from support import Project
 
-WAIT = "sh, -c, 'until [ -e go ]; do sleep 0.02; done'"
+WAIT = "sh, -c, 'until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done'"
 FLOW = f"""
 phases:
 - id: first
