@@ -197,3 +197,13 @@ def test_the_table_of_hosts_shows_the_pinned_versions_and_every_row() -> None:
     assert {cell.strip() for cell in head[1:]} == {f"{name} {version}" for name, version in pins}
     assert [cells[0].strip() for cells in rows[1:]] == [*ORDER]
     assert {cell.strip() for cells in rows[1:] for cell in cells[1:]} <= {"hard", "partial", "none", "unknown", "–"}
+
+
+def test_every_test_that_a_design_note_names_exists() -> None:
+    named = [
+        (file, test)
+        for page in (ROOT / "docs" / "design").glob("*.md")
+        for file, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8"))
+    ]
+    assert named
+    assert [one for one in named if f"def {one[1]}(" not in (ROOT / one[0]).read_text(encoding="utf-8")] == []

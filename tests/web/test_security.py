@@ -235,7 +235,11 @@ def test_the_server_says_nothing_about_itself(served: Served) -> None:
     assert b"uvicorn" not in head
 
 
-def test_only_the_person_can_read_the_key(served: Served) -> None:
+def test_what_the_server_keeps_is_private_and_has_no_cookie(served: Served) -> None:
     folder: Path = served.site.home / "state" / "web"
-    assert folder.stat().st_mode & 0o077 == 0
-    assert (folder / "key").stat().st_mode & 0o077 == 0
+    kept = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.name for path in kept} == {"cookies", "port"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.iterdir(), *kept))
+    value = served.cookie.partition("=")[2].encode()
+    assert value
+    assert not any(value in path.read_bytes() for path in kept)
