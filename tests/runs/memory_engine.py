@@ -93,6 +93,9 @@ class Watching:
         self.engine = engine
         self.runs: dict[str, Summary] = {}
 
+    def is_stale(self) -> bool:
+        return True
+
     def refresh(self) -> bool:
         before, self.runs = self.runs, {summary.id: summary for summary in self.engine.summaries()}
         return self.runs != before
@@ -143,6 +146,9 @@ class InMemory:
 
     def driver(self, run: str) -> int | None:
         return self.runs[run].history.driver
+
+    def stamp(self, run: str) -> object:
+        return self.runs[run].attempt, self.runs[run].offset
 
     def has_program(self, run: str) -> bool:
         assert run in self.runs

@@ -72,6 +72,9 @@ class Still:
     def topic(self) -> Still:
         return self
 
+    def is_stale(self) -> bool:
+        return True
+
     def refresh(self) -> None:
         return
 

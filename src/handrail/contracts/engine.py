@@ -227,8 +227,12 @@ class Watch(Protocol):
     @property
     def runs(self) -> Mapping[str, Any]: ...
 
+    def is_stale(self) -> bool:
+        """True if `refresh` may find something. Called several times a second, so it costs little: nothing is read."""
+        ...
+
     def refresh(self) -> bool:
-        """Look again. True if anything changed. Called several times a second, so it costs little if nothing did."""
+        """Look again. True if anything changed."""
         ...
 
 
@@ -279,6 +283,10 @@ class Engine(Protocol):
         ...
 
     def driver(self, run: str) -> int | None: ...
+
+    def stamp(self, run: str) -> object:
+        """Differs after every event, every printed line and every new attempt. Costs little: nothing is read."""
+        ...
 
     def has_program(self, run: str) -> bool:
         """True if a program that a step started still runs, perhaps without a driver."""

@@ -45,6 +45,10 @@ class LiveCatalog:
         self._next_look = 0.0
         self.refresh()
 
+    def is_stale(self) -> bool:
+        """True if it is time to look again."""
+        return time.monotonic() >= self._next_look
+
     def refresh(self) -> None:
         """Read all definitions again if a file of theirs changed."""
         now = time.monotonic()

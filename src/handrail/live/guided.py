@@ -30,6 +30,14 @@ class GuidedSessions:
         self._folder = -1
         self._next_look = 0.0
 
+    def is_stale(self) -> bool:
+        """True if `refresh` may find something."""
+        changed = _time_of(self.app.places.sessions(self.app.project))
+        if time.monotonic() >= self._next_look or changed != self._folder or not self._is_settled(changed):
+            return True
+        active = (id_ for id_, known in self.seated.items() if known.status == "active")
+        return any(_mark(self._sessions[id_]) != self._marks[id_] for id_ in active)
+
     def refresh(self) -> bool:
         """Look again. True if anything changed."""
         now, changed = time.monotonic(), _time_of(self.app.places.sessions(self.app.project))

@@ -31,6 +31,11 @@ class LiveHome:
         self._next_title = 0.0
         self.refresh()
 
+    def is_stale(self) -> bool:
+        """True if a look may find something. Only times and sizes of files are looked at."""
+        is_due = time.monotonic() >= self._next_title
+        return is_due or self.seen.is_stale or self.runs.is_stale() or self.sessions.is_stale()
+
     def refresh(self) -> None:
         """Look at what may have changed. Cheap if nothing did."""
         parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._read_title())

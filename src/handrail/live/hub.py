@@ -24,10 +24,12 @@ class Topic(Protocol):
 
 
 class Live(Protocol):
-    """A topic that can be brought up to date. `refresh` may block, so it is called in a thread."""
+    """A topic that can be brought up to date. `refresh` may read much, so it is called in a thread; `is_stale` not."""
 
     @property
     def topic(self) -> Topic: ...
+
+    def is_stale(self) -> bool: ...
 
     def refresh(self) -> None: ...
 
@@ -95,6 +97,8 @@ class Watched:
             await asyncio.sleep(LOOK_AGAIN)
             before = self.place, self.tail
             try:
+                if not self.live.is_stale():
+                    continue
                 await asyncio.to_thread(self._refresh)
             except HandrailError as error:
                 self.error = error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,8 @@ from handrail.topics.texts import LONG, short
 from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
+PROBE_AGAIN = 1.0
+"""In seconds: how often it is asked which process drives the run."""
 MOST_NODES = 500
 """How many rows are fetched at once below one that is opened."""
 
@@ -31,6 +34,8 @@ class LiveRun:
     def __init__(self, runs: Runs, id_: str) -> None:
         self.runs = runs
         self.id = id_
+        self._stamp: object = None
+        self._next_probe = 0.0
         self._open()
 
     def _open(self) -> None:
@@ -42,8 +47,13 @@ class LiveRun:
         for at, event in run.records:
             self.topic.take(at, seen(event))
 
+    def is_stale(self) -> bool:
+        """True if a look may find something. Only sizes of files are looked at, and once a second the driver."""
+        return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
+
     def refresh(self) -> None:
         """Read what was recorded since the last call. Cheap if nothing was."""
+        self._stamp, self._next_probe = self.runs.engine.stamp(self.id), time.monotonic() + PROBE_AGAIN
         if self.runs.attempts(self.id)[-1] != self.attempt:
             self._open()
             return

@@ -28,13 +28,21 @@ class Seen:
         self.opened: dict[str, float] = {}
         self._mark: tuple[int, int, int] | None = None
 
-    def refresh(self) -> bool:
-        """Read the file if it changed. True if it did."""
+    @property
+    def is_stale(self) -> bool:
+        """True if the file changed since it was read."""
+        return self._now() != self._mark
+
+    def _now(self) -> tuple[int, int, int] | None:
         try:
             found = os.stat(self.path)
-            mark: tuple[int, int, int] | None = (found.st_ino, found.st_size, found.st_mtime_ns)
         except OSError:
-            mark = None
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def refresh(self) -> bool:
+        """Read the file if it changed. True if it did."""
+        mark = self._now()
         if mark == self._mark:
             return False
         before, self._mark, self.opened = self.opened, mark, self._read()

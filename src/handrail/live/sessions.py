@@ -6,6 +6,7 @@ a session names this process, too: whoever was connected to another one gets all
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from handrail.project import random_token
 from handrail.sessions import machine, marks, trail, words
 from handrail.sessions.store import Session
 from handrail.source.clean import clean
-from handrail.state import journal
+from handrail.state import files, journal
 from handrail.topics.rows import Message
 from handrail.topics.session import SessionTopic
 
@@ -29,6 +30,7 @@ class LiveSession:
         self.session = session
         self.hide = hide
         self._process = random_token()
+        self._stamp: object = None
         self._open()
 
     def _open(self) -> None:
@@ -37,8 +39,21 @@ class LiveSession:
         self.topic = SessionTopic(self.session.plan, facts, f".{self._process}")
         self._read()
 
+    def is_stale(self) -> bool:
+        """True if a look may find something. Marks are files that are made, replaced or removed in the folder."""
+        return self._now() != self._stamp
+
+    def _now(self) -> tuple[int, int, int]:
+        folder = self.session.folder
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except OSError:
+            changed = 0
+        return changed, files.size(self.session.journal), trail.size(folder)
+
     def refresh(self) -> None:
         """Read what was recorded since the last call."""
+        self._stamp = self._now()
         folder = self.session.folder
         if trail.size(folder) < self.seen:  # its older half was dropped
             self._process = random_token()

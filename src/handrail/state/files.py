@@ -32,6 +32,14 @@ def real_inside(folder: str, path: str) -> str | None:
 MORE = 64 * 1024
 
 
+def size(path: str) -> int:
+    """The size of a file in bytes; 0 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 def read_regular(path: str, offset: int = 0) -> bytes:
     """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -26,6 +26,8 @@ from handrail.view.columns import columns
 LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
+IDLE_TICKS = 10
+"""In seconds: how often a screen is drawn on which nothing is counted in seconds."""
 TWO_PANES, THREE_PANES = 100, 140
 
 
@@ -62,6 +64,7 @@ class Frame(Screen[None]):
         self.pace = Pace()
         self.needle = ""
         self._soon: Timer | None = None
+        self._ticks = 0
 
     @property
     def top(self) -> Top:
@@ -128,8 +131,15 @@ class Frame(Screen[None]):
         self.redraw(is_held=self.top.is_held(HOLD))
         self.call_after_refresh(lambda: self.pace.took(time.monotonic() - begun))
 
+    @property
+    def goes_on(self) -> bool:
+        """True if something on this screen is counted in seconds."""
+        return True
+
     def _tick(self) -> None:
-        self.stale()
+        self._ticks += 1
+        if self.goes_on or self._ticks % IDLE_TICKS == 0:
+            self.stale()
 
     def redraw(self, *, is_held: bool = False) -> None:
         if self.is_mounted and self.size.width and self._fit():

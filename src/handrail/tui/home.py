@@ -57,6 +57,10 @@ class HomeScreen(Frame):
         """The selected run or session."""
         return next((row for row in self.shown if row["id"] == self.entries.selected), None)
 
+    @property
+    def goes_on(self) -> bool:
+        return any(row.get("group") == "running" for row in self.top.entries)
+
     def draw(self, *, is_held: bool = False) -> None:
         top, width = self.top, self.size.width
         self.set_class(width >= TWO_PANES, "-wide")
@@ -83,6 +87,7 @@ class HomeScreen(Frame):
         branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
         left = f"handrail  {name}" + (f" · {branch}" if branch else "")
         middle, clock = counted(top.entries), self.times.of_day(self.times.now)
+        clock = clock if self.goes_on else clock[:5]
         room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
         gap = max(1, width - room - columns(middle) - columns(clock) - 2)
         style = "need" if top.needing else ""

@@ -76,6 +76,9 @@ class Definitions:
     def topic(self) -> Definitions:
         return self
 
+    def is_stale(self) -> bool:
+        return True
+
     def refresh(self) -> None:
         """Nothing changes."""
 

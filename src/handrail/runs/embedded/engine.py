@@ -132,6 +132,10 @@ class Embedded:
     def driver(self, run: str) -> int | None:
         return holder(self._home(run))
 
+    def stamp(self, run: str) -> object:
+        attempt = self.attempt(run)
+        return attempt, *(files.size(os.path.join(attempt, name)) for name in (JOURNAL, activity.NAME))
+
     def has_program(self, run: str) -> bool:
         return has_program(self.attempt(run))
 

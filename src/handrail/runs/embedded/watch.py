@@ -38,6 +38,14 @@ class RunsWatch:
         self._time = -1
         self._next_probe = self._next_look = 0.0
 
+    def is_stale(self) -> bool:
+        """True if `refresh` may find something."""
+        now = time.monotonic()
+        if now >= self._next_look or _time_of(self.folder) != self._time:
+            return True
+        followed = self._followed.values()
+        return bool(followed) and (now >= self._next_probe or any(one.has_news for one in followed))
+
     def refresh(self) -> bool:
         """Look again. True if anything changed."""
         now, changed = time.monotonic(), _time_of(self.folder)
@@ -114,6 +122,15 @@ class _Followed:
         self.offset = 0
         self._mark: tuple[int, int] | None = None
         self.read()
+
+    @property
+    def has_news(self) -> bool:
+        """True if the journal may have changed since it was read."""
+        try:
+            seen = os.stat(self.path)
+        except OSError:
+            return False
+        return (seen.st_size, seen.st_mtime_ns) != self._mark
 
     def read(self) -> bool:
         """Read what was recorded since the last call. True if there was something. One `stat` if there was not."""
