@@ -128,7 +128,7 @@ class Guard:
 def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     """True for requests that no browser sends, and that servers and proxies read differently."""
     once = ("content-length", "transfer-encoding", "content-type", "origin", "cookie", "sec-fetch-site", "x-handrail")
-    if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in once):
+    if not path.startswith("/") or ".." in path.split("/") or any(len(headers.getlist(name)) > 1 for name in once):
         return True
     if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEAD:
         return True
