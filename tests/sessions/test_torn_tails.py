@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import zlib
+from pathlib import Path
 
 import pytest
 
-from handrail.state.journal import JournalDamaged
+from handrail.state.journal import JournalDamaged, read
 from handrail.state.lines import encode
 from sessions.stories import Story, go_on
 
@@ -96,3 +97,18 @@ def test_the_torn_tails_of_two_crashes_are_both_kept(story: Story) -> None:
     go_on(session)
     assert story.torn() == b"first\nsecond\n"
     assert len(session.records()) == 10
+
+
+BEGUN = [b"", b"0123456", b"01234567 {", b"\0" * 40, b"01\0\0"]
+OTHER = [b'{"a":' * 3000, b"{}", b"null", b"\0\0garbage", b"01234567{"]
+
+
+@pytest.mark.parametrize("text", [*BEGUN, *OTHER])
+def test_a_journal_in_which_no_record_was_begun_is_damaged(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(text)
+    if text in BEGUN:
+        assert read(str(path)).records == []
+    else:
+        with pytest.raises(JournalDamaged):
+            read(str(path))

@@ -21,7 +21,7 @@ _HAS_DATASYNC = hasattr(os, "fdatasync")
 
 
 class JournalDamaged(StateError):
-    """A record is invalid, but valid records follow it."""
+    """A record is invalid, but valid records follow it, or the first one was never begun."""
 
     code = "damaged"
 
@@ -47,11 +47,18 @@ class Scan:
             self._raise_if_damaged(data, number, path)
 
     def _raise_if_damaged(self, data: bytes, number: int, path: str) -> None:
-        """After a crash, no valid record follows the incomplete line. If one follows, the journal is damaged."""
+        """After a crash, no valid record follows the incomplete line, and the first record is at least begun."""
         torn, *following = data[self.end :].split(b"\n")
-        if _is_valid(torn, number + 1) or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
+        is_other = _is_valid(torn, number + 1) or not (number or following or _may_begin(torn))
+        if is_other or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
             message = f"the journal `{path}` is damaged at record {number}"
             raise JournalDamaged(message, "`handrail cancel --yes` moves it away and frees the session")
+
+
+def _may_begin(torn: bytes) -> bool:
+    """True if an incomplete line can be the begin of a record: a checksum, or zeros that were never written."""
+    begin = torn.rstrip(b"\0")[:9]
+    return not begin[:8].strip(b"0123456789abcdef") and begin[8:] in (b"", b" ")
 
 
 def _is_valid(line: bytes, number: int) -> bool:
