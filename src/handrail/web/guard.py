@@ -88,6 +88,8 @@ class Guard:
             return Refusal.METHOD
         if _is_misshaped(headers, path, method):
             return Refusal.FORM
+        if ".." in path.split("/"):
+            return Refusal.MISSING
         if self._is_foreign(headers):
             return Refusal.ORIGIN
         if path == LOGIN and self.rules.has_login:
@@ -128,7 +130,7 @@ class Guard:
 def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     """True for requests that no browser sends, and that servers and proxies read differently."""
     once = ("content-length", "transfer-encoding", "content-type", "origin", "cookie", "sec-fetch-site", "x-handrail")
-    if not path.startswith("/") or ".." in path.split("/") or any(len(headers.getlist(name)) > 1 for name in once):
+    if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in once):
         return True
     if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEAD:
         return True
