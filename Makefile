@@ -1,6 +1,8 @@
 # One entry point for every chore. Each target prepares what it needs.
 .DEFAULT_GOAL := verify
 SHELL := /bin/sh
+# Tests start thousands of Pythons. Without kept bytecode, each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
