@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from handrail.contracts.signs import Signs
 from handrail.errors import RefusedError
+from handrail.source.dataclasses import dataclass
 
 RUN = "HANDRAIL_RUN"
 OPEN = "open-to-agents"

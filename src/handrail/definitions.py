@@ -99,11 +99,10 @@ class Definitions:
     @cached_property
     def known(self) -> Known:
         """What the flows of this project may use. The workflows are read only if a flow runs one."""
-        from dataclasses import replace
-
         from handrail.artifacts.schemas import find_schema
         from handrail.flows.known import known_in
         from handrail.flows.library import Library
+        from handrail.source.dataclasses import replace
 
         roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
         prompts = Library(roots, lambda id_: find_schema(id_, self.project))

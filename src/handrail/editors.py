@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from handrail import __version__, registry
@@ -21,6 +20,7 @@ from handrail.plugins.manifest import FILE as MANIFEST
 from handrail.plugins.schema import manifest_schema
 from handrail.settings import SETTINGS
 from handrail.settings.schema import settings_schema
+from handrail.source.dataclasses import dataclass
 from handrail.state.files import real_inside, write_whole
 from handrail.workflows.keys import PHASE, WORKFLOW
 from handrail.workflows.schema import phase_schema, workflow_schema

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handrail.runs.runs import Runs
 from handrail.runs.summary import ENDED, Summary, moment
 from handrail.sessions.removal import last_change, remove_session
 from handrail.sessions.sessions import Sessions
+from handrail.source.dataclasses import dataclass, field
 from handrail.worktrees.leftovers import Leftover
 from handrail.worktrees.project import Worktrees
 

@@ -10,11 +10,11 @@ import calendar
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from handrail.contracts import OUTCOMES, AgentSaid
+from handrail.source.dataclasses import dataclass
 
 LONGEST_MESSAGE = 600
 LONGEST_OUTPUT = 2_000

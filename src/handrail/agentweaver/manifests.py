@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.agentweaver.reading import (
@@ -21,6 +20,7 @@ from handrail.agentweaver.reading import (
     text_of,
 )
 from handrail.artifacts.names import is_key
+from handrail.source.dataclasses import dataclass
 from handrail.state.files import is_below
 
 END = ".manifest.json"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.agentweaver.reading import Broken, object_of, read_object, text_of
 from handrail.settings import DEFAULT, GROUPS, Route
+from handrail.source.dataclasses import dataclass, field
 
 FILE = "execution-routing.json"
 MAX_BYTES = 4 * 1024 * 1024

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,6 +18,7 @@ from handrail.agentweaver.reading import (
     text_of,
 )
 from handrail.agentweaver.routing import Entry, routes_in
+from handrail.source.dataclasses import dataclass
 
 BEGIN, END = ".agentweaver-flow-state-", ".json"
 VERSIONS = (1, 2, 3)

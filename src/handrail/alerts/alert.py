@@ -7,11 +7,11 @@ it goes to other programs and to other machines.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from handrail.runs.rerun import RERUN
 from handrail.source.clean import clean
+from handrail.source.dataclasses import dataclass
 
 MOST = 120
 LONG_RUN = 60.0

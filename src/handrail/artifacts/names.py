@@ -10,9 +10,9 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.values import Unresolved, as_text, number, shown
 
 NOT_PROVIDED = "not provided"

@@ -10,11 +10,11 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from typing import Any
 
 from handrail.artifacts.names import artifact_id, is_key, parse_reference
 from handrail.errors import StateError
+from handrail.source.dataclasses import dataclass, fields
 from handrail.state import files, journal, locks
 from handrail.state.files import make_private
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -24,6 +23,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.live.catalog import everything
 from handrail.project import shown_path
 from handrail.source.codes import endings, rules
+from handrail.source.dataclasses import replace
 from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean

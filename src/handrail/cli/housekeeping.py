@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from handrail.cli.common import command
 from handrail.cli.output import Shell, date_and_time
 from handrail.errors import UsageError
 from handrail.pruning import MONTH, STATUSES, Item, Rule
+from handrail.source.dataclasses import replace
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.plain import plain
 

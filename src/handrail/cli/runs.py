@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import time
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -53,6 +52,7 @@ from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
 from handrail.runs.trusting import programs_of_run, programs_of_setup
+from handrail.source.dataclasses import replace
 from handrail.source.plain import some
 from handrail.view.estimate import estimate_lines
 from handrail.view.onward import changed_words

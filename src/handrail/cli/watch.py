@@ -7,7 +7,6 @@ import contextlib
 import json
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +30,7 @@ from handrail.runs.routing import Choice
 from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
 from handrail.runs.trusting import programs_of_run
+from handrail.source.dataclasses import dataclass
 from handrail.source.suggest import did_you_mean
 from handrail.view.onward import onward
 from handrail.view.run import RunView

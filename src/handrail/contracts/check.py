@@ -6,10 +6,10 @@ One vocabulary serves the exit of a phase (`exit`) and the expectations of a ste
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.fields import Field, Shape, shape
 from handrail.source.plain import command_line
 from handrail.source.values import as_text

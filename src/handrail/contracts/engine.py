@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from handrail.contracts.check import Finding
 from handrail.contracts.node import NodeContext, NodeKind, Work
 from handrail.secrets.rules import DEFAULT, SecretRules
+from handrail.source.dataclasses import dataclass
 
 Event = Any
 """An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded: in their

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from handrail.contracts.host import Stubs
 from handrail.source.agents import PERMISSIONS as PERMISSIONS
 from handrail.source.agents import AcpAgent
+from handrail.source.dataclasses import dataclass, field
 
 OUTCOMES = {
     "done": "the agent finished its turn",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+
+from handrail.source.dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from handrail.contracts.messages import Answer, Call, Request, StepCaller

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
 from handrail.settings.rules import Rule
 from handrail.source.agents import AcpAgents
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.fields import Field, Shape, shape
 
 Own = tuple[str | None, str | None]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from handrail.contracts.node import NodeContext, NodeError, NodeKind, Work
+from handrail.source.dataclasses import dataclass, field
 
 CHANGED = "changed"
 """The code of a node that found another state than the approved one. Nothing was done."""

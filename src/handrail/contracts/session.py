@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from handrail.contracts.host import Stubs
+from handrail.source.dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handrail import registry
 from handrail.app import App
 from handrail.doctor.programs import Program, find_programs
+from handrail.source.dataclasses import dataclass, field
 
 Status = Literal["ok", "warning", "error", "skipped"]
 STATUSES: tuple[Status, ...] = ("error", "warning", "skipped", "ok")

@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from handrail import registry
 from handrail.errors import HandrailError
 from handrail.process.child import run
 from handrail.process.chosen import NoSuchProgram, chosen_program, variable_of
+from handrail.source.dataclasses import dataclass
 
 SECONDS = 30.0
 _VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")

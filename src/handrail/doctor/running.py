@@ -7,12 +7,12 @@ import importlib
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from handrail.doctor.checkup import Checkup, Subject
 from handrail.doctor.table import EXAMS, Choice, Exam
 from handrail.errors import HandrailError
+from handrail.source.dataclasses import replace
 from handrail.source.plain import counted, one_line
 
 Shown = Callable[[str], None]

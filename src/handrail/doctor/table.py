@@ -8,9 +8,9 @@ one of the row's `ids`; that of an agent has `AGENT.` before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from handrail.errors import UsageError
+from handrail.source.dataclasses import dataclass
 from handrail.source.suggest import nearest
 
 CATEGORIES = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -32,6 +31,7 @@ from handrail.expressions.tree import (
     Test,
     Truth,
 )
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import found, unknown_key
 from handrail.source.files import Source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from handrail.expressions.tree import (
@@ -21,6 +20,7 @@ from handrail.expressions.tree import (
     walk,
 )
 from handrail.expressions.words import in_words
+from handrail.source.dataclasses import dataclass
 from handrail.source.values import Unresolved
 
 

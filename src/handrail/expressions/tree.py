@@ -6,11 +6,11 @@ An expression is data. It asks the scope that it is resolved in for files and ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
 from handrail.expressions.syntax import SCOPES
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.templates import fill
 from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, is_true, member_at, shown
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.contracts import NodeError
 from handrail.expressions.tree import ABSENT
 from handrail.flows.plan import FlowPlan, Phase
+from handrail.source.dataclasses import dataclass
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import same, shown
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from handrail.expressions.words import in_words
 from handrail.flows.plan import FlowPlan, Phase, groups_of
 from handrail.flows.words import round_numbers
+from handrail.source.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from handrail import registry
 from handrail.artifacts.schemas import artifact_table
@@ -14,6 +13,7 @@ from handrail.flows.outline import Finder, child_of
 from handrail.flows.plan import FlowPlan, Step
 from handrail.flows.uses import params_read, uses_task
 from handrail.settings import DEFAULT
+from handrail.source.dataclasses import dataclass
 
 SCOPES = {True: ".agentweaver/scopes/SCOPE", False: ".handrail/scopes/SCOPE"}
 _TASK = {"task", "jiraRef", "jiraApiUrl"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
@@ -19,6 +18,7 @@ from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.uses import chooses_late
 from handrail.flows.within import references_inside, wrong_inside
 from handrail.project import prefix_of
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.plain import command_line, some

@@ -6,10 +6,10 @@ A `when` also holds there if its opposite has ended the flow before: `stopFlowIf
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from handrail.expressions.tree import Const, Expression, Not, Ref, Test, Truth
 from handrail.flows.plan import Phase, Step
+from handrail.source.dataclasses import dataclass
 from handrail.source.values import is_true
 
 Fact = tuple[str, bool]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from posixpath import basename, splitext
 
 from handrail.expressions.parse import Place
@@ -14,6 +13,7 @@ from handrail.flows.shipped import INSIDE
 from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.within import Inside
 from handrail.project import prefix_of
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.files import Source
 

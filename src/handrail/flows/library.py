@@ -10,11 +10,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail.errors import DefinitionError, HandrailError
 from handrail.project import prefix_of
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.files import Root, Unopened, decode
 
 ENDING = ".md"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail.contracts import Verdict
 from handrail.expressions.tree import Const, Expression
+from handrail.source.dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail.contracts import NodeError
@@ -18,6 +17,7 @@ from handrail.flows.prospect import Exists, Given, Prospect, Verdict
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import params_read
 from handrail.flows.words import expectation_words, output_words
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.given import leads_out
 from handrail.source.values import Unresolved, as_text, is_true
 

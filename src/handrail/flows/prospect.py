@@ -7,7 +7,6 @@ decide conditions, but are never shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail.expressions.partial import PartialEvaluator, waits_for
@@ -17,6 +16,7 @@ from handrail.flows.account import skipped
 from handrail.flows.language import composed, language_part
 from handrail.flows.plan import Expectation, FlowPlan, Phase, Prompt
 from handrail.flows.words import round_numbers
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.values import Unresolved, is_true
 
 Exists = Callable[[str], bool]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail import contracts
@@ -13,6 +12,7 @@ from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
 from handrail.flows.placeholders import template_problems
 from handrail.flows.plan import Lane, Phase, Round, Together
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.fields import Reader, Shape
 from handrail.source.files import Source

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.expressions.parse import Used
@@ -14,6 +13,7 @@ from handrail.flows.certain import Skippable
 from handrail.flows.foreign import NAMES
 from handrail.flows.reading import Reading, Slot
 from handrail.flows.settle import plain_of
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Severity
 from handrail.source.suggest import distance
 from handrail.source.values import MISSING, contents, member

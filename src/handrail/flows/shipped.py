@@ -9,8 +9,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from handrail.source.dataclasses import dataclass
 
 ENDING = ".yaml"
 SOURCE = "builtin"

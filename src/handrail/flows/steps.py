@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from handrail import contracts
 from handrail.expressions.parse import Expressions, key_place, place_of, plain_value
@@ -15,6 +14,7 @@ from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import AFTER_KINDS, MAX_SECONDS, RETRY, STEP
+from handrail.source.dataclasses import replace
 from handrail.source.fields import Reader, found, limits, quoted, unknown_key
 from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
 from handrail.flows.plan import Bound, Lane, Phase, Repeated, Round, Together
@@ -12,6 +11,7 @@ from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, bounded, read_timeout, read_when
 from handrail.flows.uses import steps_read
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.yamltree import Node
 

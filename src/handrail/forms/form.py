@@ -6,11 +6,11 @@ User interfaces show a form and send values. Only `accept` decides which answers
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from handrail.source.dataclasses import dataclass, replace
+from handrail.source.dataclasses import field as dataclass_field
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved, as_text, same
 
@@ -147,14 +147,14 @@ def _normalized(field: FormField, names: list[str], value: Any) -> Any:
 def with_initial(form: Form, values: Any) -> Form:
     """The form with these values as defaults, where they fit the field. Any other value is ignored."""
     given = values if isinstance(values, Mapping) else {}
-    return dataclasses.replace(form, fields=tuple(_with_initial(field, given.get(field.id)) for field in form.fields))
+    return replace(form, fields=tuple(_with_initial(field, given.get(field.id)) for field in form.fields))
 
 
 def _with_initial(field: FormField, value: Any) -> FormField:
     names = [option.value for option in field.options]
-    if value is None or wrong_with(dataclasses.replace(field, required=False), names, value) is not None:
+    if value is None or wrong_with(replace(field, required=False), names, value) is not None:
         return field
-    return dataclasses.replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
+    return replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
 
 
 def _once(items: list[Any]) -> list[str]:
@@ -310,9 +310,9 @@ class Answers:
 
     sets: Mapping[str | None, Mapping[str, Any]]
     file: str = ""
-    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
-    data: Mapping[tuple[str | None, str], str] = dataclasses.field(default_factory=dict)
-    keys: Mapping[tuple[str | None, str], tuple[int, int]] = dataclasses.field(default_factory=dict)
+    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclass_field(default_factory=dict)
+    data: Mapping[tuple[str | None, str], str] = dataclass_field(default_factory=dict)
+    keys: Mapping[tuple[str | None, str], tuple[int, int]] = dataclass_field(default_factory=dict)
 
     def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
         """The values for a form: by question id, step path or form id, else those for any form with such fields."""

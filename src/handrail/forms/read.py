@@ -7,10 +7,10 @@ expressions. Unknown keys are ignored unless they look like a typing error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from handrail.forms.form import TYPES, Form, FormField, Option, Type, When, found, one_of, wrong_with
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.given import Later
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved, as_text

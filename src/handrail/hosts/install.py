@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import handrail
@@ -19,6 +18,7 @@ from handrail.app import App
 from handrail.contracts import Recipe, Stubs
 from handrail.errors import HandrailError
 from handrail.process.chosen import NoSuchProgram, chosen_program
+from handrail.source.dataclasses import dataclass
 from handrail.state.files import is_below, make_private, mode_of, real_inside, replace, write_whole
 
 

@@ -222,11 +222,11 @@ class Server:
     ) -> tuple[tuple[Result, ...], Place]:
         """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
-        from dataclasses import replace
 
         from handrail.project import Places
         from handrail.sessions.checking import run_checks, work_folder
         from handrail.sessions.results import Place
+        from handrail.source.dataclasses import replace
         from handrail.trust.guard import Trust
 
         trust = Trust(Places(self.env).state, context.definitions)

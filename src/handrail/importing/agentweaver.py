@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from handrail.agentweaver.reading import FOLDER, SCOPES, entries
 from handrail.artifacts.kept import Kept
@@ -17,6 +16,7 @@ from handrail.importing.routes import Target, presets_for, take_routes
 from handrail.importing.states import Here, saved_runs
 from handrail.importing.surroundings import around
 from handrail.secrets.redaction import Secrets
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.plain import one_line
 
 LONGEST = 600

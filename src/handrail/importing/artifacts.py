@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from handrail.agentweaver.manifests import HISTORY, INDEX, BrokenManifest, Manifest, manifests_in
 from handrail.agentweaver.reading import ARCHIVES, INNER, entries, files_below
@@ -18,6 +17,7 @@ from handrail.artifacts.names import artifact_id
 from handrail.artifacts.shelf import Draft, Published, Shelf
 from handrail.flows.paths import segment
 from handrail.importing.report import Item, Result
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import command_line, counted
 from handrail.state.files import real_inside
 from handrail.state.regular import Unreadable, read_regular

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from handrail.source.dataclasses import dataclass
 
 Result = Literal["taken", "already", "works", "left"]
 """`taken` over into Handrail, taken over `already` before, `works` unchanged where it is, or `left` alone."""

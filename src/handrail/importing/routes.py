@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
 from handrail import SETTINGS_FILE
 from handrail.agentweaver.reading import FOLDER, Broken
 from handrail.agentweaver.routing import FILE, Entry, read_routing
 from handrail.importing.report import Item
 from handrail.settings import read_user_settings, shipped_presets
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import one_line
 from handrail.source.yamledit import add_entries, entry_lines
 from handrail.state.files import make_private, mode_of, write_whole

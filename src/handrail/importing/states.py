@@ -7,13 +7,13 @@ journal made from its state would claim what nobody knows, and a resume could no
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from handrail.agentweaver.phases import counterpart
 from handrail.agentweaver.states import BrokenState, FlowState, states_in
 from handrail.artifacts.scope import issue_key
 from handrail.importing.report import Item
 from handrail.settings import DEFAULT
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import command_line
 
 LOOPS = frozenset(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail import registry
@@ -22,6 +21,7 @@ from handrail.runs.request import Request
 from handrail.runs.scope import scope_of
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.settings.presets import find_preset
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import same, shown
 from handrail.source.written import typed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from handrail import registry
@@ -14,6 +13,7 @@ from handrail.process.chosen import NoSuchProgram, chosen_program
 from handrail.secrets.rules import allowed
 from handrail.settings import Route
 from handrail.source.agents import AcpAgent, NoSuchAgent, agent_named
+from handrail.source.dataclasses import dataclass
 from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import as_text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail.artifacts.schemas import problem_of_schema, problems_of
@@ -25,6 +24,7 @@ from handrail.nodes.asking import (
     run_job,
 )
 from handrail.source import given
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.fields import SCALARS, Field, Reader
 from handrail.source.yamltree import Node as Located
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.jsonfiles import text_param
 from handrail.nodes.llm_prompt import OUTPUTS, PARAMS, fixed
+from handrail.source.dataclasses import replace
 from handrail.source.fields import Field
 
 NODE = Node(

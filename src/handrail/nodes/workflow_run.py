@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from dataclasses import replace
 from typing import Any
 
 from handrail import registry
@@ -27,6 +26,7 @@ from handrail.nodes.asking import (
     missing_words,
     run_job,
 )
+from handrail.source.dataclasses import replace
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.playbook.load import Found, read_playbook
 from handrail.playbook.select import THRESHOLD, Chosen, Selection, Wish, select
 from handrail.playbook.signals import Signals, signals_of
 from handrail.playbook.spec import PAGE
+from handrail.source.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from handrail.playbook import keys
 from handrail.playbook.entries import read_entry, related_problems, same_ids
 from handrail.playbook.globs import glob_matches
 from handrail.playbook.spec import FOLDERS, FOREIGN, MANIFEST, PAGE, PHASES, SECTIONS, Entry, Playbook, phase_key
 from handrail.playbook.values import child, count, texts
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Root, Source, Unopened, decode

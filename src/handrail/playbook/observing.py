@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from handrail.source.dataclasses import dataclass
 
 SECTIONS = {
     "stack_indicators": "Stack",

@@ -8,11 +8,11 @@ what the manifest says about budgets and examples holds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 from handrail.playbook.globs import glob_matches
 from handrail.playbook.signals import Signals, same_name
 from handrail.playbook.spec import BUDGETS, Entry, Playbook, phase_key
+from handrail.source.dataclasses import dataclass, replace
 
 TOKEN = 4
 """About how many characters a token has."""

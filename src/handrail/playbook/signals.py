@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from handrail.source.dataclasses import dataclass
 
 LANGUAGES = ("typescript", "javascript", "node", "go", "golang", "python", "react", "vue", "svelte")
 FRAMEWORKS = ("express", "fastify", "nestjs", "react", "vite", "vitest", "node:test", "jest", "ink")

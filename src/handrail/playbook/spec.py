@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from handrail.source.dataclasses import dataclass, field
 
 MANIFEST = "manifest.yaml"
 PAGE = "project.md"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.playbook.signals import languages_of
+from handrail.source.dataclasses import dataclass
 
 PURPOSES = {"test": "Run the tests", "lint": "Run the linter", "format": "Format the code", "types": "Check the types",
             "build": "Build the project"}  # fmt: skip

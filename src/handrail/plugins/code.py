@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import sys
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from handrail.plugins.search import Ground, Place, installation
 from handrail.plugins.trial import Request, Tried
 from handrail.plugins.trusted import TrustedCode
 from handrail.project import file_name
+from handrail.source.dataclasses import asdict
 from handrail.state.files import write_whole
 
 DETAILS = "`handrail plugins` shows everything that is wrong with it"

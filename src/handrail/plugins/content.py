@@ -6,8 +6,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from handrail.source.dataclasses import dataclass
 from handrail.state.regular import Unreadable, read_regular
 
 MAX_FILES = 2_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 from handrail.plugins.manifest import FILE, Manifest, leaves, read_manifest
 from handrail.plugins.search import JAVASCRIPT, SOURCES, Place
 from handrail.plugins.tomlplaces import place_of
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.files import Root, Source, Unopened, decode
 from handrail.state.files import real_inside

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.plugins.tomlplaces import parse, place_of
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean

@@ -12,12 +12,12 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from handrail.plugins.content import Unusable, read_content
 from handrail.plugins.contract import problems_of
 from handrail.plugins.importing import Broken, import_folder, import_package
+from handrail.source.dataclasses import asdict, dataclass, field
 
 SECONDS = 10.0
 MOST = 1_000_000

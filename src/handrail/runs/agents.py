@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from handrail import registry
 from handrail.errors import RefusedError
@@ -14,6 +13,7 @@ from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
 from handrail.settings.routes import Own, Route
 from handrail.source.agents import AcpAgents, NoSuchAgent, agent_named
+from handrail.source.dataclasses import dataclass
 from handrail.source.suggest import did_you_mean
 
 Router = Callable[[str | None, Own], Route | None]

@@ -7,10 +7,10 @@ a higher one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.contracts import Exhausted
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.plain import counted
 
 NAMES = ("usd", "minutes", "tokens")

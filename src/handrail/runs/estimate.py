@@ -7,7 +7,6 @@ still has. Its parameters and its task are not looked at. Runs that cannot be re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from handrail.runs.past import PastRun
 from handrail.runs.request import Request, about_from_text, needed_flows
 from handrail.runs.routing import Routed, agent_of
 from handrail.runs.runs import Runs
+from handrail.source.dataclasses import dataclass
 
 MOST = 20
 """How many past runs are read."""

@@ -6,7 +6,6 @@ The state is changed in place, so an event costs the same after ten steps and af
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never
 
 from handrail.flows.paths import top
@@ -50,6 +49,7 @@ from handrail.runs.machine import (
     TimeSpent,
     UsageReported,
 )
+from handrail.source.dataclasses import dataclass, replace
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +27,7 @@ from handrail.runs.machine import Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
 from handrail.runs.worktree import RunTree
+from handrail.source.dataclasses import replace
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1

@@ -9,9 +9,10 @@ are not enough for that: then the interval is from the smallest to the largest, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from handrail.source.dataclasses import dataclass
 
 MEASURES = ("seconds", "tokens", "usd")
 

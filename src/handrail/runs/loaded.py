@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ from handrail.runs.request import About
 from handrail.runs.routing import Routed
 from handrail.runs.summary import kind_of, seconds_in
 from handrail.secrets.redaction import masked
+from handrail.source.dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)

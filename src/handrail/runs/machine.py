@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from handrail.runs.bounds import Bounded as Bounded
@@ -14,6 +13,7 @@ from handrail.runs.routing import Routed as Routed
 from handrail.runs.tries import AttemptFailed as AttemptFailed
 from handrail.runs.tries import AttemptStarted as AttemptStarted
 from handrail.runs.tries import TimeSpent as TimeSpent
+from handrail.source.dataclasses import dataclass
 from handrail.source.written import restore, texts_in
 
 Mode = Literal["run", "resume", "continue", "restart"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, assert_never, get_args
 
 from handrail.contracts import Answer, Done, Tried
@@ -13,6 +12,7 @@ from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.rerun import RERUN
 from handrail.runs.tries import OWN, WAIT, Tries
+from handrail.source.dataclasses import dataclass, replace
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 OfAttempt = (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from handrail.errors import RefusedError
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
 from handrail.runs.fold import RunState
+from handrail.source.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

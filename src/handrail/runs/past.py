@@ -6,7 +6,6 @@ Time counts while a process drives the run: not while it waits for a person, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.contracts import Record
@@ -14,6 +13,7 @@ from handrail.flows.paths import top
 from handrail.runs import machine
 from handrail.runs.likely import Taken
 from handrail.runs.summary import END_WITHOUT_DRIVER, RESTARTED, kind_of
+from handrail.source.dataclasses import dataclass, field
 
 
 @dataclass

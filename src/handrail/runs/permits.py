@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from handrail.settings.rules import Rule
+from handrail.source.dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

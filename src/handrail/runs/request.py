@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.artifacts.scope import issue_key
@@ -18,6 +17,7 @@ from handrail.flows.uses import chooses_late, params_read, uses_task
 from handrail.runs.bounds import Bounded
 from handrail.runs.permits import Permitted
 from handrail.runs.routing import Routed
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.written import restore, texts_in
 from handrail.worktrees.record import Tree, tree_from_json
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from handrail.artifacts.fingerprint import digest_of_file
@@ -31,6 +30,7 @@ from handrail.runs.missing import refuse_missing_env
 from handrail.runs.request import About
 from handrail.runs.routing import Choice
 from handrail.runs.runs import Runs
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.values import Unresolved
 
 Find = Callable[[str], FoundFlow]

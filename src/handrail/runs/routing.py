@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from handrail.runs.bounds import Bounded
 from handrail.settings.routes import Own, Route, RouteOverrides, choose
+from handrail.source.dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)

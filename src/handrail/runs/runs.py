@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,6 +56,7 @@ from handrail.runs.trusting import trusted
 from handrail.runs.worktree import tree_of
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Settings, parse_route, shipped_presets
+from handrail.source.dataclasses import replace
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest

@@ -6,13 +6,13 @@ Only what the steps returned is compared, so a resumed run decides as the first 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from handrail.contracts import NodeError, Verdict
 from handrail.flows.account import Results
 from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.source.dataclasses import dataclass
 from handrail.source.sameness import without_chance
 from handrail.source.values import as_text, shown
 

@@ -5,12 +5,12 @@ Data that later steps use keeps references to the secrets. Texts for people are 
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 from handrail.contracts import NodeError
 from handrail.runs.machine import EVENT_TYPES, Event, event_to_json
 from handrail.secrets.redaction import Secrets, masked
+from handrail.source.dataclasses import fields, replace
 
 DATA = ("value", "values", "subject", "given")
 """Fields with data of steps and people. A resumed run uses them again."""

@@ -6,9 +6,9 @@ An attempt of a step is its node, its expectations, its `after` and its `makes`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from handrail.contracts import Tried
+from handrail.source.dataclasses import dataclass, replace
 
 CANCELLED = "cancelled"
 """The code of a step that did not fail itself: the run was interrupted, or another step failed."""

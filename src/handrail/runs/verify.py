@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from handrail import registry
 from handrail.contracts import CheckContext, Finding, NodeContext, NodeError
 from handrail.secrets.redaction import Secrets
 from handrail.secrets.rules import without_secrets
+from handrail.source.dataclasses import replace
 from handrail.source.given import unusable
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from handrail.forms.severities import blocking_severities
 from handrail.scopes.history import ScopeRun
 from handrail.scopes.reading import READERS
 from handrail.scopes.stages import Evidence, Piece, Stage
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.values import Unresolved
 from handrail.state.files import real_inside
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.errors import HandrailError
@@ -15,6 +14,7 @@ from handrail.runs.machine import StepDone
 from handrail.runs.request import About, about_from_text
 from handrail.runs.runs import Runs
 from handrail.runs.summary import Summary
+from handrail.source.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

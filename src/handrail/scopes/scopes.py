@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 
 from handrail.agentweaver.reading import ARCHIVES, entries, files_below
@@ -26,6 +25,7 @@ from handrail.scopes.code import last_change
 from handrail.scopes.evidence import Ground, gather
 from handrail.scopes.history import ScopeRun, runs_by_scope
 from handrail.scopes.stages import Piece, Stage, Standing, judge, stages_from
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import some
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved

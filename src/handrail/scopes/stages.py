@@ -7,10 +7,10 @@ versions that an artifact was made from, else the time of publishing. Without a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handrail.artifacts.names import parse_reference
+from handrail.source.dataclasses import dataclass, field
 
 CODE = "code"
 """The need of a stage that is made from the files of the project."""

@@ -12,7 +12,6 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin
@@ -24,6 +23,7 @@ from handrail.services.addresses import host_of, is_same_host, origin
 from handrail.services.credentials import hidden, holds
 from handrail.services.paging import Place, following
 from handrail.services.pauses import is_limited, pause
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.plain import counted
 from handrail.source.values import as_text, shown
 

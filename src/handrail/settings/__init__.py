@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail import SETTINGS_FILE as FILE
@@ -31,6 +30,7 @@ from handrail.settings.routes import parse_route as parse_route
 from handrail.settings.rules import Effects, Rule, read_rules
 from handrail.settings.worktree import WorktreeSettings, read_worktree
 from handrail.source.agents import AcpAgent, read_agents
+from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.fields import Reader, found, limits, quoted
 from handrail.source.files import Root, Unopened, decode

@@ -7,10 +7,10 @@ the repository.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.fields import Field, Reader, found, quoted
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node

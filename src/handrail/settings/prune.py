@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from handrail.source.dataclasses import dataclass
 from handrail.source.durations import EXAMPLE, PATTERN, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.yamltree import Node

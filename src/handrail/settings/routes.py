@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from handrail import NAMED_AGENT
+from handrail.source.dataclasses import dataclass, field, replace
 
 DEFAULT = "default"
 Own = tuple[str | None, str | None]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.fields import Field, Reader, found, json_schema, quoted, shape
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node, as_text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.fields import NOT_BLANK, Field, Reader, found, json_schema, quoted, shape
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node

@@ -6,9 +6,9 @@ Each one is a program, so only the user's own settings may have them: those of a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from handrail import NAMED_AGENT
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.fields import NOT_BLANK, Field, Reader, found, json_schema, quoted, shape
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.yamltree import Node

@@ -7,10 +7,10 @@ definitions does not need them.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Severity
 
 _BUILTIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin")

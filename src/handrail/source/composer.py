@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import yaml
 from yaml.reader import Reader, ReaderError
+
+from handrail.source.dataclasses import dataclass
 
 try:
     from yaml._yaml import CParser as _Base

@@ -6,9 +6,9 @@ A reader reports every problem with its place. It does not stop at the first one
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.durations import parse_duration
 from handrail.source.files import Source

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from handrail.source.dataclasses import dataclass
 
 Path = tuple[str, ...]
 _SPACE = " \t\r\n"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.fields import Field, Shape, json_schema, shape
 from handrail.source.yamltree import Node
 

@@ -6,9 +6,9 @@ text is read. The work is counted, so that the same search always ends in the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.patternsyntax import (
     Anchor,
     At,

@@ -7,10 +7,11 @@ limited, so that no pattern takes long to compile. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from string import hexdigits
 from sys import maxunicode
 from typing import Literal, NoReturn
+
+from handrail.source.dataclasses import dataclass
 
 MAX_LENGTH = 5_000
 MAX_DEPTH = 50

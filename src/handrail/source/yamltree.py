@@ -5,10 +5,10 @@ The depth, and the number of values that aliases repeat, are limited. This modul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
+from handrail.source.dataclasses import dataclass
 from handrail.source.written import WrittenFloat, number_text, written
 
 MAX_DEPTH = 50

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.flows.catalog import FlowCatalog
@@ -17,6 +16,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.shipped import Entry
 from handrail.source.clean import clean
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Diagnostic
 from handrail.topics.rows import HEAD, Row, Rows
 from handrail.workflows.catalog import Catalog

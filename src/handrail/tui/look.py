@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter, NoColor
 
+from handrail.source.dataclasses import dataclass
 from handrail.topics import signs
 from handrail.tui.drawing.words import Local
 from handrail.view.columns import columns

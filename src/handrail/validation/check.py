@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from handrail import registry
@@ -21,6 +20,7 @@ from handrail.playbook.load import Found as Playbook
 from handrail.playbook.load import read_playbook
 from handrail.plugins.manifest import FILE as MANIFEST
 from handrail.project import MARKERS, find_root
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
 from handrail.state.files import is_below

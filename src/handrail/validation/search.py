@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 
 from handrail.flows.files import ENDINGS
 from handrail.project import MARKERS
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.workflows.spec import WORKFLOW_FILE
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from handrail.contracts import GuideNews
 from handrail.runs.machine import Guided
+from handrail.source.dataclasses import dataclass, field
 from handrail.source.plain import one_line, plain
 from handrail.source.values import shown
 from handrail.view.columns import SIGNS

@@ -6,13 +6,13 @@ The picture is legible in light and in dark. The same plan always gives the same
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from handrail import registry
 from handrail.expressions.tree import Const, Expression
 from handrail.expressions.words import in_words
 from handrail.flows.blocks import Block, Rounds, Single, blocks_of
 from handrail.flows.plan import FlowPlan, Step
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import counted, one_line
 
 CHARACTER, SIZE, LINE = 7.3, 12, 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import RunStatus, StepStatus
 from handrail.runs.modes import available
 from handrail.runs.summary import waiting_for
+from handrail.source.dataclasses import dataclass
 
 EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}
 

@@ -9,7 +9,8 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from handrail.source.dataclasses import dataclass, field
 
 LINK_SECONDS = 600
 COOKIE_SECONDS = 12 * 3600

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from handrail.errors import UsageError
+from handrail.source.dataclasses import dataclass
 from handrail.web.entry import Credentials
 
 LOOPBACK = "127.0.0.1"

@@ -9,13 +9,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from handrail.app import App
 from handrail.errors import RefusedError, UsageError
+from handrail.source.dataclasses import dataclass
 from handrail.web.entry import Doorkeeper
 from handrail.web.exposure import Exposure
 from handrail.web.kept import Kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from typing import Any
@@ -25,6 +24,7 @@ from handrail.live.hub import Hub
 from handrail.live.topics import open_topic
 from handrail.project import page_files
 from handrail.source.clean import clean
+from handrail.source.dataclasses import dataclass, field
 from handrail.web.defining import Definitions
 from handrail.web.doing import Doings
 from handrail.web.entry import COOKIE_SECONDS, Credentials, Doorkeeper

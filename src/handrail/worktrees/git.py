@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from handrail.errors import RefusedError
 from handrail.process.child import Printed, Task, capture, tail
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.plain import counted
 
 OLDEST = (2, 23)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from handrail.project import file_name
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import counted
 from handrail.state import files, locks
 from handrail.worktrees.entries import missing_in, remove_all, target_of

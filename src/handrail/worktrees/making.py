@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from handrail.errors import RefusedError
 from handrail.process.child import Task, perform, tail
+from handrail.source.dataclasses import replace
 from handrail.source.plain import command_line
 from handrail.state.files import make_private, real_inside
 from handrail.worktrees.git import Git

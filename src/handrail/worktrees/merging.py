@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 from handrail.errors import RefusedError
 from handrail.process.child import tail
+from handrail.source.dataclasses import replace
 from handrail.source.plain import some
 from handrail.worktrees.entries import entries_of
 from handrail.worktrees.git import LINES, Git

@@ -6,9 +6,9 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from handrail.errors import RefusedError
+from handrail.source.dataclasses import dataclass, field
 from handrail.state.files import is_below
 from handrail.worktrees.git import Git, refuse_old
 from handrail.worktrees.record import End, Tree

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail.errors import NotFound, RefusedError, UsageError
 from handrail.project import Places, checkout
 from handrail.settings.worktree import WorktreeSettings
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.suggest import did_you_mean
 from handrail.worktrees import leftovers
 from handrail.worktrees.git import Git

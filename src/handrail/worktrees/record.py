@@ -11,11 +11,11 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from handrail.errors import RefusedError
 from handrail.project import Places
+from handrail.source.dataclasses import dataclass, field, fields, replace
 from handrail.state import files, locks
 from handrail.state.files import make_private
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 
 from handrail.artifacts.names import AGENTWEAVER, HANDRAIL
+from handrail.source.dataclasses import dataclass
 from handrail.source.plain import counted
 from handrail.worktrees.entries import has_submodules
 from handrail.worktrees.git import Git

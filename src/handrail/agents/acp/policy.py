@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from handrail.source.dataclasses import dataclass
 from handrail.state.files import is_below, real_inside
 
 READS = ("read", "search", "think")

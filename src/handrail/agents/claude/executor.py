@@ -12,7 +12,6 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from handrail.agents.claude import plugin
@@ -32,6 +31,7 @@ from handrail.agents.outcomes import (
 from handrail.agents.threads import checked_id
 from handrail.agents.usage import Spent, total, within
 from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch
+from handrail.source.dataclasses import replace
 
 _PRODUCT = "Claude Code"
 """Its ids are checked: it would search the titles of all conversations for any other text."""

@@ -13,7 +13,6 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from handrail.agents.newlines import NewLines
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.agents.threads import checked_id
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
+from handrail.source.dataclasses import replace
 from handrail.source.tomledit import value_text
 
 _PRODUCT = "Codex"

@@ -16,7 +16,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from handrail.agents.outcomes import (
 )
 from handrail.agents.usage import Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.source.dataclasses import replace
 
 PROGRAM = "copilot"
 TESTED = ("1.0.102",)

@@ -13,7 +13,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from handrail.agents.stubs import variables
 from handrail.agents.usage import PROVIDERS, Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 from handrail.source import jsonedit
+from handrail.source.dataclasses import replace
 
 PROGRAM = "opencode"
 TESTED = ("1.18.33",)

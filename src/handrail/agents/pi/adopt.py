@@ -6,10 +6,10 @@ Pure; standard library only. Checks the shape of the entries; does not read defi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.contracts.messages import ForeignState
+from handrail.source.dataclasses import dataclass
 
 STATE_ENTRY = "workflow:state"
 _REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}

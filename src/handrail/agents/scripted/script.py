@@ -6,10 +6,10 @@ A script is a YAML list of lines, each with one action; or `prompts`, a list of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.errors import HandrailError
+from handrail.source.dataclasses import dataclass
 from handrail.source.diagnostics import Diagnostic, in_order
 from handrail.source.fields import ANYTHING, SCALARS, Field, Reader, Shape, found, shape
 from handrail.source.files import MAX_BYTES, Source, decode

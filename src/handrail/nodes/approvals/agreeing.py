@@ -8,7 +8,6 @@ was interrupted in between.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Preview, Work
@@ -17,6 +16,7 @@ from handrail.forms import read as formspec
 from handrail.nodes.approvals.shown import APPROVED, REASON, Record, form, is_same, record
 from handrail.secrets.redaction import Secrets
 from handrail.settings.rules import STEP
+from handrail.source.dataclasses import dataclass
 from handrail.source.fields import Field
 from handrail.source.plain import plain
 from handrail.source.values import as_text, shown

@@ -7,13 +7,13 @@ is interrupted after the yes, it is resumed without a new question, and the effe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from handrail import registry
 from handrail.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, Preview, Work
 from handrail.nodes.approvals.agreeing import OTHERWISE, OUTPUTS, Agreed, Agreement, Question, otherwise
 from handrail.secrets.redaction import refuse_lost
+from handrail.source.dataclasses import replace
 from handrail.source.fields import SCALARS, Field, Reader
 from handrail.source.given import Later, check_fields, refuse_unknown, unusable
 from handrail.source.suggest import did_you_mean

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from handrail import registry
 from handrail.contracts import NodeContext, Work
+from handrail.source.dataclasses import replace
 from handrail.source.fields import Field
 from handrail.source.values import as_text
 

@@ -6,12 +6,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from handrail.contracts import NodeError
 from handrail.nodes.git.history import MOST_STAT, STAT
 from handrail.nodes.git.repository import Repository
+from handrail.source.dataclasses import replace
 
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 

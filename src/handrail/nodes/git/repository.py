@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from handrail.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.contracts import NodeContext, NodeError, Work
 from handrail.process.child import Ended, Printed, Task, capture, perform, tail
 from handrail.secrets.rules import without_secrets
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.fields import Field
 from handrail.source.plain import counted
 from handrail.source.values import as_text

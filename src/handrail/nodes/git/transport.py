@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeContext, NodeError, Work
 from handrail.nodes.git.hooks import PRE_PUSH, hook
@@ -19,6 +18,7 @@ from handrail.process.child import Task, perform, tail
 from handrail.process.logins import with_git_settings
 from handrail.services.forges import Login, login
 from handrail.services.remotes import password_of, public, remote
+from handrail.source.dataclasses import dataclass, replace
 from handrail.source.plain import counted
 
 SECONDS = 600.0

@@ -5,12 +5,12 @@ It never fails: without an agent, or if the agent has no answer, the last lines 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.asking import EXECUTOR, MODEL, choose_agent, failure, job_for, run_job
 from handrail.process.child import tail
+from handrail.source.dataclasses import replace
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 

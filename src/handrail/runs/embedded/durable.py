@@ -13,7 +13,6 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -50,6 +49,7 @@ from handrail.runs.rerun import RERUN, assumed_result, interrupted, interrupted_
 from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import refuse_lost
+from handrail.source.dataclasses import replace
 from handrail.source.given import unusable
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.values import shown

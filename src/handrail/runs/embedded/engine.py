@@ -11,7 +11,6 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Attempt, Durable, History, Life, Observer, Outside, Record, Site
@@ -47,6 +46,7 @@ from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets
+from handrail.source.dataclasses import replace
 from handrail.state import files, locks
 from handrail.state.aside import put_aside
 from handrail.state.private import refuse_shared
