@@ -47,7 +47,7 @@ from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets
-from handrail.state import files, locks
+from handrail.state import files, journal, locks
 from handrail.state.aside import put_aside
 from handrail.state.private import refuse_shared
 from handrail.state.removal import remove_folder
@@ -120,6 +120,10 @@ class Embedded:
         records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
         return records, offset_at(attempt, end)
 
+    def has(self, run: str, offset: int) -> bool:
+        attempt = self.attempt(run)
+        return journal.ends_at(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+
     def attempts(self, run: str) -> list[int]:
         return [number_of(attempt) for attempt in self._attempts(run)]
 
@@ -134,7 +138,7 @@ class Embedded:
 
     def stamp(self, run: str) -> object:
         attempt = self.attempt(run)
-        return attempt, *(files.size(os.path.join(attempt, name)) for name in (JOURNAL, activity.NAME))
+        return attempt, *(files.mark(os.path.join(attempt, name)) for name in (JOURNAL, activity.NAME))
 
     def has_program(self, run: str) -> bool:
         return has_program(self.attempt(run))
