@@ -43,7 +43,7 @@ from handrail.runs.embedded.watch import RunsWatch
 from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.machine import Event
-from handrail.runs.questions import find, late
+from handrail.runs.questions import find, late, refuse_unless_waiting
 from handrail.runs.stored import stored
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets
@@ -214,8 +214,11 @@ class Embedded:
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:
-            # Another answer may have been recorded just before. Its file is gone only after the journal has it.
-            find(run, _state(attempt), question)
+            # Another answer may have been recorded just before, or a stop. The file of an answer is gone only after the
+            # journal has it.
+            state = _state(attempt)
+            find(run, state, question)
+            refuse_unless_waiting(run, state, is_driven=self.driver(run) is not None)
         except RefusedError:
             inbox.clear(question)
             raise
