@@ -37,6 +37,27 @@ def test_a_step_of_a_run_is_known_by_its_run() -> None:
     assert found({"HANDRAIL_RUN": "r-1"}).by == "run:r-1"
 
 
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("run:unknown", ("/usr/bin/python3", "/home/ada/.local/bin/handrail", "run", "release")),
+        ("run:r-1", ("python", "-P", "-m", "handrail", "--project", "/shop", "resume", "r-1", "--first")),
+        ("run:r-1", ("handrail", "-v", "--project=/shop", "restart", "r-1")),
+        ("run:r-1", ("python", "-m", "handrail", "answer", "r-1", "--file", "-")),
+        ("script", ("handrail", "web", "--no-open")),
+        ("script", ("handrail", "--project", "run", "ui")),
+        ("script", ("handrail", "log", "run")),
+        ("script", ("vim", "handrail", "run")),
+        ("script", ("python", "-c", "handrail", "run")),
+        ("script", ("handrail",)),
+    ],
+)
+def test_a_step_that_removes_its_variables_is_known_by_what_drives_its_run(by: str, words: tuple[str, ...]) -> None:
+    caller = found({}, SHELL, words, ("init",))
+    assert caller.by == by
+    assert (caller.sign is None) == (by == "script")
+
+
 def test_every_agent_says_how_it_is_recognised() -> None:
     assert list(registry.signs()) == list(registry.AGENTS)
     assert all(signs.PROGRAMS for signs in registry.signs().values())
@@ -66,7 +87,7 @@ def test_the_program_of_an_agent_above_shows_it_however_it_is_started(agent: str
         ("vim", "claude"),
         ("bash", "-c", "cat pi codex"),
         ("node", "/lib/other/cli.js"),
-        ("python", "-m", "handrail", "run", "x", "--agent", "codex"),
+        ("python", "-m", "handrail", "status", "--agent", "codex"),
         ("pip",),
         ("",),
         (),

@@ -17,6 +17,8 @@ RUN = "HANDRAIL_RUN"
 OPEN = "open-to-agents"
 """A file in Handrail's state folder. If it exists, agents may run every command on that state."""
 _INTERPRETERS = ("node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh")
+_DRIVES = ("run", "resume", "continue", "restart", "answer")
+"""The commands that drive a run."""
 _ENDINGS = (".js", ".mjs", ".cjs", ".exe")
 
 
@@ -42,6 +44,9 @@ def find_caller(
         for name, signs in agents.items():
             if any(_is_program(words, program) for program in signs.PROGRAMS):
                 return Caller(f"agent:{name}", f"it was started by `{name}`")
+        run = _driven(words)
+        if run is not None:
+            return Caller(f"run:{run}", "a step of a run started it")
     return Caller("person" if has_terminal else "script")
 
 
@@ -52,6 +57,26 @@ def _is_program(words: Sequence[str], program: str) -> bool:
     if name in _INTERPRETERS or name.startswith("python"):
         return f"/{script}".endswith(f"/{program}") if "/" in program else _name(script) == program
     return name == program
+
+
+def _driven(words: Sequence[str]) -> str | None:
+    """The run that a command line drives, `unknown` if it does not name one; None if it drives none."""
+    at = next((at for at, word in enumerate(words[:4]) if _name(word) == "handrail"), None)
+    if at is None or not _runs_module(words[:at]):
+        return None
+    rest = list(words[at + 1 :])
+    if "--project" in rest:
+        folder = rest.index("--project")
+        del rest[folder : folder + 2]
+    given = [word for word in rest if not word.startswith("-")]
+    if not given or given[0] not in _DRIVES:
+        return None
+    return given[1] if given[0] != "run" and len(given) > 1 else "unknown"
+
+
+def _runs_module(before: Sequence[str]) -> bool:
+    """True if what stands before a word makes it the program: nothing, or Python with options that run it."""
+    return not before or (_name(before[0]).startswith("python") and "-c" not in before)
 
 
 def _name(path: str) -> str:

@@ -106,6 +106,7 @@ class Site:
         self.env = {n: v for n, v in os.environ.items() if n not in variables and not n.startswith(own)}
         self.env |= {"HOME": str(folder / "user"), "HANDRAIL_HOME": str(self.home), "NO_COLOR": "1"}
         self.server: subprocess.Popen[str] | None = None
+        self.errors = folder / "errors"  # what the server writes to stderr
         self.link = ""
         self.base = ""
         for name, text in FLOWS.items():
@@ -120,9 +121,9 @@ class Site:
     def serve(self, *options: str) -> None:
         """Start the server. The link is a new one each time; the port stays the same."""
         argv = [HANDRAIL, "web", "--no-open", "--json", *options]
-        self.server = subprocess.Popen(
-            argv, cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-        )
+        about: dict[str, Any] = {"cwd": self.folder, "env": self.env, "stdin": subprocess.DEVNULL, "text": True}
+        with open(self.errors, "ab") as errors:
+            self.server = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors, **about)
         assert self.server.stdout is not None
         said = json.loads(self.server.stdout.readline())
         self.link, self.base = said["url"], f"http://{said['host']}:{said['port']}"

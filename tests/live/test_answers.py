@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
+from handrail.errors import RefusedError
 from handrail.live.actions import Actions, Late
 from support import Project
 
@@ -59,3 +60,22 @@ def test_one_answer_counts_and_the_others_hear_who_gave_it(project: Project) -> 
     assert [one["answered"]["by"] for one in needs(project, run)] == ["web", "cli"]
     events = [event for _, event in web.app.runs.load(run).records if type(event).__name__ == "Answered"]
     assert len(events) == 2
+
+
+def test_an_answer_does_not_start_what_somebody_has_stopped_since(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    run = project.json("run", "demo", code=4)["run"]
+    web = Actions(App(str(project.folder), os.environ, by="person"), "web")
+    runs = web.app.runs
+    assert asyncio.run(runs.answer(runs.load(run), "q1", {"approved": False, "reason": "later"}, "web"))
+    assert project.json("stop", run)["status"] == "cancelled"
+    said = project.run("resume", run, "--answered")  # the process that a surface starts after an answer
+    assert (said.code, project.json("runs", run)["status"]) == (1, "cancelled")
+    assert "it does not wait for an answer" in said.err
+    project.json("resume", run, code=4)  # a person may resume it, and then the answer counts
+    assert [one["answered"] is not None for one in needs(project, run)] == [True, False]
+    before = runs.load(run)
+    project.json("stop", run)
+    with pytest.raises(RefusedError, match="is cancelled"):
+        asyncio.run(runs.answer(before, "q2", {"why": "because"}, "web"))
+    project.json("resume", run, code=4)

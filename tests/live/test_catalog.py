@@ -154,3 +154,12 @@ def test_view_prints_the_catalog_and_list_has_what_cannot_be_used(project: Proje
     (weekly,) = (line for line in lines if line.startswith("weekly"))
     assert weekly.endswith("needs .handrail/flows/nightly.yaml, which has errors")
     del app
+
+
+def test_the_name_of_a_file_is_only_text(project: Project, app: App) -> None:
+    project.write(".handrail/flows/e\u202e\x1b[31mvil.yaml", "phases: 3\n")
+    (row,) = [row for row in rows_of(LiveCatalog(app)).values() if "vil" in row["file"]]
+    assert (row["name"], row["file"]) == ("e⟨U+202E⟩vil", ".handrail/flows/e⟨U+202E⟩vil.yaml")
+    assert row["problems"][0]["file"] == row["file"]
+    (file,) = definition(app, "flow", row["key"])["files"]
+    assert (file["file"], len(file["problems"])) == (row["file"], len(row["problems"]))

@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.errors import NotFound, UsageError
 from handrail.live import files, steps
 from handrail.live.log import PAGE, Wanted, search
+from handrail.live.markdown import tree_of
 from support import Project
 
 FLOW = r"""
@@ -151,3 +152,11 @@ def test_a_version_is_compared_with_the_previous_one(project: Project, app: App)
     project.write("source.md", "\n".join(map(str, range(5_000))))
     third = files.diff(app.runs.kept, artifact(app, run_id(project), "NOTES.md"))
     assert (len(third["lines"]), third["isCut"]) == (2_000, True)
+
+
+def test_markdown_that_takes_long_to_read_is_no_tree() -> None:
+    assert tree_of("![" * 100_000) is None
+    assert tree_of("one paragraph\n" * 100_000) is None
+    code = tree_of("```\n" + "x\n" * 50_000 + "```\n")
+    assert code is not None
+    assert code[0]["tag"] == "pre"  # type: ignore[index]  # it is a node

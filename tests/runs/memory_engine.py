@@ -134,6 +134,9 @@ class InMemory:
         attempt, position = divmod(offset, MOST)
         return kept.records[position if attempt == kept.attempt - 1 else 0 :], kept.offset
 
+    def has(self, run: str, offset: int) -> bool:
+        return offset <= self.runs[run].offset
+
     def attempts(self, run: str) -> list[int]:
         return [*self.runs[run].earlier, self.runs[run].attempt]
 

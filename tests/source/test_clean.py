@@ -34,6 +34,12 @@ def test_an_escape_sequence_without_an_end_is_shown() -> None:
     assert clean("a\x1b") == "a␛"
 
 
+def test_many_beginnings_without_an_end_take_no_longer_than_other_text() -> None:
+    """If each beginning were looked at up to the end of the text, this would take many minutes."""
+    for text in ("\x90" * 200_000, "\x1bX" + "\x9d" * 200_000, "\x1b]" * 200_000):
+        assert "\x1b" not in clean(text)
+
+
 def test_of_an_overwritten_line_the_end_is_kept() -> None:
     assert clean("10 %\r50 %\r100 %\nnext\r\n") == "100 %\nnext\n"
 

@@ -139,3 +139,14 @@ def test_a_reloaded_workflow_has_its_new_phases() -> None:
     topic = topic_after((1, BEGIN), (2, Reloaded("d2", 0)))
     assert states(topic) == ["current", "ahead"]
     assert [row["how"] for row in topic.rows.section("moves")] == ["start", "reload"]
+
+
+def test_names_of_the_workflow_are_only_text() -> None:
+    name = "Pl\x1b[31man\u202e"
+    hostile = phase("plan", 1)._replace(name=name, emoji=name, deny=(name,))
+    found = SessionTopic({"d1": plan(workflow("ship", hostile)._replace(name=name))}.get, {})
+    found.take(1, BEGIN)
+    shown = repr([row for _, row in found.rows.since(0)[0]])
+    assert "Plan⟨U+202E⟩" in shown
+    assert "\\x1b" not in shown
+    assert "\\u202e" not in shown

@@ -6,9 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from h11 import LocalProtocolError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from handrail.app import App
+from handrail.web.edge import Edge, bug_page
 from handrail.web.entry import COOKIE_SECONDS, LINK_SECONDS, Doorkeeper
 from handrail.web.kept import Kept
 from handrail.web.server import Address, make_server
@@ -121,6 +127,22 @@ def test_a_damaged_file_of_cookies_lets_nobody_in(tmp_path: Path, clock: Clock, 
     assert door.knows(door.new_cookie())
 
 
+def test_state_that_cannot_be_written_keeps_nobody_out_and_changes_are_refused(
+    signed_in: TestClient, tmp_path: Path, clock: Clock
+) -> None:
+    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    (Path(kept.folder) / "cookies").mkdir()
+    (Path(kept.folder) / "port").mkdir()
+    kept.port = 1
+    door = Doorkeeper(clock, kept.cookies, kept.keep)
+    assert door.knows(door.new_cookie())
+    (tmp_path / "home" / "state").mkdir(parents=True, mode=0o700)
+    (tmp_path / "home" / "state" / "seen").write_text("no folder", encoding="utf-8")
+    answer = signed_in.post("/api/seen", headers=POST, json={"ids": ["run:r-1"]})
+    assert answer.status_code == 503
+    assert "try again" in answer.json()["error"]["hint"]
+
+
 @pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1:9", "127.0.0.1", "", "127.0.0.1:8123.evil.example"])
 def test_another_name_for_this_address_is_refused(signed_in: TestClient, host: str) -> None:
     assert signed_in.get("/", headers={"host": host}).status_code == 421
@@ -184,3 +206,20 @@ def test_every_answer_has_the_headers_that_keep_it_safe(signed_in: TestClient) -
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_bug_is_answered_and_reported() -> None:
+    async def broken(_: Request) -> Response:
+        raise ZeroDivisionError("text of the bug")
+
+    async def half(_: Request) -> Response:
+        raise LocalProtocolError("the client sent something that is not HTTP")
+
+    routes, reported = [Route("/api/broken", broken), Route("/half", half)], list[Exception]()
+    edge = Edge(Starlette(routes=routes, exception_handlers={Exception: bug_page}), reported.append)
+    client = TestClient(edge)
+    answer = client.get("/api/broken")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "bug")
+    assert "text of" not in answer.text
+    client.get("/half")
+    assert [type(error) for error in reported] == [ZeroDivisionError]

@@ -58,6 +58,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     site = Site(tmp_path_factory.mktemp("served"))
     yield Served(site)
     site.stop()
+    assert site.errors.read_text(encoding="utf-8") == ""  # nobody can fill the terminal of the person
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +102,7 @@ FORMS = {
     "a form": (400, {"Content_Type": "application/x-www-form-urlencoded"}, b"{}"),
     "no json": (400, {}, b"{"),
     "unknown key": (400, {}, b'{"evil": 1}'),
+    "half of a character": (400, {}, b'{"\\ud800": 1}'),
     "a deep list": (400, {}, b"[" * 100_000),
     "1 MB": (413, {}, b"x" * 1_000_000),
     "1 MB that is only said": (413, {"Content_Length": "1000000"}, b"{}"),
@@ -129,6 +131,7 @@ LENGTHS = {
     "bare carriage return": b"X: a\rContent-Length: 2\r\n\r\n{}",
     "zero byte": b"X: a\x00b\r\nContent-Length: 2\r\n\r\n{}",
     "only chunks": b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "no number of a chunk": b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
     "negative chunk": b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
 }
 

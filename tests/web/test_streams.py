@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ phases:
   - {{id: say, node: command, params: {{argv: [echo, hello]}}}}
 """
 OWN = {"sec-fetch-site": "same-origin"}
+STREAM = "text/event-stream"
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ class Reader:
 
     def read(self, page: httpx.Client, topic: str, until: str) -> None:
         """Read until the head has this status."""
-        headers = {"accept": "text/event-stream", **({"last-event-id": self.id} if self.id else {})}
+        headers = {"accept": STREAM, **({"last-event-id": self.id} if self.id else {})}
         with page.stream("GET", "/api/changes", params={"topics": topic}, headers=headers) as stream:
             assert stream.status_code == 200
             for line in stream.iter_lines():
@@ -117,7 +119,9 @@ def test_after_a_restart_of_the_server_a_reader_goes_on(project: Project, page: 
     assert 0 not in reader.bases[1:]
 
 
-def test_a_reader_without_a_stream_asks_from_its_cursor(project: Project, page: httpx.Client) -> None:
+def test_a_reader_without_a_stream_asks_from_its_cursor_until_the_run_is_gone(
+    project: Project, page: httpx.Client
+) -> None:
     project.write("go", "")
     run = project.json("run", "demo", "--json")["run"]
     topic = f"run:{run}"
@@ -126,6 +130,14 @@ def test_a_reader_without_a_stream_asks_from_its_cursor(project: Project, page: 
     since = f"{topic}={first['epoch']}/{first['seq']}"
     (again,) = page.get("/api/changes", params={"topics": topic, "since": since}).json()
     assert (again["base"], again["seq"], again["set"]) == (first["seq"], first["seq"], {})
+    (folder,) = project.home.glob(f"state/runs/*/{run}")
+    with page.stream("GET", "/api/changes", params={"topics": topic}, headers={"accept": STREAM}) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: rows"
+        shutil.rmtree(folder)
+        assert "event: gone" in lines
+        assert "was removed" in next(line for line in lines if line.startswith("data: "))
+    assert page.get("/api/changes", params={"topics": topic, "since": since}).status_code == 404
 
 
 def test_the_page_ends_the_server(server: Server, page: httpx.Client) -> None:

@@ -47,7 +47,7 @@ from handrail.runs.bounds import OPTIONS, Bounded
 from handrail.runs.changed import changed_files
 from handrail.runs.estimate import estimate
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Asked
+from handrail.runs.machine import Asked, Cause
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
@@ -193,16 +193,17 @@ def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any])
 @approve_option
 @trust_option
 @events_option
-@click.option("--first", is_flag=True, hidden=True)
+@click.option("--first", "cause", flag_value="run", hidden=True)
+@click.option("--answered", "cause", flag_value="answer", hidden=True)
 @command
-def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> None:
+def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     _refuse_agents(app, "resume", run_id, options)
     loaded = app.runs.load(run_id)
     for told in changed_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
         shell.talk(told)
     how = Driving(options["events"], options["answers"], given_choice(app, options))
-    drive(app, shell, loaded, "run" if first else "resume", how)
+    drive(app, shell, loaded, cause or "resume", how)
 
 
 @click.command("continue")
@@ -296,7 +297,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> None:
     """Resume a run after its answer was accepted, unless another command was faster."""
     try:
-        drive(app, shell, run, "resume", Driving(events, is_answered=True))
+        drive(app, shell, run, "answer", Driving(events, is_answered=True))
     except RefusedError as error:
         shell.talk(f"the answer was accepted; {error.message}")
         print_run(shell, app.runs.updated(run), events=events)

@@ -25,7 +25,7 @@ from handrail.project import shown_path
 from handrail.runs import machine
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Mode
+from handrail.runs.machine import Cause
 from handrail.runs.routing import Choice
 from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
@@ -119,7 +119,7 @@ class Person:
         return told
 
 
-def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
+def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
     if mode == "run" and not run.records:
@@ -133,7 +133,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
                 asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
-            run = _once(app, shell, run, "resume", (how, person))
+            run = _once(app, shell, run, "answer", (how, person))
             _tell(app, run)
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
@@ -197,7 +197,7 @@ def _ring() -> None:
         sys.stderr.flush()
 
 
-def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
+def _once(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: tuple[Driving, Person]) -> LoadedRun:
     watch = Watch(app, shell, run, events=how[0].events)
     try:
         return asyncio.run(_drive(app, run, mode, watch, how))
@@ -205,7 +205,7 @@ def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving
         watch.close()
 
 
-async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
+async def _drive(app: App, run: LoadedRun, mode: Cause, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
     with cancelling():
         ticking = asyncio.ensure_future(watch.ticking())
         try:

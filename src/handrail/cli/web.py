@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail.app import App
+from handrail.cli.bugs import write_report
 from handrail.cli.common import command
 from handrail.cli.output import Shell, echo
 from handrail.errors import NotFound
@@ -64,4 +65,7 @@ def web(  # noqa: PLR0913  # one parameter per option
         if not no_open:
             webbrowser.open(link)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link))
+    def report(error: Exception) -> None:
+        write_report(error, ["web"])
+
+    serve(app, wanted, ready, lambda link, _: shell.talk(link), report)

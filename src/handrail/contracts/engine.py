@@ -270,6 +270,10 @@ class Engine(Protocol):
         """
         ...
 
+    def has(self, run: str, offset: int) -> bool:
+        """True if the events up to this offset are still there. A person may have replaced the files of a run."""
+        ...
+
     def attempts(self, run: str) -> list[int]:
         """The numbers of all attempts of a run, the current one last."""
         ...

@@ -98,9 +98,9 @@ class Actions:
         try:
             has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
         except RefusedError as error:
-            raise _late(self.app.runs.load(id_), question) from error
+            raise _refusal(self.app.runs.load(id_), question, error) from error
         if has_no_driver:
-            self._drive(id_, "resume")
+            self._drive(id_, "resume", "--answered")
 
     async def stop(self, id_: str) -> None:
         """Stop a run and everything that it started."""
@@ -132,6 +132,12 @@ class Actions:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
         detach(argv, self.app.env, self.app.runs.log(id_))
+
+
+def _refusal(run: LoadedRun, question: str, error: RefusedError) -> RefusedError:
+    """Why an answer was refused: somebody stopped the run, or gave another answer."""
+    is_open = any(asked.id == question for asked in run.state.questions.values())
+    return error if is_open and run.state.status != "waiting" and run.driver is None else _late(run, question)
 
 
 def _late(run: LoadedRun, question: str) -> Late:

@@ -141,7 +141,7 @@ def definition(app: App, kind: str, key: str) -> dict[str, Any]:
         raise NotFound(f"there is no {kind} `{key}`", "`handrail list` shows what there is")
     nth = [one["id"] for one in known if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])
     texts, plan = _workflow(app, row, nth) if kind == WORKFLOW else _flow(app, row, nth) if kind == FLOW else ([], None)
-    shown = [{**one, "file": shown_path(one["file"], app.project)} for one in texts]
+    shown = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
     for one in shown:
         one["problems"] = [problem for problem in row["problems"] if problem["file"] == one["file"]]
     return {"entry": row, "files": shown, "plan": plan}

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
-from handrail.errors import HandrailError
+from handrail.errors import StateError
 from handrail.live.tail import seq_of, with_tail
 from handrail.topics.rows import Message, Rows
 
@@ -37,12 +37,12 @@ class Live(Protocol):
 
 
 class Watched:
-    """A topic with watchers. `error` is why it cannot be read any more."""
+    """A topic with watchers. `error` is why it cannot be read any more: `check` raises it."""
 
     def __init__(self, live: Live) -> None:
         self.live = live
         self.watchers = 0
-        self.error: HandrailError | None = None
+        self.error: Exception | None = None
         self._changed = asyncio.Event()
         self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
 
@@ -78,6 +78,11 @@ class Watched:
         """The number of the last line of the tail; 0 if there is none."""
         return seq_of(self.live)
 
+    def check(self) -> None:
+        """Raise what keeps the topic from being read: `HandrailError`, or a bug."""
+        if self.error is not None:
+            raise self.error
+
     def wake(self) -> None:
         """Wake all who wait for a change."""
         self._changed.set()
@@ -100,7 +105,9 @@ class Watched:
                 if not self.live.is_stale():
                     continue
                 await asyncio.to_thread(self._refresh)
-            except HandrailError as error:
+            except OSError as error:
+                self.error = StateError(f"the state folder cannot be read: {error.strerror or error}")
+            except Exception as error:  # noqa: BLE001  # whoever watches raises it: a task that ends says nothing
                 self.error = error
             if (self.place, self.tail) != before or self.error is not None:
                 self.wake()

@@ -15,6 +15,8 @@ from markdown_it.tree import SyntaxTreeNode
 from handrail.source.clean import clean
 
 MOST_NODES = 20_000
+MOST_INLINE = 16 * 1024
+"""Characters of one paragraph. The time for a hostile one grows with the square of its length."""
 SCHEMES = ("http", "https", "mailto")
 _TAGS = {
     "paragraph": "p",
@@ -38,12 +40,20 @@ Tree = dict[str, Any] | str
 
 
 def tree_of(text: str) -> list[Tree] | None:
-    """The tree of a text; None if it would have too many nodes."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    """The tree of a text; None if it would have too many nodes, or would take too long to make."""
+    blocks = _parser()
+    blocks.core.ruler.disable("inline")
+    if any(token.type == "inline" and len(token.content) > MOST_INLINE for token in blocks.parse(text)):
+        return None
+    parser = _parser()
     root = SyntaxTreeNode(parser.parse(text))
     if sum(1 for _ in root.walk()) > MOST_NODES:
         return None
     return _children(root)
+
+
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def _children(node: SyntaxTreeNode) -> list[Tree]:

@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from handrail.errors import NotFound
 from handrail.live.tail import Tail
+from handrail.project import random_token
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
@@ -40,24 +42,43 @@ class LiveRun:
 
     def _open(self) -> None:
         run = self.runs.load(self.id)
-        self.attempt, self.offset, self.driver = run.attempt, run.history.offset, run.driver
+        self.attempt, self.offset = run.attempt, run.history.offset
         self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run))
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
+        self._probe()
         for at, event in run.records:
             self.topic.take(at, seen(event))
 
+    def _probe(self) -> None:
+        self._next_probe = time.monotonic() + PROBE_AGAIN
+        engine = self.runs.engine
+        self.live = {"driver": engine.driver(self.id), "program": engine.has_program(self.id)}
+
     def is_stale(self) -> bool:
-        """True if a look may find something. Only sizes of files are looked at, and once a second the driver."""
-        return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
+        """True if a look may find something. Only files are looked at, and once a second the driver."""
+        try:
+            return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
+        except LookupError:
+            return True  # it was removed, and `refresh` says so
 
     def refresh(self) -> None:
-        """Read what was recorded since the last call. Cheap if nothing was."""
-        self._stamp, self._next_probe = self.runs.engine.stamp(self.id), time.monotonic() + PROBE_AGAIN
+        """Read what was recorded since the last call. Cheap if nothing was. Raises `NotFound` if the run is gone."""
+        try:
+            self._refresh()
+        except LookupError as error:
+            raise NotFound(f"run `{self.id}` was removed", "`handrail runs` lists those that are there") from error
+
+    def _refresh(self) -> None:
+        before, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
         if self.runs.attempts(self.id)[-1] != self.attempt:
             self._open()
             return
-        self.driver = self.runs.engine.driver(self.id)
+        if before != self._stamp and not self.runs.engine.has(self.id, self.offset):
+            self._open()
+            self.topic.rows.epoch += f".{random_token()}"  # the numbers count other events than before
+            return
+        self._probe()
         self.tail.refresh(self.runs, self.id)
         records, self.offset = self.runs.events(self.id, self.offset)
         for at, event in records:
@@ -66,9 +87,8 @@ class LiveRun:
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
         rows = self.topic.rows
-        live = {"driver": self.driver, "program": self.runs.engine.has_program(self.id)}
         for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
-            yield {**message, "live": live}
+            yield {**message, "live": self.live}
 
     def nodes(self, under: str, start: int = 0) -> dict[str, Any]:
         """The rows directly below a phase or step, in their order, with their bars and checks: a page of them.

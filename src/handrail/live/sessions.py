@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.app import App
-from handrail.errors import RefusedError
+from handrail.errors import NotFound, RefusedError
 from handrail.project import random_token
 from handrail.sessions import machine, marks, trail, words
 from handrail.sessions.store import Session
@@ -52,10 +52,14 @@ class LiveSession:
         return changed, files.size(self.session.journal), trail.size(folder)
 
     def refresh(self) -> None:
-        """Read what was recorded since the last call."""
+        """Read what was recorded since the last call. Raises `NotFound` if the session is gone."""
         self._stamp = self._now()
         folder = self.session.folder
-        if trail.size(folder) < self.seen:  # its older half was dropped
+        if not os.path.isdir(folder):
+            hint = "`handrail sessions` lists those that are there"
+            raise NotFound(f"session `{self.session.id}` was removed", hint)
+        # The older half of the trail was dropped, or somebody cut or replaced the journal.
+        if trail.size(folder) < self.seen or not journal.ends_at(self.session.journal, self.offset):
             self._process = random_token()
             self._open()
             return

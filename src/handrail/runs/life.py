@@ -23,8 +23,9 @@ from handrail.runs.bounds import Meter
 from handrail.runs.fold import RunState, fold
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Event, Mode
+from handrail.runs.machine import Cause, Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
+from handrail.runs.questions import refuse_unless_waiting
 from handrail.runs.request import About
 from handrail.runs.worktree import RunTree
 from handrail.source.dataclasses import replace
@@ -43,7 +44,7 @@ class FlowLife:
     def __init__(
         self,
         run: LoadedRun,
-        mode: Mode,
+        mode: Cause,
         site: Site,
         interpreter: Callable[[Durable], Interpreter],
         news: Sequence[Event] = (),
@@ -67,6 +68,9 @@ class FlowLife:
 
     def begin(self, history: History) -> list[Event]:
         run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
+        if self.mode == "answer":
+            refuse_unless_waiting(run, state, is_driven=True)
+            self.mode = "resume"
         if history.attempt != self.run.attempt:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:

@@ -17,6 +17,8 @@ from handrail.source.dataclasses import dataclass
 from handrail.source.written import restore, texts_in
 
 Mode = Literal["run", "resume", "continue", "restart"]
+Cause = Literal[Mode, "answer"]
+"""Why a run is driven. `answer`: to use an answer. Then it is not driven if somebody has stopped it since."""
 RunStatus = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
 StepStatus = Literal["pending", "running", "done", "skipped", "failed"]
 PhaseStatus = Literal["running", "done", "skipped"]

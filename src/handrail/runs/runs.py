@@ -45,7 +45,7 @@ from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
-from handrail.runs.machine import Mode
+from handrail.runs.machine import Cause
 from handrail.runs.missing import hint_for_params, refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names, shape_of, with_task
@@ -280,7 +280,7 @@ class Runs:
     async def drive(
         self,
         run: LoadedRun,
-        mode: Mode = "resume",
+        mode: Cause = "resume",
         observer: Observer | None = None,
         asker: Asker | None = None,
         choice: Choice | None = None,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from handrail import registry
 from handrail.flows.programs import programs_of
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Mode
+from handrail.runs.machine import Cause
 from handrail.source.plain import command_line
 from handrail.state.locks import PROBE_SECONDS, acquire
 from handrail.trust.guard import Trust
@@ -31,7 +31,7 @@ def programs_of_setup(tree: Tree | None) -> list[Program]:
 
 
 @contextmanager
-def trusted(trust: Trust, run: LoadedRun, mode: Mode, is_driven: Callable[[str], bool]) -> Iterator[None]:
+def trusted(trust: Trust, run: LoadedRun, mode: Cause, is_driven: Callable[[str], bool]) -> Iterator[None]:
     """Drive a run inside. Raises `UntrustedError` if its project is not trusted.
 
     While it is driven by a call that is trusted for itself only, the run has a mark, and the mark is locked: the agents

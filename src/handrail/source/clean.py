@@ -16,7 +16,7 @@ _WHOLE = re.compile(
     r"|\x1b[PX^_\]][^\x1b\x07\x9c]*(?:\x1b\\|\x07|\x9c)"  # DCS, SOS, PM, APC, OSC: titles, links, the clipboard
     r"|\x1b[ -/]+[0-~]|\x1b[0-OQ-WYZ\\`-~]"  # character sets and single functions
     r"|\x9b[0-?]*[ -/]*[@-~]"
-    r"|[\x90\x98\x9d-\x9f][^\x1b\x07\x9c]*(?:\x1b\\|\x07|\x9c)"
+    r"|[\x90\x98\x9d-\x9f][^\x1b\x07\x90\x98\x9c-\x9f]*(?:\x1b\\|\x07|\x9c)"  # up to the next one: linear
 )
 _INVISIBLE = frozenset(
     [

@@ -40,6 +40,15 @@ def size(path: str) -> int:
         return 0
 
 
+def mark(path: str) -> tuple[int, int]:
+    """The size of a file and when it was changed; zeros if there is none. A file may change without growing."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
 def read_regular(path: str, offset: int = 0) -> bytes:
     """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -117,6 +117,22 @@ def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
     return scan.records, offset + scan.end
 
 
+def ends_at(path: str, offset: int) -> bool:
+    """True if a record ends at this offset. False if the journal was cut, or replaced by another one."""
+    if not offset:
+        return True
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        return os.pread(handle, 1, offset - 1) == b"\n"
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
 def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True) -> int:
     """Write a record at `end`, sync it, and return the offset of its end. A failed write is undone.
 

@@ -82,6 +82,10 @@ class CatalogTopic:
 
 def entries_of(everything: Everything, shown: Shown) -> list[Row]:
     """A row per definition, in the order of precedence: workflows, flows, shipped flows, plugins."""
+
+    def named(file: str) -> str:
+        return clean(shown(file))
+
     rows = [*_workflows(everything.workflows), *_flows(everything)]
     rows += [_plugin(plugin) for plugin in everything.plugins]
     seen: Counter[str] = Counter()
@@ -91,9 +95,9 @@ def entries_of(everything: Everything, shown: Shown) -> list[Row]:
         if seen[row["id"]] > 1:  # another one has the same key and is nearer
             row["id"] += f"@{seen[row['id']]}"
         row["order"] = order
-        row["problems"] = [problem_json(problem, shown) for problem in row["problems"]]
+        row["problems"] = [problem_json(problem, named) for problem in row["problems"]]
     _link_shadows(rows)
-    return [{**row, "file": shown(row["file"])} for row in rows]
+    return [{**row, "file": named(row["file"])} for row in rows]
 
 
 def problem_json(problem: Diagnostic, shown: Shown) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class SessionTopic:
             "name": None if plan is None else clean(plan.name),
             "task": clean(state.task)[:LONG],
             "status": state.status,
-            "statusLine": words.status_line(plan, state) if plan is not None else None,
+            "statusLine": clean(words.status_line(plan, state) or "") or None if plan is not None else None,
             "steps": state.steps,
             "loops": self._loops,
             "sentOn": state.sent_on,
@@ -209,17 +209,17 @@ def _written(order: int, stop: Stop) -> dict[str, Any]:
     """What the workflow says about a phase."""
     return {
         "order": order,
-        "levels": [[level.name, level.position + 1, level.total] for level in stop.levels],
-        "name": stop.name,
-        "emoji": stop.emoji,
+        "levels": [[clean(level.name), level.position + 1, level.total] for level in stop.levels],
+        "name": clean(stop.name),
+        "emoji": clean(stop.emoji),
         "gate": {"deny": _listed(stop.deny), "allow": _listed(stop.allow), "writes": None},
-        "exit": [check.claim for check in stop.checks],
+        "exit": [clean(check.claim)[:LONG] for check in stop.checks],
         "loopable": stop.scope_loopable,
     }
 
 
 def _listed(names: tuple[str, ...] | None) -> list[str] | None:
-    return None if names is None else list(names)
+    return None if names is None else [clean(name) for name in names]
 
 
 def _short(text: str) -> str:

@@ -59,8 +59,7 @@ class Feed:
                 self.is_ready = True
                 self.changed()
             place, printed = reached, lines
-            if watched.error is not None:
-                raise watched.error
+            watched.check()
             if (watched.place, watched.tail) == (place, printed):
                 await watched.change(LOOK)
 

@@ -16,6 +16,7 @@ from handrail.errors import HandrailError, NotFound, RefusedError, StateError, U
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
 from handrail.live.launching import rehearse, save_routes
 from handrail.live.seen import mark_seen
+from handrail.web.refusals import Refusal
 
 _LAUNCH = (
     "name", "task", "params", "agent", "model", "routes", "preset", "scope", "start", "until", "limits",
@@ -156,6 +157,7 @@ def _run_of(topic: str) -> str:
 async def _body(request: Request) -> dict[str, Any]:
     try:
         data = json.loads(await request.body())
+        json.dumps(data, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
     except (ValueError, RecursionError) as error:
         raise UsageError("the request is not JSON") from error
     if not isinstance(data, dict):
@@ -172,7 +174,8 @@ def _only(body: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
 
 def refused(error: HandrailError) -> Response:
     """An error as the page gets it: one sentence, what helps, and the fields that are wrong."""
-    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+    hint = error.hint or (Refusal.STATE.help if isinstance(error, StateError) else None)
+    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": hint}
     if isinstance(error, Wrong):
         told["fields"] = [{"field": one.field, "message": one.message} for one in error.problems]
     if isinstance(error, Late):

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 
+from handrail.errors import StateError
 from handrail.project import file_name
 from handrail.state.files import make_private, read_regular, replace
 
@@ -37,7 +38,7 @@ class Kept:
         return self._cookies
 
     def keep(self, cookies: Mapping[str, float]) -> None:
-        replace(self._path("cookies"), json.dumps(dict(cookies)).encode(), durable=False)
+        self._write("cookies", json.dumps(dict(cookies)))
 
     @property
     def port(self) -> int:
@@ -49,7 +50,12 @@ class Kept:
 
     @port.setter
     def port(self, port: int) -> None:
-        replace(self._path("port"), f"{port}\n".encode(), durable=False)
+        self._write("port", f"{port}\n")
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file. If the disk is full or read-only, only the next start of the server is affected."""
+        with contextlib.suppress(StateError):
+            replace(self._path(name), text.encode(), durable=False)
 
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, name)

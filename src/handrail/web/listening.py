@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
 import socket
 import sys
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp
 from handrail.app import App
 from handrail.errors import RefusedError, UsageError
 from handrail.source.dataclasses import dataclass
+from handrail.web.edge import Report
 from handrail.web.entry import Doorkeeper
 from handrail.web.exposure import Exposure
 from handrail.web.kept import Kept
@@ -36,8 +36,11 @@ class Wanted:
     is_read_only: bool = False
 
 
-def serve(app: App, wanted: Wanted, ready: Ready, new_link: Ready) -> None:
-    """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed."""
+def serve(app: App, wanted: Wanted, ready: Ready, new_link: Ready, report: Report) -> None:
+    """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed.
+
+    `report` is called with every bug.
+    """
     kept = Kept(app.places.state, app.project)
     exposed = wanted.exposure
     port = kept.port if wanted.port is None else wanted.port
@@ -48,6 +51,7 @@ def serve(app: App, wanted: Wanted, ready: Ready, new_link: Ready) -> None:
         door = Doorkeeper(app.clock, kept.cookies, kept.keep)
         serving = Serving(
             close=lambda: signal.raise_signal(signal.SIGTERM),
+            report=report,
             credentials=exposed.credentials,
             is_read_only=wanted.is_read_only,
         )
@@ -60,7 +64,7 @@ def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
         application,
         http=LimitedProtocol,
         log_config=None,
-        log_level="error",
+        log_level="critical",  # a bug is reported, and what clients do wrong is nobody's news
         access_log=False,
         server_header=False,
         date_header=False,
@@ -125,7 +129,6 @@ class _Server(uvicorn.Server):
         """End the server; at the second signal without waiting for open connections."""
         self.force_exit, self.should_exit = self.should_exit, True
         self.ending.set()
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # clients that do not read are cut off
 
 
 def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:

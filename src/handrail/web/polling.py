@@ -66,6 +66,7 @@ class Changes:
         async with AsyncExitStack() as stack:
             for name in topics:
                 watched = await stack.enter_async_context(self.hub.watching(name))
+                watched.check()
                 epoch, seq, tail = since.get(name, ("", 0, 0))
                 found += (await watched.messages(epoch, seq, self.clock(), tail))[0]
                 self._linger(name)

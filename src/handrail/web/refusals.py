@@ -28,6 +28,18 @@ class Refusal(Enum):
     SIZE = (413, "size", "This is too much text for one request.", "Shorten it; at most 256 KB fit.")
     STREAMS = (429, "streams", "Too many pages are open.", "Close some of them, then reload this one.")
     MISSING = (404, "missing", "There is nothing here.", "Go back to the first page.")
+    BUG = (
+        500,
+        "bug",
+        "This is a bug in Handrail.",
+        "The terminal that runs `handrail web` names a report; please send it.",
+    )
+    STATE = (
+        503,
+        "state",
+        "A file cannot be read or written.",
+        "Look at the disk and at the permissions of the state folder, then try again.",
+    )
     READ_ONLY = (403, "read-only", "This page only shows things.", "Start `handrail web` without `--read-only`.")
 
     @property

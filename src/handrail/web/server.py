@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 import handrail
 from handrail.app import App
+from handrail.errors import StateError
 from handrail.live.actions import Actions
 from handrail.live.hub import Hub
 from handrail.live.topics import open_topic
@@ -27,6 +28,7 @@ from handrail.source.clean import clean
 from handrail.source.dataclasses import dataclass, field
 from handrail.web.defining import Definitions
 from handrail.web.doing import Doings
+from handrail.web.edge import Edge, Report, bug_page, raise_again, state_page
 from handrail.web.entry import COOKIE_SECONDS, Credentials, Doorkeeper
 from handrail.web.exposure import origin_of
 from handrail.web.guard import Guard, Rules
@@ -81,9 +83,13 @@ class Address:
 
 @dataclass(frozen=True)
 class Serving:
-    """`close` ends the server; None if the page may not do that. `ending` is set when the server ends."""
+    """`close` ends the server; None if the page may not do that. `ending` is set when the server ends.
+
+    `report` gets what no request should cause.
+    """
 
     close: Callable[[], None] | None = None
+    report: Report = raise_again
     credentials: Credentials | None = None
     is_read_only: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
@@ -135,9 +141,11 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     if serving.credentials is not None:
         admit = partial(_entered, address)
         routes.append(Login(door, serving.credentials, app.clock, admit).route)
-    inner = Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
+    kinds = {StateError: state_page, OSError: state_page, Exception: bug_page}
+    handlers: dict[Any, Any] = {404: missing, 405: missing, **kinds}
+    inner = Starlette(routes=routes, exception_handlers=handlers)
     rules = Rules(address.cookie, has_login=serving.credentials is not None, is_read_only=serving.is_read_only)
-    return Guard(inner, door, rules, address.origins)
+    return Edge(Guard(inner, door, rules, address.origins), serving.report)
 
 
 def _entered(address: Address, cookie: str) -> Response:

@@ -123,10 +123,11 @@ class _Stream:
     async def _news(self, name: str, *, always: bool) -> bool:
         """Send what changed in a topic. True if there was something to send."""
         watched = self.watched[name]
-        if watched.error is not None:
-            error = watched.error
+        try:
+            watched.check()
+        except HandrailError as error:
             await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
-            raise _GoneError
+            raise _GoneError from error
         epoch, seq, tail = self.cursors[name]
         if self._has_all(name) and not always:
             return False

@@ -42,12 +42,12 @@ from handrail.runs.embedded.watch import RunsWatch
 from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.machine import Event
-from handrail.runs.questions import find, late
+from handrail.runs.questions import find, late, refuse_unless_waiting
 from handrail.runs.stored import stored
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets
 from handrail.source.dataclasses import replace
-from handrail.state import files, locks
+from handrail.state import files, journal, locks
 from handrail.state.aside import put_aside
 from handrail.state.private import refuse_shared
 from handrail.state.removal import remove_folder
@@ -120,6 +120,10 @@ class Embedded:
         records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
         return records, offset_at(attempt, end)
 
+    def has(self, run: str, offset: int) -> bool:
+        attempt = self.attempt(run)
+        return journal.ends_at(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+
     def attempts(self, run: str) -> list[int]:
         return [number_of(attempt) for attempt in self._attempts(run)]
 
@@ -134,7 +138,7 @@ class Embedded:
 
     def stamp(self, run: str) -> object:
         attempt = self.attempt(run)
-        return attempt, *(files.size(os.path.join(attempt, name)) for name in (JOURNAL, activity.NAME))
+        return attempt, *(files.mark(os.path.join(attempt, name)) for name in (JOURNAL, activity.NAME))
 
     def has_program(self, run: str) -> bool:
         return has_program(self.attempt(run))
@@ -210,8 +214,11 @@ class Embedded:
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:
-            # Another answer may have been recorded just before. Its file is gone only after the journal has it.
-            find(run, _state(attempt), question)
+            # Another answer may have been recorded just before, or a stop. The file of an answer is gone only after the
+            # journal has it.
+            state = _state(attempt)
+            find(run, state, question)
+            refuse_unless_waiting(run, state, is_driven=self.driver(run) is not None)
         except RefusedError:
             inbox.clear(question)
             raise
