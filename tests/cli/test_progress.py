@@ -9,13 +9,17 @@ import pty
 import re
 import struct
 import termios
+import time
 from collections.abc import Iterator
 from typing import TextIO
 
 import pytest
 
 from flows.everyflow import flow
-from handrail.cli.progress import Live, Plain, can_draw
+from handrail.cli.output import Shell
+from handrail.cli.progress import Live, Plain
+from handrail.cli.terminal import can_draw
+from handrail.cli.waiting import Waiting
 from handrail.runs.machine import (
     Answered,
     Asked,
@@ -260,3 +264,29 @@ def test_the_signs_have_colours_on_a_terminal_unless_the_person_wants_none(monke
     assert "\x1b[36m●\x1b[0m plan" in drawn()
     monkeypatch.setenv("NO_COLOR", "1")
     assert "● plan" in drawn()
+
+
+def test_what_is_printed_while_a_command_waits_is_above_its_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    shell = Shell("/", as_json=False, quiet=False)
+    with Waiting(shell, "checking\nthe definitions of a project", terminal.stream) as line:
+        while terminal.screen() == [""]:
+            time.sleep(0.02)
+        assert re.fullmatch(r"checking the definitions of a proj…, \ds", terminal.screen()[-1])
+        line.print(lambda: terminal.say("found\n"))
+        assert terminal.screen() == ["found", ""]
+        line.say("writing")
+        while not terminal.screen()[-1].startswith("writing, "):
+            time.sleep(0.02)
+    assert terminal.screen() == ["found", ""]
+
+
+@pytest.mark.parametrize(("as_json", "quiet"), [(True, False), (False, True)])
+def test_no_line_says_what_is_waited_for_if_nobody_wants_it(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, as_json: bool, quiet: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert not Waiting(Shell("/", as_json=as_json, quiet=quiet), "checking", terminal.stream).is_shown
+    assert not Waiting(Shell("/", as_json=False, quiet=False), "checking", io.StringIO()).is_shown

@@ -56,7 +56,11 @@ def test_a_proposed_commit_says_what_it_does_what_it_changes_and_what_was_checke
 def test_a_plain_question_says_only_what_is_known(project: Project) -> None:
     project.write("a.txt", "hello\n")
     action = need(project, "asks", ASKS)["action"]
-    assert (action["does"], action["checks"], action["changes"]) == ("Go on?", None, None)
+    assert (action["does"], action["checks"], action["changes"]) == (
+        "the run goes on after ask › yes",
+        None,
+        None,
+    )
     assert list(action["state"]) == ["a.txt"]
 
 

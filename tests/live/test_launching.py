@@ -72,7 +72,7 @@ def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) ->
     run = project.json("run", "release", "--param", "version=1.2", code=1)["run"]
     found = offer(app_of(project), "release")
     assert (found["mode"], found["modes"]) == ("resume", ["new", "resume", "restart"])
-    assert (found["run"]["id"], found["run"]["next"], found["run"]["from"]) == (run, "check", ["check"])
+    assert (found["run"]["id"], found["run"]["next"], found["run"]["from"]) == (run, "check/lint", ["check"])
     assert found["run"]["params"] == {"version": 1.2}
     assert offer(app_of(project), "release", scope="other")["mode"] == "new"
     project.write(".handrail/flows/release.yaml", FLOW.replace("id: write,", "id: put,"))

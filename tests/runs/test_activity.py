@@ -11,6 +11,7 @@ from handrail.contracts import AgentSaid
 from handrail.runs import machine
 from handrail.runs.embedded import activity
 from handrail.runs.embedded.activity import Activity, Output, read
+from handrail.runs.embedded.telling import call_words
 from handrail.secrets.redaction import Secrets
 
 SECRET = "s3cr3t-value-0123456789"
@@ -116,3 +117,18 @@ def test_if_it_cannot_be_written_the_run_goes_on(tmp_path: Path) -> None:
     told.add("a/b", "out", "lost")
     told.close()
     assert read(str(tmp_path / "activity"), None)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"path": "src/cart.py", "old": "a", "new": "b"}, "tool src/cart.py"),
+        ({"command": "make \\\n  test"}, "tool make \\ test"),
+        ({"command": ["git", "push"], "timeout": 9}, "tool git push"),
+        ({"pattern": "slug", "path": "src"}, "tool slug"),
+        ({"items": [1], "path": ""}, 'tool {"items": [1], "path": ""}'),
+        ({}, "tool"),
+    ],
+)
+def test_a_call_of_a_tool_is_told_by_the_argument_that_says_most(given: dict[str, object], words: str) -> None:
+    assert call_words("tool", given) == words

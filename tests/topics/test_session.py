@@ -139,6 +139,7 @@ def test_a_reloaded_workflow_has_its_new_phases() -> None:
     topic = topic_after((1, BEGIN), (2, Reloaded("d2", 0)))
     assert states(topic) == ["current", "ahead"]
     assert [row["how"] for row in topic.rows.section("moves")] == ["start", "reload"]
+    assert {row["order"]: row["visits"] for row in topic.rows.section("stops")} == {0: 1, 1: 0}
 
 
 def test_names_of_the_workflow_are_only_text() -> None:

@@ -93,7 +93,7 @@ def shop() -> Scene:
     """The project of the design: runs and sessions in all four groups."""
     scene = Scene()
     scene.put("home", "head", "", project="shop", branch="main", scope="main@036d8bbd", older=41)
-    release = {"kind": "form", "count": 1, "title": "Release 1.2?", "since": NOW - 740}
+    release = {"kind": "form", "fields": 4, "count": 1, "title": "Release 1.2?", "since": NOW - 740}
     entry(
         scene, "run:r-7f3k2m", "needs", 0, name="release", about="1.2", status="waiting", need=release, done=9, total=13
     )
@@ -108,7 +108,7 @@ def shop() -> Scene:
     entry(scene, "run:r-loop00", "running", 0, name="review-loop", about="cart", status="running", started=NOW - 250,
           usage=usage, **doing)  # fmt: skip
     entry(scene, "session:bugs", "running", 1, name="Bug Fix", about="issue 412", status="active",
-          statusLine="Reproduce [1/4]", who="claude", started=NOW - 900, last=NOW - 130)  # fmt: skip
+          statusLine="Bug Fix > Reproduce [1/4]", who="claude", started=NOW - 900, last=NOW - 130)  # fmt: skip
     delay = {"until": NOW + 5280, "reason": "quota of claude"}
     entry(scene, "run:r-audit0", "delayed", 0, name="audit", about="all modules", status="delayed", delay=delay,
           done=9, total=40, started=NOW - 4000)  # fmt: skip

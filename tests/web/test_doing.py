@@ -36,6 +36,11 @@ phases:
       - {id: kind, type: single-select, label: Kind, required: true, options: [{value: minor, label: minor}]}
 - {id: say, steps: [{id: it, node: command, params: {argv: [touch, released]}}]}
 """
+TWO = """
+phases:
+- {id: one, steps: [{id: it, node: command, params: {argv: [test, -e, ok]}}]}
+- {id: after, steps: [{id: it, node: command, params: {argv: ["true"]}}]}
+"""
 
 
 @pytest.fixture
@@ -116,6 +121,27 @@ def test_a_run_is_stopped_and_resumed(project: Project, page: TestClient) -> Non
     right = {**question, "values": {"sure": True, "kind": "minor"}}
     assert page.post(need, json=right).status_code == 200
     assert ended(project, run) == "completed"
+
+
+def test_what_a_run_does_not_allow_is_refused_and_starts_nothing(project: Project, page: TestClient) -> None:
+    project.write(".handrail/flows/two.yaml", TWO)
+    run = project.json("run", "two", code=1)["run"]
+
+    def refused(mode: str, **body: str) -> tuple[int, str]:
+        answer = page.post(f"/api/runs/{run}/{mode}", json=body)
+        return answer.status_code, answer.json()["error"]["message"]
+
+    assert refused("continue") == (409, f"run `{run}` has not ended")
+    assert refused("restart", **{"from": "none"}) == (400, "flow `two` has no phase `none`")
+    late = f"phase `one` of run `{run}` is not finished, so no later phase can be the start"
+    assert refused("restart", **{"from": "after"}) == (409, late)
+    project.write(".handrail/flows/two.yaml", TWO.replace("steps", "stpes"))
+    assert refused("restart")[0] == 400
+    project.write("ok", "")
+    project.json("resume", run)
+    assert refused("resume") == (409, f"run `{run}` is already completed")
+    assert refused("continue") == (409, "flow `two` does not allow `handrail continue`")
+    assert not Path(App(str(project.folder), os.environ).runs.log(run)).exists()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from handrail.cli.former import instead_of
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
 from handrail.cli.reply import print_table
+from handrail.cli.waiting import Waiting
 from handrail.errors import NotFound, UsageError
 from handrail.flows.found import FoundFlow
 from handrail.flows.outline import outline
@@ -51,7 +52,8 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
     """
     if shipped:
         return _list_shipped(app, shell)
-    problems = shown(app.problems, shell.cwd)
+    with Waiting(shell, "reading the definitions"):
+        problems = shown(app.problems, shell.cwd)
     if shell.as_json:
         return _list_json(app, shell, problems)
     if lines := _lines(app, shell):
@@ -233,7 +235,8 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
             raise UsageError(f"`{path}` does not exist")
     for agent in agents:
         installable(agent)
-    checked = app.validate([os.path.abspath(path) for path in paths], agents)
+    with Waiting(shell, "checking the definitions"):
+        checked = app.validate([os.path.abspath(path) for path in paths], agents)
     every = shown(checked.problems, shell.cwd)
     found = [problem for problem in every if problem.severity != "note"]
     notes = [problem for problem in every if problem.severity == "note"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 
 import click
@@ -13,11 +11,11 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, painted
-from handrail.cli.progress import can_draw
 from handrail.cli.signals import run_interruptibly
+from handrail.cli.waiting import Waiting
 from handrail.doctor.checkup import Checkup, Subject, is_ok
 from handrail.doctor.exams.measured import kept_probe, probe_json
-from handrail.doctor.probe import probe
+from handrail.doctor.probe import ORDER, probe
 from handrail.doctor.programs import find_program, version_of
 from handrail.doctor.report import report
 from handrail.doctor.running import examine
@@ -70,9 +68,10 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
         return _probe(app, shell, agent, program)
     if program is not None:
         raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
-    subject, line = Subject(app, agent), _Line(shell)
-    found = run_interruptibly(examine(subject, Choice(only, skip), line.show))
-    line.clear()
+    subject = Subject(app, agent)
+    with Waiting(shell, "checking") as line:
+        shown = lambda name: line.say(f"checking {name}: {EXAMS[name].about}")  # noqa: E731 - one line
+        found = run_interruptibly(examine(subject, Choice(only, skip), shown))
     is_fine = is_ok(found, strict=bool(options["strict"]))
     if options["is_report"]:
         _report(shell, subject, found, is_fine=is_fine)
@@ -98,30 +97,13 @@ def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: b
 
 
 def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
-    programs = run_interruptibly(subject.programs())
+    with Waiting(shell, "asking the agents for their versions"):
+        programs = run_interruptibly(subject.programs())
     versions = {agent: one.version for agent, one in programs.items() if one.version is not None}
     text = report(subject.app, found, versions)
     if shell.as_json:
         return shell.data({"ok": is_fine, "report": text})
     return shell.say(text.rstrip("\n"))
-
-
-class _Line:
-    """The line that says which check runs, on a terminal only. It is overwritten, and cleared at the end."""
-
-    def __init__(self, shell: Shell) -> None:
-        self.is_shown = can_draw(sys.stderr, os.environ) and not shell.quiet and not shell.as_json
-
-    def show(self, name: str) -> None:
-        self._write(f"checking {name}: {EXAMS[name].about}"[:78])
-
-    def clear(self) -> None:
-        self._write("")
-
-    def _write(self, text: str) -> None:
-        if self.is_shown:
-            sys.stderr.write(f"\r{text}\x1b[K")
-            sys.stderr.flush()
 
 
 def _summary(found: list[Checkup], *, is_fine: bool) -> str:
@@ -160,11 +142,16 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
 async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
     version = await version_of(program, app.env)
     shell.talk(f"probing {agent} {version}: {program}")
+    known: list[str] = []
+    what = f"{agent} works against the scripted model"
+    with Waiting(shell, what) as line:
 
-    def shown(row: Row) -> None:
-        shell.talk(_row_line(row.row, row.level, ""))
+        def shown(row: Row) -> None:
+            known.append(row.row)
+            line.print(lambda: shell.talk(_row_line(row.row, row.level, "")))
+            line.say(f"{len(known)} of {len(ORDER)} measured; {what}")
 
-    return await probe(agent, program, version, app.env, app.clock(), shown)
+        return await probe(agent, program, version, app.env, app.clock(), shown)
 
 
 def _known(agent: str | None) -> None:

@@ -11,6 +11,7 @@ from handrail.cli.common import command, complete_flow
 from handrail.cli.output import Shell
 from handrail.cli.params import given_bounds, limit_options, part_of_request, route_options
 from handrail.cli.reply import print_table
+from handrail.cli.waiting import Waiting
 from handrail.runs.bounds import Bounded
 from handrail.runs.estimate import estimate as estimate_run
 from handrail.runs.missing import refuse_phases
@@ -34,7 +35,8 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
     assert flow.plan is not None
     request = Request(params={}, **part_of_request(app, options))
     refuse_phases(flow.plan, request)
-    found = estimate_run(app.runs, app.flows, flow, request)
+    with Waiting(shell, f"reading past runs of `{flow.id}`"):
+        found = estimate_run(app.runs, app.flows, flow, request)
     bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
     warnings = list(bound_warnings(found.whole, bounds))
     if shell.as_json:

@@ -9,6 +9,7 @@ import click
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, date_and_time
+from handrail.cli.waiting import Waiting
 from handrail.errors import UsageError
 from handrail.pruning import MONTH, STATUSES, Item, Rule
 from handrail.source.dataclasses import replace
@@ -37,7 +38,8 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     rule = Rule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
     if rule == Rule():
         rule = Rule(older_than=MONTH)
-    done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
+    with Waiting(shell, "removing what is old" if yes else "looking for what is old"):
+        done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
     if shell.as_json:
         rows = [item.to_json() for item in done.removed]
         return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})

@@ -13,6 +13,7 @@ from handrail.app import App
 from handrail.cli.changes import carry_out, installable, known_agent
 from handrail.cli.common import command, command_for_scope
 from handrail.cli.output import Shell
+from handrail.cli.waiting import Waiting
 from handrail.errors import HandrailError, UsageError
 from handrail.hosts.install import Change, Installer, found_agents, installer_for, write_marketplace
 from handrail.project import shown_path
@@ -48,7 +49,9 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
     for name in [agent] if agent else _offered(shell, found_agents(app.env)):
         installer = installer_for(app, installable(name), for_project=not for_user)
         done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
-        _carry_out(shell, installer, installer.plan_install(), done, dry_run, app.names_unknown_to([name]))
+        with Waiting(shell, f"looking at the files of {name}"):
+            changes, unknown = installer.plan_install(), app.names_unknown_to([name])
+        _carry_out(shell, installer, changes, done, dry_run, unknown)
 
 
 def _offered(shell: Shell, found: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import click
 from handrail.app import App
 from handrail.cli.ask import can_ask
 from handrail.cli.output import Shell
+from handrail.cli.waiting import Waiting
 from handrail.errors import HandrailError, RefusedError, UsageError
 from handrail.playbook.files import playbook_files
 from handrail.playbook.load import read_playbook
@@ -47,7 +48,8 @@ def with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
 def without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     """Write a playbook from the files of the project alone, if a person accepts it."""
     name = os.path.basename(app.project)
-    facts = facts_of(Repository(app.project))
+    with Waiting(shell, "reading the files of the project"):
+        facts = facts_of(Repository(app.project))
     draft = draft_from(facts, name)
     files = playbook_files(draft, name, about_project(facts))
     _refuse_others(app.project, files)

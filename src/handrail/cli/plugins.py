@@ -13,6 +13,7 @@ from handrail.cli.common import command
 from handrail.cli.output import Shell, echo
 from handrail.cli.problems import print_problems, shown
 from handrail.cli.reply import print_table
+from handrail.cli.waiting import Waiting
 from handrail.errors import NotFound, RefusedError, UsageError
 from handrail.plugins.code import PluginUntrusted
 from handrail.plugins.found import Plugin
@@ -34,7 +35,11 @@ def plugins(app: App, shell: Shell) -> None:
     is not trusted is not run.
     """
     known = app.definitions.plugins
-    problems = {id(plugin): shown(known.problems(plugin, again=True), shell.cwd) for plugin in known.found}
+    problems: dict[int, list[Any]] = {}
+    with Waiting(shell, "reading the plugins") as line:
+        for one in known.found:
+            line.say(f"trying the plugin `{one.id}`")
+            problems[id(one)] = shown(known.problems(one, again=True), shell.cwd)
     if shell.as_json:
         return shell.data({"plugins": [_to_json(app, one, problems[id(one)]) for one in known.found]})
     if not known.found:

@@ -7,11 +7,11 @@ overwrites only lines that it drew, even after the window was resized.
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
 from handrail.cli.output import in_colour, shows_colour
+from handrail.cli.terminal import size_of, write
 from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import Answered, Event
 from handrail.view.progress import Progress, event_line
@@ -20,27 +20,6 @@ Past = Iterable[tuple[float, Event]]
 _UP = "\x1b[{}A"
 _ERASE_REST = "\x1b[K"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
-
-
-def can_draw(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """True if the stream is a terminal that can redraw lines."""
-    return stream.isatty() and env.get("TERM", "") not in ("", "dumb")
-
-
-def _size(stream: TextIO) -> tuple[int, int]:
-    """The columns and lines of a terminal; 80 and 24 if they are not known."""
-    try:
-        size = os.get_terminal_size(stream.fileno())
-    except (OSError, ValueError):
-        return 80, 24
-    return size.columns or 80, size.lines or 24
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Write a text, and ignore errors: the run must not fail because the terminal was closed."""
-    with contextlib.suppress(OSError, ValueError):
-        stream.write(text)
-        stream.flush()
 
 
 class Live:
@@ -87,21 +66,21 @@ class Live:
             self.is_paused = was_paused
 
     def _draw(self, *, asks: bool = True) -> None:
-        width, height = _size(self.stream)
+        width, height = size_of(self.stream)
         lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
         if lines != self._drawn:
             self._put(lines)
 
     def _put(self, lines: list[str]) -> None:
         """Overwrite the drawn lines, and clear those that are left."""
-        _, height = _size(self.stream)
+        _, height = size_of(self.stream)
         before = min(len(self._drawn), max(0, height - 1))
         left = max(0, before - len(lines))
         text = "\r" + (_UP.format(before) if before else "")
         text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
         text += _UP.format(left) if left else ""
         if lines or before:
-            _write(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
+            write(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
         self._drawn = lines
 
 
@@ -120,7 +99,7 @@ class Plain:
         self.progress.take(event, now)
         line = event_line(event, self.progress, now)
         if line is not None:
-            _write(self.stream, f"{line}\n")
+            write(self.stream, f"{line}\n")
 
     def tick(self) -> None:
         """Does nothing: a printed line does not change with time."""

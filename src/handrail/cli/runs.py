@@ -33,6 +33,7 @@ from handrail.cli.params import (
     task_options,
 )
 from handrail.cli.trees import planned_tree, worktree_options
+from handrail.cli.waiting import Waiting
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.dryrun import rows_to_json
@@ -107,7 +108,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
     _prune_by_settings(app, shell)
-    likely = None if shell.as_json or shell.quiet else estimate(app.runs, app.flows, flow, request)
+    with Waiting(shell, f"reading past runs of `{flow.id}`"):
+        likely = None if shell.as_json or shell.quiet else estimate(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     setup = programs_of_setup(request.worktree)
@@ -168,9 +170,10 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     app.trust.mark(run.id)
     pid = detach(argv, app.env, app.runs.log(run.id))
     end = time.monotonic() + 10
-    while run.driver is None and not run.records and time.monotonic() < end:
-        time.sleep(0.02)
-        run = app.runs.updated(run)
+    with Waiting(shell, f"waiting for process {pid} to begin"):
+        while run.driver is None and not run.records and time.monotonic() < end:
+            time.sleep(0.02)
+            run = app.runs.updated(run)
     shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` shows it, `handrail stop {run.id}` stops it")
     print_run(shell, app.runs.updated(run))
 
@@ -240,7 +243,8 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     loaded = app.runs.load(run_id)
     need_trust(app, shell, lambda: programs_of_run(loaded))
     flows = app.definitions.with_shipped(loaded.about.flow)
-    made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
+    with Waiting(shell, f"preparing the next attempt of `{run_id}`"):
+        made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:
@@ -258,7 +262,9 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
     app.refuse_agents("stop", run=run_id)
-    print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
+    with Waiting(shell, f"waiting for the processes of `{run_id}` to end"):
+        stopped = asyncio.run(app.runs.stop(app.runs.load(run_id)))
+    print_run(shell, stopped)
 
 
 @click.command()

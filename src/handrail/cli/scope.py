@@ -12,6 +12,7 @@ from handrail.artifacts.scope import issue_key
 from handrail.cli.common import command, completing_app
 from handrail.cli.output import BOLD, Shell, date_and_time, styled
 from handrail.cli.reply import print_table
+from handrail.cli.waiting import Waiting
 from handrail.errors import HandrailError, UsageError
 from handrail.project import shown_path
 from handrail.runs.summary import moment
@@ -57,7 +58,8 @@ def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: st
         raise UsageError("`--yes` and `--restore` need `reset`", "`handrail scope reset KEY --yes`")
     if len(words) > 1:
         raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
-    views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
+    with Waiting(shell, "reading the scopes"):
+        views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
     for error in app.scopes.kept.damaged:
         shell.insist(f"warning: {error.message}")
     return _show(shell, views[0]) if words else _list(shell, views)

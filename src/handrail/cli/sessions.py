@@ -15,6 +15,7 @@ from handrail.cli.consent import need_trust, trust_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import WIDEST_CELL, print_table, reply
 from handrail.cli.signals import run_interruptibly
+from handrail.cli.waiting import Waiting
 from handrail.errors import UsageError
 from handrail.hosts.judging import doubt, judge
 from handrail.pruning import LEFT
@@ -69,12 +70,16 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
 
-    def shown(check: ExitCheck) -> None:
-        shell.talk(f"checking: {check.name}")
-
     leaving = app.sessions.leaving(session)
     need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
-    reply(shell, run_interruptibly(app.next(session, summary.strip(), shown)), session)
+    with Waiting(shell, "leaving the phase") as line:
+
+        def shown(check: ExitCheck) -> None:
+            line.print(lambda: shell.talk(f"checking: {check.name}"))
+            line.say(f"waiting for the check `{check.name}`")
+
+        report = run_interruptibly(app.next(session, summary.strip(), shown))
+    reply(shell, report, session)
 
 
 @click.command()

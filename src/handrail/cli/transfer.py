@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell
 from handrail.cli.reply import print_table
+from handrail.cli.waiting import Waiting
 from handrail.errors import NotFound
 from handrail.importing.agentweaver import Source, take_over
 from handrail.importing.known import KnownFlows
@@ -43,7 +44,8 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
         app.refuse_agents("import")
     if folder is not None:
         app = app.at(_project_in(folder))
-    items = _take_over(app, dry_run=dry_run)
+    with Waiting(shell, f"reading what AgentWeaver left in {shown_path(app.project, shell.cwd)}"):
+        items = _take_over(app, dry_run=dry_run)
     if shell.as_json:
         rows = [item.to_json() for item in items]
         return shell.data({"project": app.project, "dryRun": dry_run, "items": rows, "counts": counts(items)})

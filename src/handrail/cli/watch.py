@@ -15,9 +15,10 @@ from handrail.app import App
 from handrail.cli.ask import ask, can_ask
 from handrail.cli.consent import need_trust
 from handrail.cli.output import Shell, echo, time_of_day
-from handrail.cli.progress import Live, Plain, can_draw
+from handrail.cli.progress import Live, Plain
 from handrail.cli.reply import run_line
 from handrail.cli.signals import cancelling
+from handrail.cli.terminal import can_draw
 from handrail.contracts import Observer
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers

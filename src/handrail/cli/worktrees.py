@@ -12,6 +12,7 @@ from handrail.cli.common import command, run_argument
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import print_table
 from handrail.cli.trees import ENDS
+from handrail.cli.waiting import Waiting
 from handrail.errors import RefusedError, UsageError
 from handrail.runs.worktree import kept_words
 from handrail.view.columns import duration
@@ -26,7 +27,8 @@ def worktrees(app: App, shell: Shell) -> None:
 
     The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
     """
-    found = asyncio.run(app.worktrees.listed())
+    with Waiting(shell, "asking git about the worktrees"):
+        found = asyncio.run(app.worktrees.listed())
     if shell.as_json:
         return shell.data({"worktrees": [one.to_json() for one in found]})
     if not found:
@@ -60,7 +62,8 @@ def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -
     tree = app.worktrees.named(run_id, options["branch"])
     if action != "keep":
         _refuse_driven(app, tree)
-    told, more = asyncio.run(_act(app, tree, action, force=options["force"]))
+    with Waiting(shell, f"git works on `{tree.branch}`"):
+        told, more = asyncio.run(_act(app, tree, action, force=options["force"]))
     if shell.as_json:
         return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **more})
     return shell.say(told)

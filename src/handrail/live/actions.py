@@ -20,8 +20,10 @@ from handrail.live.wanted import Launch as Launch
 from handrail.live.wanted import Wrong as Wrong
 from handrail.live.wanted import request_of
 from handrail.process.child import detach
+from handrail.runs.life import resuming
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.questions import refuse_unless_waiting
+from handrail.runs.restart import refuse_restart
 from handrail.runs.trusting import programs_of_run
 from handrail.sessions.report import Report
 from handrail.topics.needs import answer_to
@@ -72,13 +74,27 @@ class Actions:
         return begun.id
 
     def again(self, id_: str, mode: Mode, start: str | None = None) -> None:
-        """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted."""
+        """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted.
+
+        What that process would refuse is raised here, because nobody sees what it prints.
+        """
         self.refuse(mode, run=id_)
         run = self.app.runs.load(id_)
         if run.driver is not None:
             raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
         self._refuse_untrusted(run)
+        if mode == "restart":
+            self._refuse_restart(run, start)
+        elif run.records:
+            resuming(id_, run.state, run.plan, mode)
         self._drive(id_, mode, *(["--from", start] if start is not None else []))
+
+    def _refuse_restart(self, run: LoadedRun, start: str | None) -> None:
+        app = self.app.reread()
+        app.check_settings()
+        definitions = app.definitions
+        flows = definitions.with_shipped(run.about.flow)
+        refuse_restart(app.runs, flows, definitions.flow_of_run, run, start)
 
     async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
         """Give the answer to a question. It counts only if the question is still open, and still the same."""

@@ -149,7 +149,7 @@ def _previous(app: App, flow: FoundFlow, scope: str) -> dict[str, Any]:
             "status": "interrupted" if status == "running" else status,
             "at": run.records[-1][0] if run.records else None,
             "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
-            "next": first_unfinished(run.state, run.plan.phases),
+            "next": _next(run),
             "params": masked(run.about.request.params),
             "routes": [_chosen(row) for row in groups(app, flow, run.routing)],
             "limits": run.bounds.named,
@@ -173,6 +173,17 @@ def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
 
 def _chosen(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"group": row["group"], "route": row["route"]}
+
+
+def _next(run: LoadedRun) -> str | None:
+    """The path of the first step that is not finished; None if all are."""
+    first = first_unfinished(run.state, run.plan.phases)
+    phase = next((one for one in run.plan.phases if one.id == first), None)
+    if phase is None:
+        return None
+    paths = (f"{segment(phase.id)}/{segment(step.id)}" for step in phase.steps)
+    done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
+    return next((path for path in paths if path not in done), segment(phase.id))
 
 
 def _starts(run: LoadedRun) -> list[str]:

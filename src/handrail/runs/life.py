@@ -76,7 +76,7 @@ class FlowLife:
         if not history.records:
             self.until = self.run.about.request.until
             return opening(self.run.about, plan, self.site.by)
-        resumed = replace(_resumed(run, state, plan, self.mode), by=self.site.by)
+        resumed = replace(resuming(run, state, plan, self.mode), by=self.site.by)
         self.until = resumed.until
         return [resumed, *self.news]
 
@@ -128,7 +128,7 @@ def opening(about: About, plan: FlowPlan, by: str | None) -> list[Event]:
     return [*events, *skipped]
 
 
-def _resumed(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.RunResumed:
+def resuming(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.RunResumed:
     """The event that resumes the run. Raises `RefusedError` if its state does not allow that."""
     if mode == "run":
         raise RefusedError(f"run `{run}` is already {state.status}", f"`handrail resume {run}` resumes it")

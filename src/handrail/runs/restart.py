@@ -29,7 +29,7 @@ from handrail.runs.memory import BEFORE
 from handrail.runs.missing import refuse_missing_env
 from handrail.runs.request import About
 from handrail.runs.routing import Choice
-from handrail.runs.runs import Runs
+from handrail.runs.runs import Plans, Runs
 from handrail.source.dataclasses import dataclass, replace
 from handrail.source.values import Unresolved
 
@@ -55,9 +55,26 @@ async def restart(
     runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: Choice | None = None
 ) -> Restarted:
     """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
+    plan, about, plans = _prepared(runs, catalog, find, old, start, choice or Choice())
+    job = _Job(runs, old, _before(plan, start))
+    history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
+    changes = differences(old.plan, plan) if about.digest != old.about.digest else []
+    run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
+    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside], job.left)
+
+
+def refuse_restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> None:
+    """Raise what `restart` would raise, as far as that is known before the work. Changes nothing."""
+    plan, _, _ = _prepared(runs, catalog, find, old, start, Choice())
+    _refuse_unfinished(old.id, old.state, _before(plan, start))
+
+
+def _prepared(
+    runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: Choice
+) -> tuple[FlowPlan, About, Plans]:
+    """The current plan of a run, and what its next attempt is about. Raises if it cannot begin."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    choice = choice or Choice()
     routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
     routed["approve"] = old.permits.with_more(choice.approve).effects
     request = replace(runs.real_request(old.about), **routed, start=start, until=None)
@@ -66,12 +83,7 @@ async def restart(
         refuse_missing_env(flow.plan, plans, runs.site)
     runs.refuse_without_agent(about, plans, about.request)
     stored = replace(old.about.request, **routed, start=None, until=None)
-    about = replace(about, request=stored, created=old.about.created)
-    job = _Job(runs, old, _before(flow.plan, start))
-    history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
-    changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []
-    run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
-    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside], job.left)
+    return flow.plan, replace(about, request=stored, created=old.about.created), plans
 
 
 def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
@@ -111,12 +123,8 @@ class _Job:
 
     async def _results(self, durable: Durable) -> Results:
         """The results of the old attempt's steps. Every phase before the start has to be finished."""
-        run, state = self.old.id, self.old.state
-        unfinished = first_unfinished(state, self.kept)
-        if unfinished is not None:
-            status = state.phases.get(segment(unfinished), "not started")
-            message = f"phase `{unfinished}` of run `{run}` is {status}, so no later phase can be the start"
-            raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
+        run = self.old.id
+        _refuse_unfinished(run, self.old.state, self.kept)
         interpreter = self.runs.interpreter(self.old, durable)
         ids = {phase.id for phase in self.kept}
         try:
@@ -175,6 +183,14 @@ class _Job:
 def _is_absence(fact: machine.FactFound) -> bool:
     """True if a promised file did not exist before its step."""
     return fact.place.startswith(BEFORE) and fact.kind == "exists" and fact.value is False
+
+
+def _refuse_unfinished(run: str, state: RunState, kept: Sequence[Phase]) -> None:
+    """Raise `RefusedError` unless all of these phases are finished."""
+    unfinished = first_unfinished(state, kept)
+    if unfinished is not None:
+        message = f"phase `{unfinished}` of run `{run}` is not finished, so no later phase can be the start"
+        raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
 
 
 def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:

@@ -63,7 +63,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "round": "the round, and how many there are",
             "done": "how many steps are done",
             "total": "how many steps there are",
-            "need": "what it asks: `count`, `id`, `path`, `kind`, `title`, `since`",
+            "need": "what it asks: `count`, `id`, `path`, `kind`, `title`, `fields` (how many), `since`",
             "delay": "what it waits for, and until when",
             "doing": "what its agent does",
             "why": _WHY,

@@ -28,7 +28,8 @@ def effect_of(
     if kind != "approval":
         return None
     ran = [{name: check.get(name) for name in _OF_CHECK} for check in checks if check.get("at") is not None]
-    found = {**UNKNOWN, "does": short(title), "checks": ran[-MOST_CHECKS:] or None, "state": None}
+    does = f"the run goes on after {' › '.join(short(path).split('/'))}" if title.endswith("?") else short(title)
+    found = {**UNKNOWN, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": None}
     if seen is not None:
         found["state"] = cleaned(seen.get("state")) or None
         found["changes"] = changes_in(seen.get("facts"))

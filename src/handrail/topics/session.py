@@ -137,7 +137,8 @@ class SessionTopic:
         self.rows.put(MOVES, str(self._moves), row)
         if origin is not None:
             self._leave(at, origin, summary)
-        self._visits[to] = self._visits.get(to, 0) + 1
+        if how != "reload" or origin != to:
+            self._visits[to] = self._visits.get(to, 0) + 1
         self._entered[to] = at
         if self.plan is not None and to < len(self.plan.stops):
             self.rows.put(STOPS, str(to), {"entered": at, "left": None, "visits": self._visits[to]})

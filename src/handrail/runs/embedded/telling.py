@@ -13,6 +13,21 @@ from handrail.source.values import shown
 
 SHORT = 200
 LONG = 2_000
+MAIN = (
+    "command", "cmd", "pattern", "query", "url", "file_path", "filePath", "path", "absolute_path", "notebook_path",
+    "prompt",
+)  # fmt: skip
+"""The argument that says most about a call, by the names that agents have for it."""
+
+
+def call_words(name: str, given: Any) -> str:
+    """A call of a tool in one line: `edit src/cart.py`. All arguments, as JSON, if none of them says most."""
+    main = next((given[key] for key in MAIN if given.get(key)), None) if isinstance(given, dict) else None
+    if isinstance(main, list):
+        main = " ".join(map(str, main))
+    if isinstance(main, str):
+        return f"{name} {' '.join(main.split())}"
+    return f"{name} {json.dumps(given, ensure_ascii=False)}" if given else name
 
 
 class Telling:
@@ -38,7 +53,7 @@ class Telling:
             case "finished":
                 self.settle()
             case "tool":
-                text = f"{data.get('name')} {json.dumps(secrets.for_people(data.get('input')), ensure_ascii=False)}"
+                text = call_words(str(data.get("name")), secrets.for_people(data.get("input")))
                 yield machine.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
             case "denied" | "allowed":
                 text = f"{data.get('name')}: {data.get('reason')}"

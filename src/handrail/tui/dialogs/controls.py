@@ -140,7 +140,10 @@ class Choice(NamedTuple):
 
 
 class Choices(Widget, can_focus=True):
-    """One or several of some choices. In one line if they fit, otherwise one line each."""
+    """One or several of some choices. In one line if they fit, otherwise one line each.
+
+    With `must`, one of them is always chosen.
+    """
 
     DEFAULT_CSS = """
     Choices { width: 1fr; height: auto; }
@@ -155,8 +158,11 @@ class Choices(Widget, can_focus=True):
     ]
     at: reactive[int] = reactive(0)
 
-    def __init__(self, choices: Sequence[Choice], chosen: Sequence[str] = (), *, several: bool = False) -> None:
+    def __init__(
+        self, choices: Sequence[Choice], chosen: Sequence[str] = (), *, several: bool = False, must: bool = False
+    ) -> None:
         super().__init__()
+        self.must = must
         self.choices = tuple(choices)
         self.several = several
         self._chosen = list(chosen)
@@ -191,7 +197,8 @@ class Choices(Widget, can_focus=True):
             return
         value, chosen = self.choices[self.at].value, self.chosen
         others = [one for one in chosen if one != value] if self.several else []
-        self._choose(others if value in chosen else [*others, value])
+        is_cleared = value in chosen and not (self.must and not others)
+        self._choose(others if is_cleared else [*others, value])
 
     def action_done(self) -> None:
         go_on(self)

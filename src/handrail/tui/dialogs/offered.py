@@ -48,12 +48,12 @@ class Offered(Vertical):
         self.now = now
         self.about: Mapping[str, Any] = offered.get("run") or {}
         modes = [mode for mode in _ORDER if mode in offered.get("modes", (NEW,))]
-        self.modes = Choices([self._choice(mode) for mode in modes], [str(offered.get("mode") or NEW)])
+        self.modes = Choices([self._choice(mode) for mode in modes], [str(offered.get("mode") or NEW)], must=True)
         self.params = [Param(given) for given in _params(offered)]
         self.routes = Routes(offered.get("groups") or (), offered.get("presets") or {}, offered.get("agents") or ())
         phases = [(name, name) for name in offered.get("phases") or ()]
         starts = [(name, name) for name in self.about.get("from") or ()]
-        self.again_from = Pick("from", [("", "the first"), *starts])
+        self.again_from = Pick("restart from", [("", "the first phase"), *starts])
         self.scope = Line(placeholder=str(offered.get("scope") or ""), compact=True)
         self.first_phase = Pick("from", [("", "first"), *phases])
         self.last_phase = Pick("until", [("", "last"), *phases])

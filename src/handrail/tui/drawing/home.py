@@ -119,12 +119,16 @@ def _status(row: Row) -> str:
 def _place(row: Row, times: Times) -> str:
     """Where it stands: the question, the reason, the place and what is done there, or how it ended."""
     need, why, delay = row.get("need"), row.get("why"), row.get("delay")
-    where = path_words(row.get("statusLine") or row.get("place"))
+    where = path_words(_status_line(row) or row.get("place"))
     if need:
         kind = str(need.get("kind") or "form")
         more = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
         asked = str(need.get("title") or "a question")
-        return f"approve: {asked}{more}" if kind == "approval" else f"{asked}  {kind}{more}"
+        if kind == "approval":
+            return f"approve: {asked}{more}"
+        fields = need.get("fields") or 0
+        told = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
+        return f"{asked}  {kind}{told}{more}"
     if row.get("status") == "interrupted":
         return f"interrupted at {where}: no process" if where else "interrupted: no process"
     if row.get("group") == "delayed" and delay:
@@ -144,6 +148,11 @@ def _place(row: Row, times: Times) -> str:
     who = row.get("who") if row.get("kind") == "session" else None
     doing = " › ".join(part for part in (where, str(row.get("doing") or "")) if part)
     return turn + doing + (f"  {who}" if who else "")
+
+
+def _status_line(row: Row) -> str:
+    """Where a session is, without the name of its workflow: that is at the beginning of the line."""
+    return str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:

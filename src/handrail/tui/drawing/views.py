@@ -145,7 +145,8 @@ def check_line(row: Row, times: Times, width: int) -> Line:
     if row.get("stale"):
         told.append("stale: the tree changed since")
     name = str(row.get("name") or row.get("kind") or row["id"])
-    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
+    is_step = row.get("node") and row.get("stop") is None
+    place = f"{path_words(row['node'])}: " if is_step else ""
     text = cell(place + name, max(14, width // 3)) + "  " + " · ".join(part for part in told if part)
     return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
 

@@ -8,7 +8,7 @@ import { catalogAddress, go } from "./routes.js";
 import { age, WORDS } from "./words.js";
 
 const MODES = {
-  resume: ["Resume it", (run) => `keeps finished steps${run.next ? `; continues at ${run.next}` : ""}`],
+  resume: ["Resume it", (run) => `keeps finished steps${run.next ? `; continues at ${run.next.replaceAll("/", " › ")}` : ""}`],
   continue: ["Continue it", () => "goes on after its end, with the files that it made"],
   restart: ["Restart it", (run) => (run.changed?.length ? `changed since: ${run.changed.join("; ")}` : "with the current definitions; a copy of its files is kept")],
   new: ["New run", () => ""],

@@ -11,12 +11,13 @@ const gateWords = ({ allow, deny }) => {
 };
 
 const ordinal = (number) => `${number}${["th", "st", "nd", "rd"][number % 100 > 10 && number % 100 < 14 ? 0 : number % 10] ?? "th"}`;
-const HELD = { true: ["done", "✓", "holds"], false: ["failed", "✗", "does not hold"], null: ["pending", "○", "could not run"] };
+const HELD = { true: ["done", "✓", "holds"], false: ["failed", "✗", "does not hold"], null: ["pending", "○", "never run"] };
 
 const Check = ({ check }) => {
-  const [name, sign, word] = HELD[check.held ?? null];
+  const [name, sign, said] = HELD[check.held ?? null];
+  const word = check.held == null && check.at != null ? "could not run" : said;
   return html`
-    <li><span class=${`sign ${name}`} aria-hidden="true">${sign}</span> ${bdi(check.name)} <span class="mute">${word} · ${time(check.at)}${check.stale ? " · stale: the tree changed since" : ""}</span>
+    <li><span class=${`sign ${name}`} aria-hidden="true">${sign}</span> ${bdi(check.name)} <span class="mute">${word}${check.at == null ? "" : ` · ${time(check.at)}`}${check.stale ? " · stale: the tree changed since" : ""}</span>
       ${check.held || !check.detail ? null : html`<details><summary>output</summary><pre tabindex="0">${bdi(check.detail)}</pre></details>`}</li>
   `;
 };
