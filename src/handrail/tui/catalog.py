@@ -18,6 +18,7 @@ from handrail.tui.drawing.catalog import (
     head_words,
     is_launchable,
     listed,
+    settings_lines,
     text_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, spread
@@ -90,7 +91,8 @@ class CatalogScreen(Frame):
         elif feed is None or not feed.is_ready:
             lines = [line(None, Piece("   reading the definitions …", "dim"))]
         else:
-            lines = list(catalog_lines(rows, self.is_folded, shown))
+            lines = list(settings_lines(feed.head.get("settings") or (), shown))
+            lines += catalog_lines(rows, self.is_folded, shown)
             lines = lines or [line(None, Piece("   nothing", "dim"))]
         self.entries.show(lines, is_held=is_held)
         if lines and not self.has_begun and feed is not None and feed.is_ready:
@@ -119,7 +121,7 @@ class CatalogScreen(Frame):
         if row is None and selected is not None:
             self._turn(selected)
         elif row is not None and is_launchable(row):
-            self.top.launch(str(row.get("key") or row.get("command") or row["name"]))
+            self.top.launch(f"{row['kind']}:{row['key']}")  # a flow and a workflow may have the same name
         elif row is not None:
             self.top.tell(f"{row.get('name')} cannot be launched: see what is wrong with it")
 

@@ -35,7 +35,10 @@ WIDE = 116
 
 
 class LaunchScreen(ModalScreen[str | None]):
-    """The launch of one flow or workflow. `offered` is what `live.launching.offer` says, if it is known already."""
+    """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
+
+    `offered` is what `live.launching.offer` says, if it is known already.
+    """
 
     DEFAULT_CSS = """
     LaunchScreen { align: center middle; }
@@ -87,7 +90,8 @@ class LaunchScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = cast("str", Content.assemble("Launch ", in_line(self.called)))
+            name = self.called.removeprefix("flow:").removeprefix("workflow:")
+            box.border_title = cast("str", Content.assemble("Launch ", in_line(name)))
             with Horizontal(id="panes"):
                 with VerticalScroll(id="rows", can_focus=False):
                     yield Static(Content(" Reading the definition…"), id="reading")

@@ -62,6 +62,12 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
         yield _entry(row, " ", _Room(by_id, width), f"plugin {row.get('name')}")
 
 
+def settings_lines(problems: Sequence[Row], width: int) -> Iterator[Line]:
+    """What is wrong with the settings. With an error in them, nothing can be launched."""
+    for problem in problems:
+        yield from problem_lines(problem, width, "")
+
+
 class _Room:
     """What a line needs to know: all rows by id, and the width of the screen."""
 
