@@ -113,7 +113,14 @@ class CatalogScreen(Frame):
         row = self.row
         if action in ("edit", "show"):
             return row is not None and bool(row.get("file"))
-        return action != "open" or row is None or is_launchable(row)
+        if action == "open":
+            return row is None or is_launchable(row)
+        return super().is_usable(action)
+
+    def label(self, action: str) -> str:
+        if action != "open" or self.row is not None:
+            return ""
+        return "unfold" if self.is_folded(self.entries.selected or "") else "fold"
 
     def action_open(self) -> None:
         """Launch the selected definition; fold or unfold a group."""
@@ -170,14 +177,21 @@ class CatalogScreen(Frame):
         return str(wrong.get("file") or row["file"]), int(wrong.get("line") or 1)
 
     def action_edit(self) -> None:
-        row = self.row
-        if row is not None and row.get("file"):
+        row = self._with_file()
+        if row is not None:
             edit_at(self.top, *self._place(row))
+
+    def _with_file(self) -> Row | None:
+        row = self.row
+        if row is None or not row.get("file"):
+            self.top.tell("select a definition first")
+            return None
+        return row
 
     def action_show(self) -> None:
         """Show the text of the selected definition, with its problems."""
-        row = self.row
-        if row is None or not row.get("file"):
+        row = self._with_file()
+        if row is None:
             return
         file, _ = self._place(row)
         try:

@@ -21,6 +21,7 @@ from handrail.tui.feed import Feed
 from handrail.tui.top import Top
 
 PATIENCE = 60.0
+DONE = {"resume": "is resumed", "continue": "continues", "restart": "is restarted"}
 
 
 def attempt(top: Top, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -49,6 +50,11 @@ def stop_run(top: Top, id_: str, name: str) -> None:
     top.push_screen(StopScreen(name), decided)
 
 
+def again_words(modes: Sequence[str]) -> str:
+    """What the footer calls `r` for a run: what it would do first."""
+    return f"{next(iter(modes), 'resume')}…"
+
+
 def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     """Ask how a run goes on, and drive it in the background."""
     if not modes:
@@ -58,7 +64,7 @@ def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     async def again(mode: str) -> None:
         await asyncio.to_thread(top.actions.again, id_, cast("Mode", mode))
         top.launched.add(id_)
-        top.tell(f"{name}: {mode}")
+        top.tell(f"{name} {DONE.get(mode, mode)}")
 
     def decided(word: str | None) -> None:
         if word is not None and word != STAY:
@@ -152,6 +158,7 @@ def init(top: Top) -> None:
         argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
         ended = await child.run(argv, project.project, project.env, PATIENCE)
         is_made = ended.exit_code == 0
-        top.tell("created an example; n launches it" if is_made else f"`handrail init` failed: {ended.output[-200:]}")
+        made = "created an example flow and workflow in .handrail/; n launches one"
+        top.tell(made if is_made else f"`handrail init` failed: {ended.output[-200:]}")
 
     attempt(top, create)

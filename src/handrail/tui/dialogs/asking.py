@@ -117,11 +117,16 @@ class AgainScreen(Question):
     """How a run goes on. Returns one of the modes, or `stay`."""
 
     LABELS = {"resume": "Resume", "continue": "Continue", "restart": "Restart"}
+    ABOUT = {
+        "resume": "Resume keeps the finished steps and goes on where it stopped.",
+        "continue": "Continue goes on after its end, with the files that it made.",
+        "restart": "Restart begins again with the current definitions. Files that it made are removed; a copy is kept.",
+    }
 
     def __init__(self, name: str, modes: Sequence[str]) -> None:
         labels = [(mode, self.LABELS.get(mode, mode)) for mode in modes]
-        text = f"{name}: resume keeps finished steps; restart begins again with the current definitions."
-        super().__init__(text, [*labels, (STAY, "Not now")])
+        told = [self.ABOUT[mode] for mode in modes if mode in self.ABOUT]
+        super().__init__("\n".join([f"Run {name} again?", *told]), [*labels, (STAY, "Not now")])
 
     def action_first(self) -> None:
         self.dismiss(STAY)
