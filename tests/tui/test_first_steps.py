@@ -32,6 +32,11 @@ def test_a_session_started_by_hand_says_how_to_go_on_and_its_workflow_can_be_lau
     project.run("start", "hello", "write a greeting")
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "i")
+        assert "Create an example flow and workflow in .handrail/?" in picture(top)
+        await pressed(top, pilot, "right", "enter")
+        while "is there already" not in picture(top):
+            await pilot.pause(0.02)
         await pressed(top, pilot, "home", "enter")
         assert isinstance(top.screen, SessionScreen)
         assert "next    `handrail next --summary 'what you did'`" in picture(top)

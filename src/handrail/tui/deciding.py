@@ -14,7 +14,17 @@ from handrail.live.topics import open_topic
 from handrail.process import child
 from handrail.topics.rows import Row
 from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.asking import RELOAD, STAY, STOP, AgainScreen, CancelScreen, ReloadScreen, StopScreen
+from handrail.tui.dialogs.asking import (
+    CREATE,
+    RELOAD,
+    STAY,
+    STOP,
+    AgainScreen,
+    CancelScreen,
+    InitScreen,
+    ReloadScreen,
+    StopScreen,
+)
 from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.dialogs.opening import screen_of
 from handrail.tui.feed import Feed
@@ -150,15 +160,25 @@ def mark(top: Top, topic: str, *, is_seen: bool) -> None:
 
 
 def init(top: Top) -> None:
-    """Create the small example project, as `handrail init` does."""
+    """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
 
     async def create() -> None:
         top.actions.refuse("init")
         project = top.project
         argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
         ended = await child.run(argv, project.project, project.env, PATIENCE)
-        is_made = ended.exit_code == 0
-        made = "created an example flow and workflow in .handrail/; n launches one"
-        top.tell(made if is_made else f"`handrail init` failed: {ended.output[-200:]}")
+        if ended.exit_code != 0:
+            top.tell(f"`handrail init` failed: {ended.output[-200:]}")
+        elif "created:" in ended.output:
+            top.tell("created an example flow and workflow in .handrail/; n launches one")
+        else:
+            top.tell("the example in .handrail/ is there already; n launches it")
 
-    attempt(top, create)
+    def decided(word: str | None) -> None:
+        if word == CREATE:
+            attempt(top, create)
+
+    if top.entries:
+        top.push_screen(InitScreen(), decided)
+    else:
+        attempt(top, create)

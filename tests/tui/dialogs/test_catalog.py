@@ -19,7 +19,7 @@ from handrail.topics.rows import Message, Row, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.launch import LaunchScreen
-from handrail.tui.drawing.catalog import catalog_lines, detail_lines
+from handrail.tui.drawing.catalog import catalog_lines, detail_lines, text_lines
 from handrail.tui.editor import command_at
 from handrail.tui.home import HomeScreen
 from handrail.tui.look import Look
@@ -169,7 +169,7 @@ def test_keys_show_edit_and_launch_the_selected_definition(project: Project, mon
         await typed(pilot, "v")
         assert top_screen(app) == ReaderScreen.__name__
         assert "✗    4    stpes: []" in picture(app)
-        assert "^^^^^ error[unknown-key] unknown key `stpes`" in picture(app)
+        assert "^^^^^ error[unknown-key] unknown key `stpes`; did you mean `steps`?" in picture(app)
         await typed(pilot, "escape", "up", "enter")
         assert top_screen(app) == LaunchScreen.__name__
         assert "Launch release" in picture(app)
@@ -207,6 +207,10 @@ def test_hostile_text_is_shown_and_does_nothing(project: Project) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_screen(width: int) -> None:
     lines = [*catalog_lines(ENTRIES, lambda _: False, width)]
+    long = {**PROBLEM, "message": f"{'word ' * 30}end", "column": 40}
+    shown = [*text_lines(f"{'x' * 200}\n" * 5, [long], NIGHTLY, width)]
+    assert "word end; did you mean `steps`?" in " ".join(" ".join(line.text for line in shown).split())
+    lines += shown
     for row in ENTRIES:
         lines += detail_lines(row, width)
     assert max(len(line.text) for line in lines) <= width

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from handrail.tui.drawing.words import Piece, wrapped
 from handrail.tui.listing import Bar
 
-KEEP, STOP, LEAVE, STAY, RELOAD = "keep", "stop", "leave", "stay", "reload"
+KEEP, STOP, LEAVE, STAY, RELOAD, CREATE = "keep", "stop", "leave", "stay", "reload", "create"
 Choice = tuple[str, str]
 """The word that is returned, and the text of the button."""
 
@@ -111,6 +111,14 @@ class ReloadScreen(Question):
     def __init__(self, name: str) -> None:
         text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
         super().__init__(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")])
+
+
+class InitScreen(Question):
+    """Whether to create the example in a project that has runs. Returns `keep` or `create`."""
+
+    def __init__(self) -> None:
+        text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
+        super().__init__(text, [(KEEP, "Not now"), (CREATE, "Create")])
 
 
 class AgainScreen(Question):

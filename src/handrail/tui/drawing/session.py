@@ -13,7 +13,7 @@ from handrail.tui.drawing.words import STYLES, Line, Piece, Times, cell, line, s
 from handrail.view.columns import columns
 
 _ORDINALS = {1: "", 2: "2nd visit", 3: "3rd visit"}
-NEXT = "`handrail next --summary 'what you did'` in a terminal"
+NEXT = "`handrail next --summary 'what you did'`"
 """How a person leaves a phase of a session without an agent."""
 TURNS = {"agent": "agent's turn", "person": "your turn"}
 
