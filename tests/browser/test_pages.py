@@ -144,6 +144,8 @@ def test_a_run_is_stopped_and_resumed_by_keyboard(site: Site, tab: Tab) -> None:
     tab.wait_text("Stop…")
     tab.press("s")
     tab.wait("document.activeElement?.closest('dialog')")
+    left = "(b => Math.abs(b.left - (innerWidth - b.right)))(document.querySelector('dialog').getBoundingClientRect())"
+    assert tab.evaluate(left) < 2, "the question is not in the middle"
     tab.press("Escape")
     tab.wait("!document.querySelector('dialog')")
     assert site.handrail("runs", run)["status"] == "running"

@@ -206,6 +206,11 @@ def test_a_step_is_opened_by_keyboard_and_its_address_shows_it_again(site: Site,
     assert tab.path == f"/runs/{run}?view=progress"
     tab.press("2")
     tab.wait("document.querySelectorAll('.card').length === 3")
+    tab.open(f"/runs/{run}?view=tail&step=all%2Ftries")
+    tab.wait_text("only all › tries")
+    tab.click_text("all steps")
+    tab.wait("!document.body.innerText.includes('only all')")
+    assert tab.path == f"/runs/{run}?view=tail"
 
 
 def test_of_ten_thousand_steps_only_what_is_seen_is_in_the_page(site: Site, tab: Tab) -> None:

@@ -24,7 +24,7 @@ every (flow)
        tried up to 3 times, 2 s apart, × 2
        time limit: 10 s
        if interrupted: ask a person
-       expects require-file: path out.md (it has to be there)
+       expects require-file: path out.md; if not: it has to be there
        expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
        makes out.md
        makes plan-${flow.word}.json as plan, if it exists

@@ -52,7 +52,7 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
       argv: ["git", "fetch", ["a.txt", "b.txt"], "${context.env.TOKEN}"]
       tried up to 3 times
       time limit: 10 s
-      expects require-file: path out.md (it has to be there)
+      expects require-file: path out.md; if not: it has to be there
       expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
       makes out.md
       makes plan-hi.json as plan, if it exists

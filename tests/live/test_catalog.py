@@ -47,6 +47,24 @@ def rows_of(live: LiveCatalog) -> dict[str, Any]:
     return {row["id"]: row for row in live.topic.rows.section("entries")}
 
 
+def test_a_catalog_that_is_opened_again_has_the_files_and_settings_of_now(project: Project, app: App) -> None:
+    assert rows_of(LiveCatalog(app))["flow:release"]["state"] == "ok"
+    project.write(".handrail/flows/release.yaml", BROKEN)
+    project.write(".handrail/settings.yaml", "agnet: claude\n")
+    again = LiveCatalog(app)
+    assert rows_of(again)["flow:release"]["state"] == "broken"
+    (head,) = again.topic.rows.section("head")
+    (problem,) = head["settings"]
+    assert (problem["file"], problem["line"], problem["hint"]) == (
+        ".handrail/settings.yaml",
+        1,
+        "did you mean `agent`?",
+    )
+    project.write(".handrail/settings.yaml", "agent: claude\n")
+    again.refresh()
+    assert again.topic.rows.section("head")[0]["settings"] == []
+
+
 def test_a_broken_definition_and_one_that_needs_it_are_rows(project: Project, app: App) -> None:
     project.workflow("ship", ["plan", "@gone"])
     project.workflow("outer", ["@ship"])

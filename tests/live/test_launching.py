@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.errors import RefusedError
 from handrail.live.actions import Actions
 from handrail.live.launching import offer, rehearse, save_routes
+from handrail.live.topics import open_topic
 from handrail.live.wanted import Launch, Wrong
 from support import Project
 
@@ -69,11 +70,12 @@ def test_the_dialog_has_fields_groups_phases_and_an_estimate(project: Project) -
 
 def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
-    run = project.json("run", "release", "--param", "version=1.2", code=1)["run"]
+    run = project.json("run", "release", "--param", "version=1.20", code=1)["run"]
+    assert open_topic(app_of(project), f"run:{run}").topic.rows.section("head")[0]["params"] == {"version": "1.20"}
     found = offer(app_of(project), "release")
     assert (found["mode"], found["modes"]) == ("resume", ["new", "resume", "restart"])
     assert (found["run"]["id"], found["run"]["next"], found["run"]["from"]) == (run, "check/lint", ["check"])
-    assert found["run"]["params"] == {"version": 1.2}
+    assert found["run"]["params"] == {"version": "1.20"}
     assert offer(app_of(project), "release", scope="other")["mode"] == "new"
     project.write(".handrail/flows/release.yaml", FLOW.replace("id: write,", "id: put,"))
     assert offer(app_of(project), "release")["run"]["changed"] == [

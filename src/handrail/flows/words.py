@@ -11,7 +11,7 @@ from handrail.flows.plan import After, Expectation, Output, Phase, Prompt
 
 
 def expectation_words(expectation: Expectation) -> str:
-    message = f" ({expectation.message})" if expectation.message else ""
+    message = f"; if not: {expectation.message}" if expectation.message else ""
     short = registry.check_kind(expectation.kind).CHECK.short
     return _action(expectation.kind, expectation.params, expectation.when, short) + message
 

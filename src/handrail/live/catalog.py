@@ -13,6 +13,7 @@ from handrail.definitions import Definitions
 from handrail.errors import HandrailError, NotFound
 from handrail.plugins.search import plugin_folders
 from handrail.project import prompt_roots, shipped_flows, shown_path, workflow_roots
+from handrail.settings import read_settings
 from handrail.source.clean import clean
 from handrail.topics.catalog import (
     FLOW,
@@ -22,6 +23,7 @@ from handrail.topics.catalog import (
     Everything,
     FoundPlugin,
     entries_of,
+    problem_json,
 )
 from handrail.topics.drawing import flow_items, workflow_items
 from handrail.topics.rows import Message
@@ -58,10 +60,13 @@ class LiveCatalog:
         stamp = frozenset(_files(self.app))
         if stamp == self._stamp:
             return
-        if self._stamp is not None:
-            self.app.forget_definitions()
+        self.app.forget_definitions()  # also at the first look: they may be those of an earlier catalog
         self._stamp = stamp
-        head = {"trusted": TrustStore(self.app.places.state).find(self.app.project) is not None}
+        _, problems = read_settings(self.app.places.config, self.app.project, registry.executors(), registry.effects)
+        head = {
+            "trusted": TrustStore(self.app.places.state).find(self.app.project) is not None,
+            "settings": [problem_json(problem, self._shown) for problem in problems if problem.severity != "note"],
+        }
         self.topic.update(everything(self.app.definitions), self._shown, head)
 
     def _shown(self, path: str) -> str:
@@ -116,7 +121,8 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
                 left -= 1
             folders[:] = [] if left <= 0 else sorted(folders)
     trusted = (os.path.join(places.state, TRUSTED, of) for of in ("projects", "plugins"))
-    for path in (os.path.join(project, ".handrail", SETTINGS_FILE), *trusted):
+    settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
+    for path in (*settings, *trusted):
         try:
             found = os.stat(path)
         except OSError:

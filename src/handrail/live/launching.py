@@ -150,13 +150,18 @@ def _previous(app: App, flow: FoundFlow, scope: str) -> dict[str, Any]:
             "at": run.records[-1][0] if run.records else None,
             "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
             "next": _next(run),
-            "params": masked(run.about.request.params),
+            "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
             "routes": [_chosen(row) for row in groups(app, flow, run.routing)],
             "limits": run.bounds.named,
             "from": _starts(run),
             "changed": _changes(run, flow),
         },
     }
+
+
+def _as_written(value: Any) -> Any:
+    """A number such as `1.20` as text: a page would show `1.2`."""
+    return shown(value) if isinstance(value, float) else value
 
 
 def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:

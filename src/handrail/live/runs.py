@@ -127,5 +127,8 @@ def _facts(run: LoadedRun) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """A parameter for a line: numbers and booleans stay, everything else is a short text."""
-    return value if value is None or isinstance(value, bool | int | float) else short(as_text(value))
+    """A parameter for a line: whole numbers and booleans stay, everything else is a short text.
+
+    Also `1.0`, which a page would show as `1`.
+    """
+    return value if value is None or isinstance(value, bool | int) else short(as_text(value))

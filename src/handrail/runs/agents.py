@@ -41,7 +41,8 @@ class Search:
             if own is not None and route is None:
                 if registry.nodes()[step.node].NODE.can_lack_agent:
                     continue
-                hint = f"add `--agent NAME` ({', '.join(known)}), or write `agent: NAME` in `.handrail/settings.yaml`"
+                hint = f"choose one: `--agent NAME` ({', '.join(known)}), Agents in a launch form, or `agent: NAME` in"
+                hint += " `.handrail/settings.yaml`"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
             if route is not None and not registry.has_executor(route.agent):
                 hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"

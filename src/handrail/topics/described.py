@@ -86,6 +86,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "broken": "how many cannot be launched",
             "warned": "how many have warnings",
             "untrusted": "how many need a person's trust first",
+            "settings": "the problems of the settings files, as `handrail validate --json` prints them",
         },
         "entries": {
             "kind": "`flow`, `workflow` or `plugin`",

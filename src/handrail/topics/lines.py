@@ -58,7 +58,7 @@ def _of_people(event: Any) -> tuple[str, str]:
             where = event.surface or event.by
             return "answered", f"in {where}" if where else ""
         case machine.RunParked():
-            return "parked", event.reason
+            return "waits", event.reason
         case _:
             return "permitted", ""
 

@@ -18,6 +18,7 @@ from handrail.tui.drawing.catalog import (
     head_words,
     is_launchable,
     listed,
+    settings_lines,
     text_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, spread
@@ -90,7 +91,8 @@ class CatalogScreen(Frame):
         elif feed is None or not feed.is_ready:
             lines = [line(None, Piece("   reading the definitions …", "dim"))]
         else:
-            lines = list(catalog_lines(rows, self.is_folded, shown))
+            lines = list(settings_lines(feed.head.get("settings") or (), shown))
+            lines += catalog_lines(rows, self.is_folded, shown)
             lines = lines or [line(None, Piece("   nothing", "dim"))]
         self.entries.show(lines, is_held=is_held)
         if lines and not self.has_begun and feed is not None and feed.is_ready:
@@ -111,7 +113,14 @@ class CatalogScreen(Frame):
         row = self.row
         if action in ("edit", "show"):
             return row is not None and bool(row.get("file"))
-        return action != "open" or row is None or is_launchable(row)
+        if action == "open":
+            return row is None or is_launchable(row)
+        return super().is_usable(action)
+
+    def label(self, action: str) -> str:
+        if action != "open" or self.row is not None:
+            return ""
+        return "unfold" if self.is_folded(self.entries.selected or "") else "fold"
 
     def action_open(self) -> None:
         """Launch the selected definition; fold or unfold a group."""
@@ -119,7 +128,7 @@ class CatalogScreen(Frame):
         if row is None and selected is not None:
             self._turn(selected)
         elif row is not None and is_launchable(row):
-            self.top.launch(str(row.get("key") or row.get("command") or row["name"]))
+            self.top.launch(f"{row['kind']}:{row['key']}")  # a flow and a workflow may have the same name
         elif row is not None:
             self.top.tell(f"{row.get('name')} cannot be launched: see what is wrong with it")
 
@@ -168,14 +177,21 @@ class CatalogScreen(Frame):
         return str(wrong.get("file") or row["file"]), int(wrong.get("line") or 1)
 
     def action_edit(self) -> None:
-        row = self.row
-        if row is not None and row.get("file"):
+        row = self._with_file()
+        if row is not None:
             edit_at(self.top, *self._place(row))
+
+    def _with_file(self) -> Row | None:
+        row = self.row
+        if row is None or not row.get("file"):
+            self.top.tell("select a definition first")
+            return None
+        return row
 
     def action_show(self) -> None:
         """Show the text of the selected definition, with its problems."""
-        row = self.row
-        if row is None or not row.get("file"):
+        row = self._with_file()
+        if row is None:
             return
         file, _ = self._place(row)
         try:

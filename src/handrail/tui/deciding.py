@@ -14,13 +14,24 @@ from handrail.live.topics import open_topic
 from handrail.process import child
 from handrail.topics.rows import Row
 from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.asking import RELOAD, STAY, STOP, AgainScreen, CancelScreen, ReloadScreen, StopScreen
+from handrail.tui.dialogs.asking import (
+    CREATE,
+    RELOAD,
+    STAY,
+    STOP,
+    AgainScreen,
+    CancelScreen,
+    InitScreen,
+    ReloadScreen,
+    StopScreen,
+)
 from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.dialogs.opening import screen_of
 from handrail.tui.feed import Feed
 from handrail.tui.top import Top
 
 PATIENCE = 60.0
+DONE = {"resume": "is resumed", "continue": "continues", "restart": "is restarted"}
 
 
 def attempt(top: Top, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -49,6 +60,11 @@ def stop_run(top: Top, id_: str, name: str) -> None:
     top.push_screen(StopScreen(name), decided)
 
 
+def again_words(modes: Sequence[str]) -> str:
+    """What the footer calls `r` for a run: what it would do first."""
+    return f"{next(iter(modes), 'resume')}…"
+
+
 def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     """Ask how a run goes on, and drive it in the background."""
     if not modes:
@@ -58,7 +74,7 @@ def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     async def again(mode: str) -> None:
         await asyncio.to_thread(top.actions.again, id_, cast("Mode", mode))
         top.launched.add(id_)
-        top.tell(f"{name}: {mode}")
+        top.tell(f"{name} {DONE.get(mode, mode)}")
 
     def decided(word: str | None) -> None:
         if word is not None and word != STAY:
@@ -144,14 +160,25 @@ def mark(top: Top, topic: str, *, is_seen: bool) -> None:
 
 
 def init(top: Top) -> None:
-    """Create the small example project, as `handrail init` does."""
+    """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
 
     async def create() -> None:
         top.actions.refuse("init")
         project = top.project
         argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
         ended = await child.run(argv, project.project, project.env, PATIENCE)
-        is_made = ended.exit_code == 0
-        top.tell("created an example; n launches it" if is_made else f"`handrail init` failed: {ended.output[-200:]}")
+        if ended.exit_code != 0:
+            top.tell(f"`handrail init` failed: {ended.output[-200:]}")
+        elif "created:" in ended.output:
+            top.tell("created an example flow and workflow in .handrail/; n launches one")
+        else:
+            top.tell("the example in .handrail/ is there already; n launches it")
 
-    attempt(top, create)
+    def decided(word: str | None) -> None:
+        if word == CREATE:
+            attempt(top, create)
+
+    if top.entries:
+        top.push_screen(InitScreen(), decided)
+    else:
+        attempt(top, create)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import ClassVar, cast
 
 from textual import on
@@ -64,6 +65,7 @@ class Frame(Screen[None]):
         self.pace = Pace()
         self.needle = ""
         self._soon: Timer | None = None
+        self._searched: Listing | None = None
         self._ticks = 0
 
     @property
@@ -110,7 +112,8 @@ class Frame(Screen[None]):
         self.set_class(is_small, "-small")
         if is_small:
             text = f"handrail needs {LEAST[0]}×{LEAST[1]}, this is {size.width}×{size.height}. "
-            parts = wrapped(f"{text}{self.top.needing} need you. q quits", size.width - 1)
+            count = self.top.needing
+            parts = wrapped(f"{text}{count} {'needs' if count == 1 else 'need'} you. q quits", size.width - 1)
             self.query_one("#small", Listing).show([line(None, part) for part in parts])
         return not is_small
 
@@ -159,13 +162,14 @@ class Frame(Screen[None]):
         ends = [key for key in shown if key.id in ("help", "quit")]
         room = self.size.width - sum(columns(f"{key.shown} {key.short}  ") for key in ends)
         for key in [*(key for key in shown if key not in ends), *ends]:
-            width = columns(f"{self.top.look.key(key.shown)} {key.short}  ")
+            label = self.label(key.id) or key.short
+            width = columns(f"{self.top.look.key(key.shown)} {label}  ")
             if key not in ends:
                 if room < width:
                     continue
                 room -= width
             actions[len(pieces)] = self._calls(key.id)
-            pieces += [Piece(self.top.look.key(key.shown), "bold"), Piece(f" {key.short}  ")]
+            pieces += [Piece(self.top.look.key(key.shown), "bold"), Piece(f" {label}  ")]
         self.query_one("#keys", Bar).show(pieces, actions)
 
     def _calls(self, action: str) -> Callable[[], None]:
@@ -176,8 +180,12 @@ class Frame(Screen[None]):
 
     def is_usable(self, action: str) -> bool:
         """False if a key would do nothing now, so the footer leaves it out."""
+        return action != "find_next" or bool(self.needle)
+
+    def label(self, action: str) -> str:
+        """What the footer calls a key now; empty for its usual name."""
         del action
-        return True
+        return ""
 
     @property
     def listing(self) -> Listing:
@@ -236,6 +244,7 @@ class Frame(Screen[None]):
             self.action_back()
 
     def action_find(self) -> None:
+        self._searched = self.listing
         self.add_class("-finding")
         field = self.query_one("#find", Input)
         field.value = ""
@@ -254,7 +263,7 @@ class Frame(Screen[None]):
     def _find(self, event: Input.Submitted) -> None:
         self.remove_class("-finding")
         self.needle = event.value
-        target = next(one for one in self.query(Listing) if one.display)
+        target = self._searched or self.listing
         target.focus()
         if self.needle:
             self.find_from(target, 1)
@@ -268,14 +277,64 @@ class Frame(Screen[None]):
             self.top.tell(f"`{self.needle}` is not in this list")
 
     def action_find_next(self) -> None:
-        if self.needle:
-            self.find_from(self.listing, 1)
+        self._find_again(1)
 
     def action_find_previous(self) -> None:
+        self._find_again(-1)
+
+    def _find_again(self, by: int) -> None:
         if self.needle:
-            self.find_from(self.listing, -1)
+            self.find_from(self.listing, by)
+        else:
+            self.top.tell("nothing is searched: / finds")
 
     @on(Listing.Opened)
     def _opened(self, event: Listing.Opened) -> None:
         event.stop()
         self._calls("open")()
+
+
+class Views(Frame):
+    """A screen with numbered views. `view` is the number of the one that is shown."""
+
+    HAS_TABS = True
+    TITLES: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = 1
+
+    def open_view(self, number: int) -> None:
+        """Show a view."""
+        raise NotImplementedError
+
+    def draw_tabs(self, counts: Mapping[int, object]) -> None:
+        """The titles of all views, with what is counted in them."""
+        pieces: list[Piece] = [Piece(" ")]
+        actions: dict[int, Callable[[], None]] = {}
+        for number, name in enumerate(self.TITLES, 1):
+            actions[len(pieces)] = partial(self.open_view, number)
+            text = f"{number} {name} {counts.get(number) or ''}".rstrip()
+            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
+        self.query_one("#tabs", Bar).show(pieces, actions)
+
+    def action_view_1(self) -> None:
+        self.open_view(1)
+
+    def action_view_2(self) -> None:
+        self.open_view(2)
+
+    def action_view_3(self) -> None:
+        self.open_view(3)
+
+    def action_view_4(self) -> None:
+        self.open_view(4)
+
+    def action_view_5(self) -> None:
+        self.open_view(5)
+
+    def action_view_6(self) -> None:
+        self.open_view(6)
+
+    def action_view_7(self) -> None:
+        self.open_view(7)

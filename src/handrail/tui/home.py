@@ -14,7 +14,7 @@ from handrail.live.home import LiveHome
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, attempt, cancel_session, init, mark, run_again, stop_run
+from handrail.tui.deciding import again_words, answer, attempt, cancel_session, init, mark, run_again, stop_run
 from handrail.tui.drawing.detail import run_detail, session_detail
 from handrail.tui.drawing.home import OLDER, counted, home_lines, ordered
 from handrail.tui.drawing.words import Line, Piece, cell, line, rule
@@ -129,8 +129,11 @@ class HomeScreen(Frame):
         if action in ("again", "stop"):
             return kind == "run"
         if action == "answer":
-            return self.top.needing > 0
+            return any(row.get("need") for row in self.top.entries)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
+
+    def label(self, action: str) -> str:
+        return again_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
     def _moved(self) -> None:
@@ -152,7 +155,7 @@ class HomeScreen(Frame):
         if row is None or not row.get("need"):
             row = next((one for one in ordered(self.top.entries)["needs"] if one.get("need")), None)
         if row is None:
-            self.top.tell("nothing waits for an answer")
+            self.top.tell("nothing waits for an answer" if self.top.home.is_ready else "still reading the runs")
         else:
             answer(self.top, str(row["id"]), str(row.get("name")))
 
@@ -221,8 +224,11 @@ class HomeScreen(Frame):
 
     def action_unread(self) -> None:
         row = self._chosen_run()
-        if row is not None:
+        if row is not None and row.get("status") != "failed":
+            self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
+        elif row is not None:
             mark(self.top, str(row["id"]), is_seen=False)
+            self.top.tell(f"{row.get('name')} is marked as unread")
 
     def action_init(self) -> None:
         init(self.top)

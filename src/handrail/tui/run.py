@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 from textual import on
@@ -12,7 +11,7 @@ from textual.widget import Widget
 
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, mark, run_again, stop_run
+from handrail.tui.deciding import again_words, answer, mark, run_again, stop_run
 from handrail.tui.drawing.detail import asked
 from handrail.tui.drawing.timeline import timeline_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
@@ -27,7 +26,7 @@ from handrail.tui.drawing.views import (
 )
 from handrail.tui.drawing.words import Line, Piece, line, rule
 from handrail.tui.feed import Feed
-from handrail.tui.frame import THREE_PANES, TWO_PANES, Frame, bindings_of
+from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import edit, show_artifact, show_diff, show_step
@@ -37,25 +36,23 @@ NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log"
 OVER = ("completed", "stopped", "failed", "cancelled", "damaged")
 
 
-class RunScreen(Frame):
+class RunScreen(Views):
     """One run. `view` is the number of the view; `folds` is what the person folded, by id."""
 
-    HAS_TABS = True
+    TITLES = NAMES
     NAME = bindings.RUN
     BINDINGS = bindings_of(bindings.RUN)
     DEFAULT_CSS = """
-    RunScreen #tree-pane { width: 1fr; }
-    RunScreen #side { width: 1fr; }
+    RunScreen #tree-pane, RunScreen #side-pane { width: 1fr; }
     RunScreen #third { width: 34%; display: none; border-left: solid $border-blurred; }
-    RunScreen.-wide #side { border-left: solid $border-blurred; }
+    RunScreen.-wide #side-pane { border-left: solid $border-blurred; }
     RunScreen.-three #third { display: block; }
-    RunScreen #bottom { height: 8; }
+    RunScreen #bottom { height: 7; }
     """
 
     def __init__(self, topic: str) -> None:
         super().__init__()
         self.topic = topic
-        self.view = PROGRESS
         self.folds: dict[str, bool] = {}
         self.wraps = False
         self._cleared = 0
@@ -70,8 +67,11 @@ class RunScreen(Frame):
     def panes(self) -> Iterable[Widget]:
         with Vertical(id="tree-pane"):
             yield Listing("tree")
+            yield Bar("title")
             yield Listing("bottom", follows=True)
-        yield Listing("side", follows=True)
+        with Vertical(id="side-pane"):
+            yield Listing("about", takes_focus=False)
+            yield Listing("side", follows=True)
         yield Listing("third")
 
     def on_mount(self) -> None:
@@ -122,21 +122,17 @@ class RunScreen(Frame):
         """Which panes are there: in one pane, the tree with the tail below it, or one other view."""
         is_wide = self.has_class("-wide")
         self.query_one("#tree-pane").display = is_wide or self.view == PROGRESS
-        self.pane("side").display = is_wide or self.view != PROGRESS
-        self.pane("bottom").display = not is_wide and self.view == PROGRESS and self.size.height >= 20
+        self.query_one("#side-pane").display = is_wide or self.view != PROGRESS
+        self.pane("about").display = is_wide and not self.has_class("-three") and self.view in (PROGRESS, TAIL)
+        has_bottom = not is_wide and self.view == PROGRESS and self.size.height >= 20
+        self.query_one("#title").display = self.pane("bottom").display = has_bottom
         focused = self.focused
         if focused is None or not focused.display or not all(one.display for one in focused.ancestors_with_self):
             self.set_focus(self.pane("tree") if self.view == PROGRESS else self.pane("side"))
 
     def _draw_tabs(self) -> None:
         counts = {ARTIFACTS: str(len(self.section("artifacts")) or ""), CHECKS: self._failed_checks()}
-        pieces: list[Piece] = [Piece(" ")]
-        actions: dict[int, Callable[[], None]] = {}
-        for number, name in enumerate(NAMES, 1):
-            actions[len(pieces)] = partial(self._view, number)
-            text = f"{number} {name} {counts.get(number, '')}".rstrip()
-            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
-        self.query_one("#tabs", Bar).show(pieces, actions)
+        self.draw_tabs(counts)
 
     def _failed_checks(self) -> str:
         failed = sum(1 for row in self.section("checks") if row.get("held") is False)
@@ -172,34 +168,34 @@ class RunScreen(Frame):
             tree.show(list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs")))))
             tree.select(first)
         elif is_over and self.head.get("summary"):
-            self._view(SUMMARY)
+            self.open_view(SUMMARY)
 
     def _draw_side(self, *, is_held: bool) -> None:
         view = TAIL if self.view == PROGRESS else self.view
-        side = self.pane("side")
-        if side.display:
+        about, side, bottom, third = map(self.pane, ("about", "side", "bottom", "third"))
+        if about.display:
+            shown = _width(about, self.size.width)
+            lines = [*list(self._step(shown))[: self.size.height // 3], self._title(side, shown)]
+            about.styles.height = len(lines)
+            about.show(lines)
+        if self.query_one("#side-pane").display:
             side.follows = side.follows if view == TAIL else False
             side.show(list(self._lines(view, _width(side, self.size.width))), is_held=is_held and view != TAIL)
-        bottom = self.pane("bottom")
         if bottom.display:
             shown = _width(bottom, self.size.width)
-            last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
-            title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
-            ends = "following" if bottom.follows else "held: f follows"
-            bottom.show(
-                [rule(title, shown, ends), *self._tail(shown)][-200:]
-                if bottom.follows
-                else [rule(title, shown, ends), *self._tail(shown)]
-            )
-        third = self.pane("third")
+            self.query_one("#title", Bar).show(self._title(bottom, shown).pieces)
+            bottom.show(list(self._tail(shown)))
         if third.display:
             third.show(list(self._step(_width(third, 50))))
 
+    def _title(self, pane: Listing, width: int) -> Line:
+        """The heading of the tail: of which step its last line is, and whether it follows."""
+        last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
+        title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
+        return rule(title, width, "following" if pane.follows else "held: f follows")
+
     def _lines(self, view: int, width: int) -> Iterable[Line]:
         if view == TAIL:
-            if self.has_class("-wide") and not self.has_class("-three"):
-                yield from list(self._step(width))[:3]
-                yield rule("tail", width, "following" if self.pane("side").follows else "")
             yield from self._tail(width)
         elif view == SUMMARY:
             yield from summary_lines(self.head, width)
@@ -218,11 +214,11 @@ class RunScreen(Frame):
         else:
             yield from tail_lines(rows, self.times, width, wraps=self.wraps, lost=feed.lost if feed else 0)
 
-    def _step(self, width: int) -> Iterable[Line]:
+    def _step(self, width: int, id_: str | None = None) -> Iterable[Line]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}
-        return step_lines(self.steps, self.pane("tree").selected, parts, self.times, width)
+        return step_lines(self.steps, id_ or self.pane("tree").selected, parts, self.times, width)
 
-    def _view(self, number: int) -> None:
+    def open_view(self, number: int) -> None:
         if number == LOG:
             self._log()
             return
@@ -245,7 +241,7 @@ class RunScreen(Frame):
         while above is not None:
             self.folds[above] = False
             above = self.steps.parent(above)
-        self._view(PROGRESS)
+        self.open_view(PROGRESS)
         self.pane("tree").select(path)
 
     @on(Listing.Moved, "#tree")
@@ -258,37 +254,33 @@ class RunScreen(Frame):
             return any(not row.get("answered") for row in self.section("needs"))
         if action == "stop":
             return status not in OVER
-        return action != "again" or (bool(self.head.get("modes")) and not self._driver)
+        if action == "open":
+            return self._is_at_tree or (self.listing.id == "side" and self.view in (ARTIFACTS, CHECKS))
+        if action == "again":
+            return bool(self.head.get("modes")) and not self._driver
+        return super().is_usable(action)
+
+    def label(self, action: str) -> str:
+        if action == "again":
+            return again_words(self.head.get("modes") or ())
+        return "show" if action == "open" and self.view == ARTIFACTS and self.listing.id == "side" else ""
 
     @property
     def _driver(self) -> int | None:
         """The process that drives the run; None if there is none."""
         return self.feed.live.get("driver") if self.feed is not None else None
 
-    def action_view_1(self) -> None:
-        self._view(1)
-
-    def action_view_2(self) -> None:
-        self._view(2)
-
-    def action_view_3(self) -> None:
-        self._view(3)
-
-    def action_view_4(self) -> None:
-        self._view(4)
-
-    def action_view_5(self) -> None:
-        self._view(5)
-
-    def action_view_6(self) -> None:
-        self._view(6)
-
-    def action_view_7(self) -> None:
-        self._view(7)
-
     @property
     def _is_at_tree(self) -> bool:
         return self.listing.id == "tree" or (self.listing.id == "side" and self.view == TIMELINE)
+
+    @property
+    def _step_of_line(self) -> str | None:
+        """The step that the selected line is about: a line of the tree, or a check."""
+        chosen = self.listing.selected
+        if self.listing.id == "side" and self.view == CHECKS:
+            return next((str(row["node"]) for row in self.section("checks") if row["id"] == chosen), None)
+        return chosen if self._is_at_tree else None
 
     def action_fold(self) -> None:
         self._set_fold(is_folded=True)
@@ -310,14 +302,14 @@ class RunScreen(Frame):
         if self.listing.id == "side" and self.view == ARTIFACTS:
             self.action_show()
             return
-        id_ = self.listing.selected if self._is_at_tree else None
+        id_ = self._step_of_line
         if id_ is None:
             return
         if self.steps.is_foldable(id_):
             self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
         else:
             width = self.size.width - 2
-            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width)), width)
+            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width, id_)), width)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)
@@ -339,7 +331,7 @@ class RunScreen(Frame):
         if self.close_find():
             return
         if self.view != PROGRESS:
-            self._view(PROGRESS)
+            self.open_view(PROGRESS)
         elif self._driver and self.head.get("status") not in OVER:
             stop_run(self.top, self.id_of_run, self.called)
         else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 from textual.widget import Widget
 
+from handrail.live.sessions import text_of_phase
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
@@ -16,7 +16,7 @@ from handrail.tui.drawing.session import denial_lines, last_words, move_lines, p
 from handrail.tui.drawing.views import check_lines
 from handrail.tui.drawing.words import Line, Piece, line, wrapped
 from handrail.tui.feed import Feed
-from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.frame import TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import ReaderScreen
@@ -25,10 +25,10 @@ PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 NAMES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
 
 
-class SessionScreen(Frame):
+class SessionScreen(Views):
     """One session."""
 
-    HAS_TABS = True
+    TITLES = NAMES
     NAME = bindings.SESSION
     BINDINGS = bindings_of(bindings.SESSION)
     DEFAULT_CSS = """
@@ -39,7 +39,6 @@ class SessionScreen(Frame):
     def __init__(self, topic: str) -> None:
         super().__init__()
         self.topic = topic
-        self.view = PHASES
         self.folds: dict[str, bool] = {}
         self.told = ""
         self._has_opened = False
@@ -92,13 +91,7 @@ class SessionScreen(Frame):
 
     def _draw_tabs(self) -> None:
         counts = {MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))}
-        pieces: list[Piece] = [Piece(" ")]
-        actions: dict[int, Callable[[], None]] = {}
-        for number, name in enumerate(NAMES, 1):
-            actions[len(pieces)] = partial(self._view, number)
-            text = f"{number} {name} {counts.get(number) or ''}".rstrip()
-            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
-        self.query_one("#tabs", Bar).show(pieces, actions)
+        self.draw_tabs(counts)
 
     def _lines(self, view: int, width: int) -> Iterable[Line]:
         feed = self.feed
@@ -124,7 +117,7 @@ class SessionScreen(Frame):
                 self.section("stops"), self.section("checks"), self.folds, self.head, self.times, width
             )
 
-    def _view(self, number: int) -> None:
+    def open_view(self, number: int) -> None:
         if number == LOG:
             self.app.push_screen(LogScreen(self.topic, self.called))
             return
@@ -144,25 +137,9 @@ class SessionScreen(Frame):
         is_active = self.head.get("status") == "active"
         if action == "answer":
             return any(not row.get("answered") for row in self.section("needs"))
-        return is_active if action in ("cancel_workflow", "reload") else True
-
-    def action_view_1(self) -> None:
-        self._view(1)
-
-    def action_view_2(self) -> None:
-        self._view(2)
-
-    def action_view_3(self) -> None:
-        self._view(3)
-
-    def action_view_4(self) -> None:
-        self._view(4)
-
-    def action_view_5(self) -> None:
-        self._view(5)
-
-    def action_view_6(self) -> None:
-        self._view(6)
+        if action == "open":
+            return self.view == PHASES
+        return is_active if action in ("cancel_workflow", "reload") else super().is_usable(action)
 
     def action_fold(self) -> None:
         self._set_fold(is_folded=True)
@@ -177,14 +154,18 @@ class SessionScreen(Frame):
             self.redraw()
 
     def action_open(self) -> None:
-        """The text of the selected phase, as the agent gets it."""
+        """The text of the selected phase: of the current one as the agent gets it now."""
         chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
         stop = next((row for row in self.section("stops") if row["id"] == chosen), None)
         if stop is None:
             return
-        text = str(stop.get("text") or "The text of this phase is not recorded.")
-        lines = [line(None, f" {one}") for one in wrapped(clean(text), max(10, self.size.width - 3))]
-        self.app.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
+
+        async def read() -> None:
+            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_of_session, stop.get("order"))
+            lines = [line(None, f" {one}") for one in wrapped(str(found["text"]), max(10, self.size.width - 3))]
+            self.app.push_screen(ReaderScreen(f"{self.called} › {found['name']}", lines))
+
+        attempt(self.top, read)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from handrail.topics.rows import Message, Row, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.launch import LaunchScreen
-from handrail.tui.drawing.catalog import catalog_lines, detail_lines
+from handrail.tui.drawing.catalog import catalog_lines, detail_lines, text_lines
 from handrail.tui.editor import command_at
 from handrail.tui.home import HomeScreen
 from handrail.tui.look import Look
@@ -64,11 +64,12 @@ ENTRIES = [
 
 
 class Definitions:
-    """A topic `catalog` with these entries."""
+    """A topic `catalog` with these entries and problems of the settings."""
 
-    def __init__(self, entries: list[Row]) -> None:
+    def __init__(self, entries: list[Row], settings: Sequence[Row]) -> None:
         self.rows = Rows("test")
         self.rows.seq = 1
+        self.rows.put("head", "", {"settings": settings})
         for order, row in enumerate(entries):
             self.rows.put("entries", row["id"], {**row, "order": order})
 
@@ -89,14 +90,20 @@ class Definitions:
 Script = Callable[[HandrailApp, Pilot[None]], Awaitable[None]]
 
 
-def opened(project: Project, size: tuple[int, int], script: Script, entries: list[Row] = ENTRIES) -> None:
+def opened(
+    project: Project,
+    size: tuple[int, int],
+    script: Script,
+    entries: list[Row] = ENTRIES,
+    settings: Sequence[Row] = (),
+) -> None:
     """Show the catalog in the real application, and follow a script."""
     own = App(str(project.folder), os.environ, by="person")
     own.clock = lambda: 1794799149.7
 
     async def play() -> None:
         app = HandrailApp(own, Look())
-        known: Live = Definitions(entries)
+        known: Live = Definitions(entries, settings)
         app.hub = Hub(lambda name: known if name == "catalog" else open_topic(own, name))
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
@@ -162,10 +169,14 @@ def test_keys_show_edit_and_launch_the_selected_definition(project: Project, mon
         await typed(pilot, "v")
         assert top_screen(app) == ReaderScreen.__name__
         assert "✗    4    stpes: []" in picture(app)
-        assert "^^^^^ error[unknown-key] unknown key `stpes`" in picture(app)
+        assert "^^^^^ error[unknown-key] unknown key `stpes`; did you mean `steps`?" in picture(app)
         await typed(pilot, "escape", "up", "enter")
         assert top_screen(app) == LaunchScreen.__name__
         assert "Launch release" in picture(app)
+        await typed(pilot, "escape", "down", "down", "down", "down", "enter")
+        assert isinstance(app.screen, LaunchScreen)  # the workflow, though a flow has the same name
+        assert app.screen.called == "workflow:ship"
+        assert "Launch ship" in picture(app)
         await typed(pilot, "escape", "escape")
         assert top_screen(app) == HomeScreen.__name__
 
@@ -183,18 +194,23 @@ def test_hostile_text_is_shown_and_does_nothing(project: Project) -> None:
     async def script(app: HandrailApp, pilot: Pilot[None]) -> None:
         await typed(pilot, "end")
         found = picture(app)
-        assert found.count("[@click=app.quit]quit[/]") >= 3
+        assert found.count("[@click=app.quit]quit[/]") >= 4
+        assert " error[unknown-key] .handrail/settings.yaml:4:900000:" in found
         assert not {"\x1b", "\x07", "\u202e"} & set(found)
         assert all(len(one) <= 80 for one in found.split("\n"))
-        await pilot.click(offset=(12, 3))
+        await pilot.click(offset=(12, 8))
         assert isinstance(app.screen, CatalogScreen)
 
-    opened(project, (80, 24), script, rows)
+    opened(project, (80, 24), script, rows, [{**wrong, "file": ".handrail/settings.yaml"}])
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_screen(width: int) -> None:
     lines = [*catalog_lines(ENTRIES, lambda _: False, width)]
+    long = {**PROBLEM, "message": f"{'word ' * 30}end", "column": 40}
+    shown = [*text_lines(f"{'x' * 200}\n" * 5, [long], NIGHTLY, width)]
+    assert "word end; did you mean `steps`?" in " ".join(" ".join(line.text for line in shown).split())
+    lines += shown
     for row in ENTRIES:
         lines += detail_lines(row, width)
     assert max(len(line.text) for line in lines) <= width

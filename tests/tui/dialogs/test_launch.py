@@ -181,7 +181,7 @@ def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project
         app.show(LaunchScreen(actions_of(project), "release"))
         await ready(app, pilot)
         assert "(•) New run" in picture(app)
-        assert "▌version" not in picture(app)
+        assert "▌version" in picture(app)
         await typed(pilot, "escape")
 
     played(LaunchScreen(actions_of(project), "release"), (80, 24), script)

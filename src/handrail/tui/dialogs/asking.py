@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from handrail.tui.drawing.words import Piece, wrapped
 from handrail.tui.listing import Bar
 
-KEEP, STOP, LEAVE, STAY, RELOAD = "keep", "stop", "leave", "stay", "reload"
+KEEP, STOP, LEAVE, STAY, RELOAD, CREATE = "keep", "stop", "leave", "stay", "reload", "create"
 Choice = tuple[str, str]
 """The word that is returned, and the text of the button."""
 
@@ -113,15 +113,28 @@ class ReloadScreen(Question):
         super().__init__(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")])
 
 
+class InitScreen(Question):
+    """Whether to create the example in a project that has runs. Returns `keep` or `create`."""
+
+    def __init__(self) -> None:
+        text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
+        super().__init__(text, [(KEEP, "Not now"), (CREATE, "Create")])
+
+
 class AgainScreen(Question):
     """How a run goes on. Returns one of the modes, or `stay`."""
 
     LABELS = {"resume": "Resume", "continue": "Continue", "restart": "Restart"}
+    ABOUT = {
+        "resume": "Resume keeps the finished steps and goes on where it stopped.",
+        "continue": "Continue goes on after its end, with the files that it made.",
+        "restart": "Restart begins again with the current definitions. Files that it made are removed; a copy is kept.",
+    }
 
     def __init__(self, name: str, modes: Sequence[str]) -> None:
         labels = [(mode, self.LABELS.get(mode, mode)) for mode in modes]
-        text = f"{name}: resume keeps finished steps; restart begins again with the current definitions."
-        super().__init__(text, [*labels, (STAY, "Not now")])
+        told = [self.ABOUT[mode] for mode in modes if mode in self.ABOUT]
+        super().__init__("\n".join([f"Run {name} again?", *told]), [*labels, (STAY, "Not now")])
 
     def action_first(self) -> None:
         self.dismiss(STAY)

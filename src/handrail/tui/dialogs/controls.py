@@ -45,6 +45,30 @@ class Goes(Protocol):
     def go_on(self, source: Widget) -> None: ...
 
 
+def keys_of(control: Widget | None) -> list[tuple[str, str]]:
+    """What keys do in a control, for a footer."""
+    match control:
+        case Lines():
+            return [("Enter", "new line"), ("Tab", "next")]
+        case Choices(several=True, choices=(_,)):
+            return [("Space", "toggle"), ("Enter", "next")]
+        case Choices(several=True):
+            return [("↑ ↓", "move"), ("Space", "toggle"), ("Enter", "next")]
+        case Choices() | Chooses():
+            return [("↑ ↓", "choose"), ("Enter", "next")]
+        case Press():
+            return [("Enter", "press it"), ("Tab", "next")]
+        case _:
+            return [("Enter", "next")]
+
+
+@runtime_checkable
+class Chooses(Protocol):
+    """A control with values of which one is chosen."""
+
+    values: Sequence[tuple[str, str]]
+
+
 def go_on(source: Widget) -> None:
     """Enter was pressed in a control: the next one follows."""
     if isinstance(source.screen, Goes):

@@ -20,7 +20,7 @@ from textual.widgets import Static
 from handrail.forms import read as formspec
 from handrail.forms.form import Form, WrongAnswers, accept, choices, is_shown
 from handrail.topics.signs import NOTICE
-from handrail.tui.dialogs.controls import Changed, Press
+from handrail.tui.dialogs.controls import Changed, Press, keys_of
 from handrail.tui.dialogs.drafts import drafts_of
 from handrail.tui.dialogs.fields import Field
 from handrail.tui.dialogs.fresh import answered_words, changed_words
@@ -28,7 +28,6 @@ from handrail.tui.dialogs.texts import clock, ends, in_line, keys, shown
 
 WIDE = 100
 """Columns from which fields and preview stand side by side."""
-_KEYS = (("Tab", "field"), ("Space", "toggle"), ("Enter", "next, on the last one send"))
 
 
 class FormScreen(ModalScreen[dict[str, Any] | None]):
@@ -102,8 +101,18 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         place = " › ".join([self.called, *str(self.need.get("path") or "").split("/")])
         asked = f"asked {clock(self.need.get('since'))} · question {self.question}"
         self.query_one("#head", Static).update(ends(in_line(place), in_line(asked), event.size.width))
-        more = [("PgUp PgDn", "preview")] if self.preview is not None else []
-        self.query_one("#keys", Static).update(keys([*_KEYS, *more]))
+        self._draw_keys(self.focused)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self._draw_keys(event.widget)
+
+    def _draw_keys(self, control: Widget | None) -> None:
+        """What the keys do in the focused field."""
+        last = next((row.control for row in reversed(self.rows) if row.display), None)
+        known = dict(keys_of(control))
+        sends = {"Enter": "send"} if control is last and known.get("Enter") == "next" else {"^S": "send"}
+        more = {"PgUp PgDn": "preview"} if self.preview is not None else {}
+        self.query_one("#keys", Static).update(keys({**known, **sends, **more}.items()))
 
     @property
     def question(self) -> str:

@@ -26,16 +26,19 @@ from handrail.live.actions import Actions, Mode
 from handrail.live.launching import offer, rehearse, save_routes
 from handrail.live.wanted import Launch, Wrong
 from handrail.topics.signs import FAILED
-from handrail.tui.dialogs.controls import Changed, Press
+from handrail.tui.dialogs.controls import Changed, Press, keys_of
 from handrail.tui.dialogs.offered import NEW, Offered
-from handrail.tui.dialogs.texts import in_line, shown
+from handrail.tui.dialogs.texts import in_line, keys, shown
 
 WIDE = 116
 """From this width on, the preview stands beside the fields, which need 76 columns."""
 
 
 class LaunchScreen(ModalScreen[str | None]):
-    """The launch of one flow or workflow. `offered` is what `live.launching.offer` says, if it is known already."""
+    """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
+
+    `offered` is what `live.launching.offer` says, if it is known already.
+    """
 
     DEFAULT_CSS = """
     LaunchScreen { align: center middle; }
@@ -87,7 +90,8 @@ class LaunchScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = cast("str", Content.assemble("Launch ", in_line(self.called)))
+            name = self.called.removeprefix("flow:").removeprefix("workflow:")
+            box.border_title = cast("str", Content.assemble("Launch ", in_line(name)))
             with Horizontal(id="panes"):
                 with VerticalScroll(id="rows", can_focus=False):
                     yield Static(Content(" Reading the definition…"), id="reading")
@@ -144,6 +148,12 @@ class LaunchScreen(ModalScreen[str | None]):
         self._fit(0)
         if self.rows is not None:
             self._mode_changed()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Say at the lower edge what the keys do in the focused field, and what the field is for."""
+        about = self.rows.about_field(event.widget) if self.rows is not None else ""
+        told = keys([("", about)] if about else keys_of(event.widget))
+        self.query_one("#box", Vertical).border_subtitle = cast("str", told)
 
     def go_on(self, source: Widget) -> None:
         """Enter: the next field or button."""

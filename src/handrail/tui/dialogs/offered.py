@@ -24,6 +24,7 @@ from handrail.tui.dialogs.texts import UNKNOWN, ago, in_line, shown
 NEW = "new"
 _ORDER = ("resume", "continue", "restart", NEW)
 _VERBS = {"resume": "Resume", "continue": "Continue", "restart": "Restart", NEW: "Launch"}
+_SCOPE = "runs of one scope share their files; by default the branch"
 _LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
 
 
@@ -165,9 +166,15 @@ class Offered(Vertical):
             limits={name: line.answer.strip() for name, line in self.limits.items()},
         )
 
+    def about_field(self, control: Widget) -> str:
+        """What a field is for, if its name does not say that."""
+        return _SCOPE if control is self.scope else ""
+
     def first(self) -> Widget:
-        """Where a person begins."""
-        return self.modes if self.about else self.params[0].control if self.params else self.scope
+        """Where a person begins: at the choice if there is something to go on with, else at the first field."""
+        if self.about and self.mode != NEW:
+            return self.modes
+        return self.params[0].control if self.params else self.scope
 
     def say(self, wrong: Mapping[str, str]) -> dict[str, str]:
         """Say next to each param what is wrong with it. Returns what is about something else."""

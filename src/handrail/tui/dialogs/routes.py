@@ -15,8 +15,9 @@ from handrail.source.plain import some
 from handrail.topics.signs import ROUNDS
 from handrail.tui.dialogs.controls import Changed, Line, Press, Slot
 from handrail.tui.dialogs.picks import Pick
-from handrail.tui.dialogs.texts import UNKNOWN, in_line
+from handrail.tui.dialogs.texts import in_line
 
+NONE = "none chosen"
 RUN, FLOW, PRESET = "run", "flow", "preset"
 _SAVED = ((RUN, "this run"), (FLOW, "this flow"), (PRESET, "a preset"))
 
@@ -44,7 +45,7 @@ class Routes(Vertical):
         self.presets = presets
         known = [("", "flow default"), *((name, name) for name in presets)]
         self.preset = Pick("preset", known)
-        choices = [("", UNKNOWN), *((name, name) for name in agents)]
+        choices = [("", NONE), *((name, name) for name in agents)]
         self.agents = {str(row["group"]): Pick("", choices, str(row.get("agent") or "")) for row in groups}
         self.models = {str(row["group"]): Line(str(row.get("model") or ""), compact=True) for row in groups}
         self.where = Pick("for", _SAVED)
@@ -52,7 +53,7 @@ class Routes(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal():
-            yield Static(Content(" Routes"), classes="title")
+            yield Static(Content(" Agents"), classes="title")
             if not self.groups:
                 yield Static(Content.styled(" no step has an agent to choose", "dim"))
             else:
@@ -124,8 +125,8 @@ class Routes(Vertical):
             Content.assemble(
                 "   ",
                 in_line(row["group"]).pad_right(max(0, 10 - len(str(row["group"])))),
-                in_line(self._route(str(row["group"])) or UNKNOWN).pad_right(
-                    max(1, 18 - len(self._route(str(row["group"]))))
+                in_line(self._route(str(row["group"])) or NONE).pad_right(
+                    max(1, 18 - len(self._route(str(row["group"])) or NONE))
                 ),
                 in_line(_steps(row.get("steps") or ()), "dim"),
             )

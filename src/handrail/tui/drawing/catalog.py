@@ -62,6 +62,12 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
         yield _entry(row, " ", _Room(by_id, width), f"plugin {row.get('name')}")
 
 
+def settings_lines(problems: Sequence[Row], width: int) -> Iterator[Line]:
+    """What is wrong with the settings. With an error in them, nothing can be launched."""
+    for problem in problems:
+        yield from problem_lines(problem, width, "")
+
+
 class _Room:
     """What a line needs to know: all rows by id, and the width of the screen."""
 
@@ -169,7 +175,15 @@ def _verdict(row: Row) -> str:
         return "Nobody has trusted its code yet." if row.get("state") == "untrusted" else "A plugin."
     if row.get("state") in BROKEN:
         return "It cannot be launched. Current runs keep the text they started with."
-    return "Another one with the same name is used instead." if row.get("shadowedBy") else "↵ launches it."
+    if row.get("shadowedBy"):
+        return "Another one with the same name is used instead."
+    if row.get("kind") == "workflow" and row.get("command"):
+        name = clean(str(row["command"]))
+        return (
+            f"↵ runs an agent through it. `/workflow {name} TASK` starts it inside an agent's session, "
+            f"`handrail start {name} TASK` without one."
+        )
+    return "↵ launches it."
 
 
 def problem_lines(problem: Row, width: int, file: str) -> Iterator[Line]:
@@ -218,5 +232,10 @@ def text_lines(text: str, problems: Sequence[Row], file: str, width: int) -> Ite
             told = f"{problem.get('severity')}[{problem.get('code')}] {problem.get('message')}"
             hint = f"; {problem['hint']}" if problem.get("hint") else ""
             before = columns(given[: max(0, int(problem.get("column") or 1) - 1)])
-            caret = "^" * max(1, int(problem.get("width") or 1))
-            yield line(None, Piece(f"{' ' * (9 + before)}{caret} ", "fail"), clean(told + hint))
+            caret = f"{' ' * (9 + before)}{'^' * max(1, int(problem.get('width') or 1))}"
+            said = clean(told + hint)
+            if columns(caret) + 1 + columns(said) < width:
+                yield line(None, Piece(f"{caret} ", "fail"), said)
+                continue
+            yield line(None, Piece(clipped(caret, max(10, width - 1)), "fail"))
+            yield from (line(None, f"{' ' * 9}{one}") for one in wrapped(said, max(20, width - 11)))

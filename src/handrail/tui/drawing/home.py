@@ -24,8 +24,8 @@ from handrail.view.columns import columns, duration
 
 GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
 EMPTY = (
-    "No runs yet. i creates a small project, n launches one of the flows",
-    "that come with Handrail, ? shows help.",
+    "No runs yet. i creates a small example in .handrail/, n launches one of",
+    "the flows that come with Handrail, ? shows help.",
 )
 OLDER = "older"
 """The id of the line that shows more of what ended."""
@@ -141,7 +141,7 @@ def _place(row: Row, times: Times) -> str:
         return duration(took) if took is not None else where
     if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
         said = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
-        at = path_words(why.get("path")) if isinstance(why, dict) else where
+        at = _near(why.get("path")) if isinstance(why, dict) else where
         return f"{at} › {said}" if at and said else said or where
     rounds = row.get("round")
     turn = f"↻{rounds[0]}/{rounds[1]} " if rounds else ""
@@ -153,6 +153,12 @@ def _place(row: Row, times: Times) -> str:
 def _status_line(row: Row) -> str:
     """Where a session is, without the name of its workflow: that is at the beginning of the line."""
     return str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")
+
+
+def _near(path: object) -> str:
+    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
+    parts = str(path or "").split("/")
+    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:
@@ -178,8 +184,9 @@ def _figures(row: Row, times: Times) -> tuple[str, str, str]:
 def counted(entries: Iterable[Row]) -> str:
     """`4 need you · 3 running · 1 delayed`."""
     groups = ordered(entries)
+    needs = len(groups["needs"])
     told = (
-        (len(groups["needs"]), "need you"),
+        (needs, "needs you" if needs == 1 else "need you"),
         (len(groups["running"]), "running"),
         (len(groups["delayed"]), "delayed"),
     )

@@ -77,4 +77,4 @@ def log_lines(
             first = (Piece(head, "dim"), Piece(f"{sign or ' '} ", STYLES.get(sign, "need")), Piece(f"{place} ", "dim"))
             lead = first if not number else (Piece(" " * (columns(head) + 2 + place_width + 1)),)
             yield line(str(entry.number) if not number else None, *lead, Piece(part))
-    yield line(None, Piece(f" ── end · {count:,} lines", "dim"))
+    yield line(None, Piece(f" ── end · {count:,} {'line' if count == 1 else 'lines'}", "dim"))

@@ -13,6 +13,8 @@ from handrail.tui.drawing.words import STYLES, Line, Piece, Times, cell, line, s
 from handrail.view.columns import columns
 
 _ORDINALS = {1: "", 2: "2nd visit", 3: "3rd visit"}
+NEXT = "`handrail next --summary 'what you did'`"
+"""How a person leaves a phase of a session without an agent."""
 TURNS = {"agent": "agent's turn", "person": "your turn"}
 
 
@@ -25,7 +27,7 @@ def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
     status = str(head.get("status") or "none")
     char = sign_of(status)
     started, ended = head.get("started"), head.get("ended")
-    told = [f"{char} {word(status)}", f"step {head.get('steps') or 0}"]
+    told = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
     if started is not None:
         told.append(spell((times.now if ended is None else ended) - started))
     if head.get("turn") in TURNS and status == "active":
@@ -73,6 +75,8 @@ def _stop(stop: Row, checks: list[Row], view: tuple[Folds, Row, Times], place: t
     )
     if not is_folded:
         yield from _gate(stop, checks, times, width, "  " * depth)
+    if is_here and not head.get("agent"):
+        yield line(None, Piece(f"{'  ' * depth}       {cell('next', 8)}", "dim"), cell(NEXT, max(4, width - 18)))
 
 
 def _took(stop: Row, times: Times) -> str:

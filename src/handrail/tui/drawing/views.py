@@ -19,6 +19,7 @@ from handrail.tui.drawing.words import (
     Times,
     cell,
     counted,
+    ending,
     line,
     money,
     path_words,
@@ -31,6 +32,10 @@ from handrail.tui.drawing.words import (
 )
 from handrail.view.columns import columns
 
+MOST_WHY = 3
+ELSEWHERE = "What steps wrote in the project: `git status` shows it."
+TAIL_WORDS = {"answered": "answer"}
+"""Words of the tail that are too long for its column."""
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 
 
@@ -64,19 +69,19 @@ def _figures(head: Row, times: Times) -> Iterator[str]:
 
 
 def why_lines(head: Row, width: int) -> Iterator[Line]:
-    """Why a run failed or was stopped, in one line."""
+    """Why a run failed or was stopped, in at most three lines."""
     why = head.get("why")
     if why and why.get("message"):
         at = path_words(why.get("path"))
         text = f"{at}: {why['message']}" if at else str(why["message"])
         status = str(head.get("status"))
         code = f"  [{why['code']}]" if why.get("code") else ""
-        yield line(
-            None,
-            " ",
-            sign(status),
-            Piece(" " + cell(text + code, max(4, width - 3)), "fail" if status == "failed" else ""),
-        )
+        room = max(4, width - 3)
+        parts = wrapped(" ".join((text + code).split()), room)
+        shown = [*parts[: MOST_WHY - 1], " ".join(parts[MOST_WHY - 1 :])] if len(parts) > MOST_WHY else parts
+        for number, part in enumerate(shown):
+            mark = Piece(" ") if number else sign(status)
+            yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
 
 
 def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:
@@ -85,7 +90,7 @@ def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = F
         yield line(None, Piece(f" … {lost:,} lines", "dim"))
     for row in tail:
         kind = str(row.get("kind") or "")
-        head = f" {times.of_day(row.get('t') or 0.0)} {cell(kind, 7)} "
+        head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
         texts = wrapped(str(row.get("text") or ""), room) if wraps else [str(row.get("text") or "").replace("\n", " ")]
         for number, text in enumerate(texts):
@@ -108,14 +113,15 @@ def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterat
     """The files that steps made."""
     rows = sorted(artifacts, key=lambda row: (row.get("created") or 0.0, row["id"]))
     if not rows:
-        yield line(None, Piece("  No files were made.", "dim"))
+        for told in ("  No step names a file that it makes (`makes` in its flow).", f"  {ELSEWHERE}"):
+            yield line(None, Piece(told, "dim"))
     for row in rows:
         size = row.get("size")
         known = f"{size:,} B" if isinstance(size, int) else UNKNOWN
         version = f"v{row['version']}" if row.get("version") else ""
         ends = f"{cell(version, 4)} {known:>12}  {times.when(row.get('created')):>9} "
         room = max(8, width - columns(ends) - 2)
-        name = cell(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
+        name = ending(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
         yield line(
             row["id"],
             " ",
@@ -147,7 +153,9 @@ def check_line(row: Row, times: Times, width: int) -> Line:
     name = str(row.get("name") or row.get("kind") or row["id"])
     is_step = row.get("node") and row.get("stop") is None
     place = f"{path_words(row['node'])}: " if is_step else ""
-    text = cell(place + name, max(14, width // 3)) + "  " + " · ".join(part for part in told if part)
+    said = " · ".join(part for part in told if part)
+    room = max(14, width // 3, min(columns(place + name), width - columns(said) - 6))
+    text = cell(place + name, room) + "  " + said
     return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
 
 

@@ -133,6 +133,14 @@ def cell(text: str, width: int) -> str:
     return padded(clipped(text, width), width) if width > 0 else ""
 
 
+def ending(text: str, width: int) -> str:
+    """A path, cut at its beginning or filled to this width: its end says most."""
+    at = 0
+    while at < len(text) and columns(text[at:]) + (1 if at else 0) > width:
+        at += 1
+    return cell(f"…{text[at:]}" if at else text, width)
+
+
 def right(text: str, width: int) -> str:
     """The text at the right of this width."""
     text = clipped(text, width)

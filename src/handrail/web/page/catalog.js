@@ -68,6 +68,7 @@ export const Catalog = ({ catalog, query }) => {
     <${Bar} title="Catalog" query=${query}>
       <label><input type="checkbox" checked=${onlyProblems} onChange=${(e) => ask({ problems: e.target.checked ? "1" : null })} /> problems only</label>
       <span class="mute">${plural(all.length, "definition")}</span>
+      ${(catalog.head?.settings ?? []).map((problem) => html`<strong key=${problem.line} class="word failed">✗ ${bdi(`${problem.file}:${problem.line}: ${problem.message}`)}${problem.hint ? bdi(`; ${problem.hint}`) : null}</strong>`)}
       ${broken ? html`<strong class="word failed">✗ ${broken} broken</strong>` : null} ${untrusted ? html`<strong class="word interrupted">! ${untrusted} not trusted</strong>` : null}
     <//>
     ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">nothing fits</p>`}

@@ -41,7 +41,7 @@ const Prompt = ({ data }) => html`
 const Output = ({ data }) => {
   const { output } = data;
   if (output == null || typeof output !== "object" || Array.isArray(output)) {
-    return html`<${Text} text=${output == null ? null : typeof output === "string" ? output : JSON.stringify(output)} empty="No output was recorded." />${data.isCut ? html`<p class="mute">The rest is left out.</p>` : null}`;
+    return html`<${Text} text=${output == null ? null : typeof output === "string" ? output : JSON.stringify(output)} empty="It returned no value. What it printed is in Now." />${data.isCut ? html`<p class="mute">The rest is left out.</p>` : null}`;
   }
   const texts = Object.entries(output).filter(([, value]) => typeof value === "string" && value.length > 40);
   const rest = Object.fromEntries(Object.entries(output).filter(([name]) => !texts.some(([one]) => one === name)));

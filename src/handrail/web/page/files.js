@@ -25,7 +25,7 @@ export const Files = ({ artifacts, outline }) =>
           </li>
         `)}
       </ul>`
-    : html`<p class="empty">No step has made a file.</p>`;
+    : html`<p class="empty">No step names a file that it makes. What steps wrote in the project, <code>git status</code> shows.</p>`;
 
 // The page of one file: `/artifacts/ID`.
 export const Artifact = ({ id }) => {

@@ -15,7 +15,9 @@ const placeOf = (row) => {
   return [row.round ? `↻${row.round[0]}/${row.round[1]}` : "", [place, row.doing].filter(Boolean).join(" › ")].filter(Boolean).join(" ");
 };
 
-const whyOf = (row) => (typeof row.why === "string" ? row.why : [row.why?.path?.split("/").join(" › "), row.why?.message].filter(Boolean).join(": "));
+// Of a nested step only the name, so that the reason can be read.
+const nearOf = (path) => (path ? path.split("/").slice(path.split("/").length > 2 ? -1 : 0).join(" › ") : "");
+const whyOf = (row) => (typeof row.why === "string" ? row.why : [nearOf(row.why?.path), row.why?.message].filter(Boolean).join(": "));
 
 const KINDS = { form: "form", approval: "approval", rerun: "did it finish?", breach: "changed files", trust: "not trusted" };
 
@@ -129,7 +131,7 @@ export const Home = ({ home, rows, now, query }) => {
     <//>
     <${Group} id="running" title="Running" rows=${of("running")} empty="nothing" now=${now} />
     <${Group} id="delayed" title="Delayed" rows=${of("delayed")} now=${now} />
-    <${Group} id="recent" title="Recent" rows=${chosen} now=${now} empty=${recent.length || find ? "nothing fits" : html`No runs yet. <a href="/launch">Launch one</a>, or look at the <a href="/catalog">catalog</a>.`}>
+    <${Group} id="recent" title="Recent" rows=${chosen} now=${now} empty=${recent.length || find ? "nothing fits" : html`No runs yet. <a href="/launch">Launch one</a>, or look at the <a href="/catalog">catalog</a>. <code>handrail init</code> creates a small example in <code>.handrail/</code>.`}>
       ${recent.length > 1 ? html`<${Filters} names=${names} query=${query} />` : null}
     <//>
     ${home.head?.older && !find && !name && !outcome ? html`<${Older} count=${home.head.older} last=${recent.at(-1)?.id ?? ""} now=${now} />` : null}

@@ -45,7 +45,7 @@ export const newest = (artifacts) => {
 
 const Out = ({ artifacts }) => {
   const files = newest(artifacts);
-  if (!files.length) return html`<p class="inout"><b>OUT</b> <span class="mute">no files yet</span></p>`;
+  if (!files.length) return html`<p class="inout"><b>OUT</b> <span class="mute">no step has named a file that it made</span></p>`;
   return html`
     <details class="inout">
       <summary><b>OUT</b>

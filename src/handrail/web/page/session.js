@@ -58,6 +58,7 @@ const Here = ({ stop, checks, head, said, now }) => {
         ${checks.length ? null : never.map((claim) => html`<li key=${claim}><span class="sign pending" aria-hidden="true">○</span> ${bdi(claim)} <span class="mute">never run</span></li>`)}
       </ul>` : "no checks"}</dd>
       ${said ? html`<dt>said</dt><dd>${bdi(said.summary)} <span class="mute">(${bdi(said.name)}, a claim)</span></dd>` : null}
+      ${head.status === "active" && !head.agent ? html`<dt>next</dt><dd><code>handrail next --summary 'what you did'</code> in a terminal</dd>` : null}
     </dl>
   `;
 };

@@ -1,0 +1,132 @@
+"""The terminal for somebody who has never seen it: what to do next is on the screen, and no key is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from handrail.app import App
+from handrail.tui.app import HandrailApp
+from handrail.tui.catalog import CatalogScreen
+from handrail.tui.dialogs.launch import LaunchScreen
+from handrail.tui.listing import Listing
+from handrail.tui.look import Look
+from handrail.tui.reader import ReaderScreen
+from handrail.tui.session import SessionScreen
+from support import Project
+from tui.scene import NOW, Scene, entry, node, picture, played, pressed, settled, shop
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
+
+
+def test_a_session_started_by_hand_says_how_to_go_on_and_its_workflow_can_be_launched(project: Project) -> None:
+    """The example has a flow and a workflow of the same name."""
+    project.run("init")
+    project.run("start", "hello", "write a greeting")
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "i")
+        assert "Create an example flow and workflow in .handrail/?" in picture(top)
+        await pressed(top, pilot, "right", "enter")
+        while "is there already" not in picture(top):
+            await pilot.pause(0.02)
+        await pressed(top, pilot, "home", "enter")
+        assert isinstance(top.screen, SessionScreen)
+        assert "next    `handrail next --summary 'what you did'`" in picture(top)
+        for keys, text in ((("enter",), "Look at the project"), (("down", "enter"), "Write HELLO.md")):
+            await pressed(top, pilot, *keys)
+            await _until(top, pilot, ReaderScreen)
+            assert text in picture(top)
+            await pressed(top, pilot, "escape")
+        await pressed(top, pilot, "c")
+        await _until(top, pilot, CatalogScreen)
+        top.screen.query_one("#entries", Listing).select("workflow:hello")
+        await pressed(top, pilot, "enter")
+        await _until(top, pilot, LaunchScreen)
+        while "Reading the definition" in picture(top):
+            await pilot.pause(0.02)
+        assert "task *" in picture(top)
+
+    own = App(str(project.folder), os.environ, by="person")
+
+    async def play() -> None:
+        top = HandrailApp(own, Look())
+        async with top.run_test(size=(80, 24)) as pilot:
+            await settled(top, pilot)
+            await script(top, pilot)
+
+    asyncio.run(play())
+
+
+async def _until(top: HandrailApp, pilot: Pilot[None], screen: type) -> None:
+    for _ in range(500):
+        if isinstance(top.screen, screen):
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"{screen.__name__} did not open:\n{picture(top)}")
+
+
+def failed() -> Scene:
+    """A run that failed in a nested step, for a long reason, after it had printed a lot."""
+    scene, run = shop(), "run:r-7f3k2m"
+    why = {"path": "plan/describe/words", "code": "no-program", "message": f"the program is missing: {'why ' * 20}end"}
+    entry(scene, run, "needs", 0, name="release", status="failed", why=why, ended=NOW - 9, modes=["restart"], need=None)
+    scene.topic(run).rows.drop("needs", "q-412")
+    scene.put(run, "head", "", name="release", status="failed", why=why, done=1, total=2, started=NOW - 99,
+              ended=NOW - 9, modes=["restart"], usage={})  # fmt: skip
+    node(scene, "ask/go", "ask", "step", "failed", node="user-input", why=why, started=NOW - 99, ended=NOW - 9)
+    tail = scene.topic(run).tail
+    for n in range(10, 90):
+        tail._lines.append({"n": n, "t": NOW - 50, "node": "check/tests", "kind": "answered", "text": f"line {n}"})
+        tail.seq = n
+    return scene
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        assert "words › the program is missing" in picture(top)
+        assert "r restart…" in picture(top)
+        await pressed(top, pilot, "enter")
+        shown = picture(top)
+        assert "why end" in shown
+        assert "─ tail: check › tests ─" in shown
+        assert "following ─" in shown
+        assert "answer  line 89" in shown
+        await pressed(top, pilot, "f")
+        assert "held: f follows ─" in picture(top)
+        await pressed(top, pilot, "r")
+        assert "Files that it made are removed; a copy is kept." in " ".join(picture(top).replace("│", "").split())
+        assert "Resume" not in picture(top)
+
+    played(tmp_path, script, size, failed())
+
+
+def test_matches_of_a_search_are_found_in_every_list_and_a_check_opens_its_step(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "u")
+        assert "release did not fail" in picture(top)
+        await pressed(top, pilot, "enter")
+        tree = top.screen.query_one("#tree", Listing)
+        await pressed(top, pilot, "n")
+        assert "nothing is searched: / finds" in picture(top)
+        await pressed(top, pilot, "slash", "l", "i", "n", "t", "enter")
+        assert tree.selected == "check/lint"
+        await pressed(top, pilot, "escape", "slash", "t", "e", "s", "t", "s", "enter", "n")
+        assert "n next" in picture(top)
+        assert tree.selected == "check/tests"
+        await pressed(top, pilot, "escape", "5", "slash", "f", "i", "n", "d", "enter")
+        assert top.screen.query_one("#side", Listing).selected == "c3"
+        await pressed(top, pilot, "escape", "enter")
+        assert "start one: `handrail run NAME" in picture(top)  # it looks for the step, but this run has no journal
+
+    played(tmp_path, script)
