@@ -120,7 +120,7 @@ class Hub:
         self._open = open_topic
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._lock = asyncio.Lock()
+        self._opening: dict[str, asyncio.Future[Live]] = {}
 
     @property
     def names(self) -> list[str]:
@@ -129,13 +129,8 @@ class Hub:
     @asynccontextmanager
     async def watching(self, name: str) -> AsyncIterator[Watched]:
         """Watch a topic. It is opened for the first watcher and closed after the last one."""
-        async with self._lock:
-            if name not in self._watched:
-                live = await asyncio.to_thread(self._open, name)
-                self._watched[name] = Watched(live)
-                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
-            watched = self._watched[name]
-            watched.watchers += 1
+        watched = await self._opened(name)
+        watched.watchers += 1
         try:
             yield watched
         finally:
@@ -143,3 +138,20 @@ class Hub:
             if not watched.watchers:
                 self._watched.pop(name, None)
                 self._tasks.pop(name).cancel()
+
+    async def _opened(self, name: str) -> Watched:
+        """The topic. Whoever comes while it is opened waits for the same; a large one holds up no other."""
+        if name not in self._watched:
+            if name not in self._opening:
+                self._opening[name] = asyncio.ensure_future(asyncio.to_thread(self._open, name))
+                self._opening[name].add_done_callback(lambda opened: self._forget_opening(name, opened))
+            live = await asyncio.shield(self._opening[name])
+            if name not in self._watched:
+                self._watched[name] = Watched(live)
+                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
+        return self._watched[name]
+
+    def _forget_opening(self, name: str, opened: asyncio.Future[Live]) -> None:
+        del self._opening[name]
+        if not opened.cancelled():
+            opened.exception()  # whoever waited has raised it; if nobody did, nobody misses it
