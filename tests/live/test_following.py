@@ -14,7 +14,7 @@ import pytest
 
 from handrail.app import App
 from handrail.errors import NotFound
-from handrail.live.hub import Hub, Watched
+from handrail.live.hub import MOST_RESTED, Hub, Watched
 from handrail.live.runs import LiveRun
 from handrail.live.sessions import LiveSession
 from handrail.runs.embedded.ledger import Ledger
@@ -131,7 +131,7 @@ class Still:
         return self.topic.rows.messages("still", base, now)
 
 
-def test_a_topic_that_takes_long_to_open_holds_up_no_other() -> None:
+def test_a_topic_that_takes_long_to_open_holds_up_no_other_and_is_kept_for_a_while() -> None:
     may_open, opened = threading.Event(), list[str]()
 
     def open_topic(name: str) -> Still:
@@ -152,7 +152,11 @@ def test_a_topic_that_takes_long_to_open_holds_up_no_other() -> None:
         finally:
             may_open.set()
         await asyncio.gather(*slow)
+        await watch(hub, "slow")  # it was left a moment ago, and is not opened again
+        for name in range(MOST_RESTED):
+            await watch(hub, str(name))
+        await watch(hub, "quick")
         assert hub.names == []
 
     asyncio.run(all_())
-    assert sorted(opened) == ["quick", "slow"]
+    assert sorted(opened) == [*map(str, range(MOST_RESTED)), "quick", "quick", "slow"]
