@@ -25,7 +25,8 @@ REPEAT = """\
 It takes about ten minutes. The comparison with pi-workflows needs node 20 or later and npm; its published package is
 downloaded once to `.cache/bench` (see `bench/pi-workflows`). Sessions run the real Claude Code in the version that the
 tests use, downloaded once to `.cache/agents` (see `scripts/agents`); they need no key and no network. The other engines
-are Python packages, downloaded once to `.cache/bench-peers` (see `scripts/peers`). If one of these programs is missing,
+are Python packages, downloaded once to `.cache/bench-peers` (see `scripts/peers`). The page is opened in Debian's
+Chromium. If one of these programs is missing,
 its rows say that they were skipped, and why. A busy machine changes the spread more than the ratios. If the two columns
 differ a lot, run it again when the machine is idle.
 """

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from handrail.contracts.signs import Signs
-from handrail.errors import RefusedError
+from handrail.errors import OnlyPeopleError
 from handrail.source.dataclasses import dataclass
 
 RUN = "HANDRAIL_RUN"
@@ -96,9 +96,9 @@ def has_terminal() -> bool:
     return any(os.isatty(handle) for handle in (0, 1, 2))
 
 
-def refusal(caller: Caller, command: str, instead: str | None) -> RefusedError:
+def refusal(caller: Caller, command: str, instead: str | None) -> OnlyPeopleError:
     """Why an agent may not run this command. `instead` is what a person types in the agent itself, if there is that."""
     hint = "a person can run it in a terminal that the agent did not open"
     if instead is not None:
         hint = f"a person can type {instead} in the agent, or run it in a terminal that the agent did not open"
-    return RefusedError(f"only a person may run `handrail {command}`, and an agent calls it: {caller.sign}", hint)
+    return OnlyPeopleError(f"only a person may run `handrail {command}`, and an agent calls it: {caller.sign}", hint)

@@ -44,6 +44,10 @@ class RefusedError(HandrailError):
     code = "refused"
 
 
+class OnlyPeopleError(RefusedError):
+    """Only a person may do this, and an agent or a step of a run tried."""
+
+
 class UntrustedError(HandrailError):
     """A person has not trusted the project, so nothing of it may be run."""
 

@@ -23,6 +23,8 @@ SLOW = {
     "logging", "pathlib", "shutil", "subprocess", "tempfile", "uuid", "yaml",
 }  # fmt: skip
 SLOW_OF_OURS = ("flows", "hosts", "nodes", "agents", "registry", "contracts", "settings", "expressions", "forms")
+SURFACES = {"textual", "rich", "starlette", "uvicorn", "markdown_it"}
+"""What only a surface needs."""
 LISTED = "import sys\nfrom handrail.cli.main import main\nmain(sys.argv[1:])\nprint(*sys.modules, file=sys.stderr)"
 
 
@@ -44,8 +46,17 @@ def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
     ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     loaded = set(ended.stderr.split())
     assert ended.stdout
-    assert SLOW & loaded == set()
+    assert (SLOW | SURFACES) & loaded == set()
     assert [name for name in loaded if name.startswith(tuple(f"handrail.{room}" for room in SLOW_OF_OURS))] == []
+
+
+@pytest.mark.parametrize("line", ["view home", "list", "run hello", "next --summary done --session one"])
+def test_what_the_surfaces_need_is_imported_only_by_them(busy: Project, line: str) -> None:
+    argv = [sys.executable, "-I", "-c", LISTED, *line.split()]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60, cwd=busy.folder)
+    loaded = set(ended.stderr.splitlines()[-1].split())
+    assert "handrail.app" in loaded
+    assert SURFACES & loaded == set()
 
 
 @pytest.mark.parametrize("name", ["next", "list", "prune", "install", "completion"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,13 @@ import pytest
 
 from handrail.app import App
 from handrail.errors import NotFound
+from handrail.live.hub import MOST_RESTED, Hub, Watched
 from handrail.live.runs import LiveRun
 from handrail.live.sessions import LiveSession
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.machine import Noticed
-from handrail.topics.rows import Received
+from handrail.topics.home import HomeTopic
+from handrail.topics.rows import Message, Received
 from support import Project
 
 FLOW = "phases: [{id: a, steps: [{id: one, node: set, params: {x: 1}}, {id: two, node: set, params: {x: 2}}]}]"
@@ -107,3 +112,51 @@ def test_a_session_whose_files_were_replaced_or_removed(project: Project) -> Non
     shutil.rmtree(journal.parent)
     with pytest.raises(NotFound):
         live.refresh()
+
+
+class Still:
+    """A topic in which nothing happens."""
+
+    def __init__(self) -> None:
+        self.topic = HomeTopic("still")
+
+    def is_stale(self) -> bool:
+        return False
+
+    def refresh(self) -> None:
+        """Finds nothing."""
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
+        del epoch
+        return self.topic.rows.messages("still", base, now)
+
+
+def test_a_topic_that_takes_long_to_open_holds_up_no_other_and_is_kept_for_a_while() -> None:
+    may_open, opened = threading.Event(), list[str]()
+
+    def open_topic(name: str) -> Still:
+        opened.append(name)
+        if name == "slow":
+            assert may_open.wait(30)
+        return Still()
+
+    async def watch(hub: Hub, name: str) -> Watched:
+        async with hub.watching(name) as watched:
+            return watched
+
+    async def all_() -> None:
+        hub = Hub(open_topic)
+        slow = [asyncio.ensure_future(watch(hub, "slow")) for _ in range(2)]
+        try:
+            await asyncio.wait_for(watch(hub, "quick"), 20)
+        finally:
+            may_open.set()
+        await asyncio.gather(*slow)
+        await watch(hub, "slow")  # it was left a moment ago, and is not opened again
+        for name in range(MOST_RESTED):
+            await watch(hub, str(name))
+        await watch(hub, "quick")
+        assert hub.names == []
+
+    asyncio.run(all_())
+    assert sorted(opened) == [*map(str, range(MOST_RESTED)), "quick", "quick", "slow"]

@@ -175,7 +175,7 @@ def test_a_page_that_an_agent_started_only_shows(project: Project, monkeypatch: 
     client = TestClient(make_server(App(str(project.folder), os.environ), door, ADDRESS), base_url=ADDRESS.url)
     client.get(f"/enter?token={door.new_token()}")
     answer = client.post("/api/runs", headers=HEADERS, json={"name": "release", "params": {"version": "1"}})
-    assert answer.status_code == 409
+    assert answer.status_code == 403
     assert "only a person" in answer.json()["error"]["message"]
 
 

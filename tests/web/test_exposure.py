@@ -212,9 +212,10 @@ def test_a_server_inside_of_a_run_cannot_answer(site: Site) -> None:
         assert "only shows things" in client.get(site.link).text
         body = {"of": f"run:{run}", "digest": need["digest"], "values": {"note": "x", "sure": True, "kind": "minor"}}
         answer = client.post(f"/api/needs/{need['id']}", json=body)
-        assert answer.status_code == 409
+        assert answer.status_code == 403
         assert "only a person" in answer.json()["error"]["message"]
     del site.env["HANDRAIL_RUN"]
     found = site.handrail("runs", run)
     assert found["status"] == "waiting"
     assert len(found["questions"]) == 1
+    assert b"an agent tried `handrail web: answer`" in site.journal(run)

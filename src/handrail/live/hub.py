@@ -12,6 +12,8 @@ from handrail.errors import StateError
 from handrail.live.tail import seq_of, with_tail
 from handrail.topics.rows import Message, Rows
 
+MOST_RESTED = 4
+"""How many topics that nobody watches any more are kept: whoever comes back to a large run does not wait again."""
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
 
@@ -46,7 +48,7 @@ class Watched:
         self._changed = asyncio.Event()
         self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         with self._rows:
             self.live.refresh()
 
@@ -104,7 +106,7 @@ class Watched:
             try:
                 if not self.live.is_stale():
                     continue
-                await asyncio.to_thread(self._refresh)
+                await asyncio.to_thread(self.refresh)
             except OSError as error:
                 self.error = StateError(f"the state folder cannot be read: {error.strerror or error}")
             except Exception as error:  # noqa: BLE001  # whoever watches raises it: a task that ends says nothing
@@ -120,7 +122,8 @@ class Hub:
         self._open = open_topic
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._lock = asyncio.Lock()
+        self._opening: dict[str, asyncio.Future[Watched]] = {}
+        self._rested: dict[str, Watched] = {}  # the one that was left last is the last
 
     @property
     def names(self) -> list[str]:
@@ -128,14 +131,9 @@ class Hub:
 
     @asynccontextmanager
     async def watching(self, name: str) -> AsyncIterator[Watched]:
-        """Watch a topic. It is opened for the first watcher and closed after the last one."""
-        async with self._lock:
-            if name not in self._watched:
-                live = await asyncio.to_thread(self._open, name)
-                self._watched[name] = Watched(live)
-                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
-            watched = self._watched[name]
-            watched.watchers += 1
+        """Watch a topic. It is opened for the first watcher, and nobody looks at it after the last one."""
+        watched = await self._opened(name)
+        watched.watchers += 1
         try:
             yield watched
         finally:
@@ -143,3 +141,35 @@ class Hub:
             if not watched.watchers:
                 self._watched.pop(name, None)
                 self._tasks.pop(name).cancel()
+                self._rest(name, watched)
+
+    async def _opened(self, name: str) -> Watched:
+        """The topic. Whoever comes while it is opened waits for the same; a large one holds up no other."""
+        if name not in self._watched:
+            if name not in self._opening:
+                known = self._rested.pop(name, None)
+                self._opening[name] = asyncio.ensure_future(asyncio.to_thread(self._made, name, known))
+                self._opening[name].add_done_callback(lambda opened: self._forget_opening(name, opened))
+            opened = await asyncio.shield(self._opening[name])
+            if name not in self._watched:
+                self._watched[name] = opened
+                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
+        return self._watched[name]
+
+    def _made(self, name: str, known: Watched | None) -> Watched:
+        """The topic as it is now: a new one, or one that was left, brought up to date."""
+        if known is None:
+            return Watched(self._open(name))
+        known.refresh()
+        return known
+
+    def _rest(self, name: str, watched: Watched) -> None:
+        if watched.error is None:
+            self._rested[name] = watched
+            for oldest in list(self._rested)[:-MOST_RESTED]:
+                del self._rested[oldest]
+
+    def _forget_opening(self, name: str, opened: asyncio.Future[Watched]) -> None:
+        del self._opening[name]
+        if not opened.cancelled():
+            opened.exception()  # whoever waited has raised it; if nobody did, nobody misses it

@@ -12,7 +12,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
+from handrail.errors import (
+    HandrailError,
+    NotFound,
+    OnlyPeopleError,
+    RefusedError,
+    StateError,
+    UntrustedError,
+    UsageError,
+)
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
 from handrail.live.launching import rehearse, save_routes
 from handrail.live.seen import mark_seen
@@ -188,6 +196,7 @@ def _status(error: HandrailError) -> int:
         return 410 if error.has_changed else 409
     kinds: list[tuple[type[HandrailError], int]] = [
         (UntrustedError, 403),
+        (OnlyPeopleError, 403),
         (NotFound, 404),
         (RefusedError, 409),
         (StateError, 503),
