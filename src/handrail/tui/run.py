@@ -10,6 +10,7 @@ from textual import on
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from handrail.errors import NotFound
 from handrail.topics.rows import Row
 from handrail.tui import bindings
 from handrail.tui.deciding import answer, mark, run_again, stop_run
@@ -23,6 +24,7 @@ from handrail.tui.drawing.views import (
     step_lines,
     summary_lines,
     tail_lines,
+    unreadable_lines,
     why_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, rule
@@ -147,8 +149,10 @@ class RunScreen(Frame):
         if error is None:
             yield line(None, Piece("   reading the run …", "dim"))
         else:
-            yield line(None, Piece(f" ! {self.id_of_run} cannot be read: {error.message}", "need"))
-            yield line(None, f"   {error.hint or f'`handrail log {self.id_of_run}` shows the readable part'}")
+            has_part = not isinstance(error, NotFound)
+            hints = [f"`handrail log {self.id_of_run}` shows the readable part"] if has_part else []
+            hints += [error.hint] if error.hint else []
+            yield from unreadable_lines(self.id_of_run, error.message, hints, self.size.width)
 
     def _open_first(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary.
