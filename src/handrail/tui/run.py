@@ -104,7 +104,9 @@ class RunScreen(Frame):
             self.query_one("#head", Bar).show((Piece(self.id_of_run, "bold"),))
             self.pane("tree").show(list(self._not_there()))
             return
-        self.query_one("#head", Bar).show(head_pieces(self.head, self.id_of_run, self.times, width))
+        self.query_one("#head", Bar).show(
+            head_pieces(self.head, self.id_of_run, self.times, width, self.section("bars"))
+        )
         self._draw_tabs()
         self.steps = Tree(feed.section("nodes"))
         if not self._has_opened:
@@ -149,9 +151,8 @@ class RunScreen(Frame):
         if error is None:
             yield line(None, Piece("   reading the run …", "dim"))
         else:
-            has_part = not isinstance(error, NotFound)
-            hints = [f"`handrail log {self.id_of_run}` shows the readable part"] if has_part else []
-            hints += [error.hint] if error.hint else []
+            part = "" if isinstance(error, NotFound) else f"`handrail log {self.id_of_run}` shows the readable part"
+            hints = filter(None, (part, error.hint))
             yield from unreadable_lines(self.id_of_run, error.message, hints, self.size.width)
 
     def _open_first(self) -> None:
