@@ -70,7 +70,7 @@ export const Catalog = ({ catalog, query }) => {
       <span class="mute">${plural(all.length, "definition")}</span>
       ${broken ? html`<strong class="word failed">✗ ${broken} broken</strong>` : null} ${untrusted ? html`<strong class="word interrupted">! ${untrusted} not trusted</strong>` : null}
     <//>
-    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">nothing fits</p>`}
+    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">Nothing matches.</p>`}
   `;
 };
 
@@ -79,6 +79,6 @@ export const Choose = ({ catalog, query }) => {
   const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && !entry.shadowedBy && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
   return html`
     <${Bar} title="Launch what?" query=${query} />
-    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
+    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">Nothing matches.</p>`}
   `;
 };
