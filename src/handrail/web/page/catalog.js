@@ -59,7 +59,7 @@ const Bar = ({ title, query, children }) => html`
 
 export const Catalog = ({ catalog, query }) => {
   if (!catalog?.seq) return html`<h1 tabindex="-1">Catalog</h1><p class="empty">Reading the definitions …</p>`;
-  const all = catalog.rows("entries");
+  const all = catalog.rows("entries").filter((entry) => entry.source !== "builtin" || entry.visible);
   const broken = all.filter((entry) => !canLaunch(entry)).length;
   const untrusted = all.filter((entry) => entry.state === "untrusted").length;
   const onlyProblems = query.get("problems") === "1";
@@ -70,7 +70,7 @@ export const Catalog = ({ catalog, query }) => {
       <span class="mute">${plural(all.length, "definition")}</span>
       ${broken ? html`<strong class="word failed">✗ ${broken} broken</strong>` : null} ${untrusted ? html`<strong class="word interrupted">! ${untrusted} not trusted</strong>` : null}
     <//>
-    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">Nothing matches.</p>`}
+    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">nothing fits</p>`}
   `;
 };
 
@@ -79,6 +79,6 @@ export const Choose = ({ catalog, query }) => {
   const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && !entry.shadowedBy && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
   return html`
     <${Bar} title="Launch what?" query=${query} />
-    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">Nothing matches.</p>`}
+    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
   `;
 };
