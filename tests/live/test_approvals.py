@@ -6,6 +6,7 @@ import json
 import subprocess
 from typing import Any
 
+from handrail.topics.effects import effect_of
 from support import Project
 
 COMMITS = """
@@ -62,6 +63,13 @@ def test_a_plain_question_says_only_what_is_known(project: Project) -> None:
         None,
     )
     assert list(action["state"]) == ["a.txt"]
+
+
+def test_of_a_check_that_ran_in_several_rounds_the_last_result_counts() -> None:
+    rounds: list[dict[str, Any]] = [{"name": "a.txt", "kind": "file", "held": n == 2, "at": n} for n in (1, 2)]
+    action = effect_of("approval", "ask/yes", "Go on?", None, rounds)
+    assert action is not None
+    assert [(check["held"], check["at"]) for check in action["checks"]] == [(True, 2)]
 
 
 def test_a_question_whether_a_step_may_run_again_is_of_its_own_kind(project: Project) -> None:

@@ -243,6 +243,9 @@ def test_a_definition_is_shown_with_its_problems_and_its_plan(project: Project, 
     project.write(".handrail/flows/broken.yaml", "phases:\n- id: a\n  stpes: []\n")
     found = page.get("/api/definitions/flow/release").json()
     assert [item["name"] for item in found["plan"]] == ["ask", "say"]
+    project.write(".handrail/flows/release.yaml", FLOW.replace("id: say", "id: tell"))
+    found = page.get("/api/definitions/flow/release").json()
+    assert [item["name"] for item in found["plan"]] == ["ask", "tell"]
     broken = page.get("/api/definitions/flow/broken").json()
     assert broken["plan"] is None
     ((file,)) = broken["files"]

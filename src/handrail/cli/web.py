@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--port", type=int, metavar="N", help="The port; without this the one of the last time, else any.")
+@click.option("--port", type=int, metavar="N", help="The port; by default the last one, else any free one.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--read-only", is_flag=True, help="Only show things: nothing can be launched, answered or stopped.")
 @click.option("--host", metavar="ADDRESS", help="Serve other machines too, at this address. Needs a log-in and TLS.")

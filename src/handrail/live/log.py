@@ -13,7 +13,7 @@ from handrail.source.clean import clean
 from handrail.topics.lines import KINDS, LONGEST, line_of
 
 PAGE = 100
-_PRINTED = ("text", "out")
+PRINTED = ("text", "out")
 """The kinds of printed lines that are in no journal. The other ones are events, too."""
 Row = dict[str, Any]
 
@@ -70,7 +70,7 @@ def _events(records: list[Any]) -> Iterator[Row]:
 def _printed(runs: Runs, id_: str) -> Iterator[Row]:
     lines, _ = runs.engine.activity(id_, None)
     for line in reversed(lines):
-        if line["kind"] in _PRINTED:
+        if line["kind"] in PRINTED:
             row = {"id": f"{line['t']}-a{line['n']}", "t": line["t"], "path": line["node"], "kind": "agent"}
             yield {**row, "what": line["kind"], "text": clean(line["text"])[:LONGEST]}
 

@@ -6,6 +6,7 @@ same order. Activity never moves a row: within a group the order is by when it b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from handrail.source.clean import clean
 from handrail.topics.rows import HEAD, Rows
 
 ENTRIES = "entries"
+_PATH = re.compile(r" `/[^`]*`")
 NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
 MOST_OF_GROUP, MOST = 100, 200
 """How many rows of a group, and how many in all, are sent. The head says how many more there are."""
@@ -195,10 +197,15 @@ def _delay(delay: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if delay is None else {**delay, "reason": _text(str(delay.get("reason") or ""))}
 
 
+def _without_paths(text: str | None) -> str:
+    """A reason in one line: the path of a file in the state folder would take all of it."""
+    return _PATH.sub("", text or "")
+
+
 def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:
     """Why a run does not go on: {path, code, message}."""
     if run.status == "damaged":
-        message = f"cannot be read: {run.why}; `handrail log {run.id}` shows the readable part"
+        message = f"cannot be read: {_without_paths(run.why)}; `handrail log {run.id}` shows the readable part"
         return {"path": None, "code": "damaged", "message": clean(message)[:LONG]}
     if is_left:
         return {"path": glance.get("path"), "code": "interrupted", "message": "no process drives this run"}
@@ -225,7 +232,11 @@ def _session(session: Seated, opened: float | None) -> Ranked:
         group, rank = RECENT, (0, -(session.changed or begun))
     why = None if session.let_go is None else {"path": None, "code": "stopped", "message": _text(session.let_go)}
     if session.wrong is not None:
-        why = {"path": None, "code": "damaged", "message": clean(f"cannot be read: {session.wrong}")[:LONG]}
+        why = {
+            "path": None,
+            "code": "damaged",
+            "message": clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG],
+        }
     return (*rank, session.id), {
         "id": f"session:{session.id}",
         "kind": "session",

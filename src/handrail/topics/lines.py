@@ -8,6 +8,7 @@ from handrail.runs import machine
 from handrail.source.clean import clean
 from handrail.source.values import as_text
 
+_USED = {"inputTokens": "{:,} tokens in", "outputTokens": "{:,} out", "usd": "${:g}"}
 KINDS = ("steps", "agent", "people", "checks", "facts")
 LONGEST = 500
 
@@ -38,8 +39,8 @@ def _words(event: machine.Event) -> tuple[str, str, str]:
         case machine.SessionOpened():
             return "agent", "session", f"{event.agent} begins the conversation {event.session}"
         case machine.UsageReported():
-            known = ((name, event.usage.get(name)) for name in ("inputTokens", "outputTokens", "usd"))
-            return "agent", "usage", " ".join(f"{name} {value}" for name, value in known if value is not None)
+            known = ((words, event.usage.get(name)) for name, words in _USED.items())
+            return "agent", "usage", ", ".join(words.format(value) for words, value in known if value is not None)
         case machine.Checked():
             return "checks", "checked", "; ".join(f"{one.get('name')}: {_held(one)}" for one in event.results)
         case machine.FactFound():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail.errors import HandrailError
+from handrail.live.log import PRINTED
 from handrail.runs.stored import seen
 from handrail.sessions.guide import whole_story
+from handrail.source.clean import clean
 from handrail.tui import bindings
 from handrail.tui.drawing.log import AGENT, FACTS, KINDS, STEPS, Entry, Teller, log_lines
 from handrail.tui.drawing.words import Piece, cell, line
@@ -40,6 +43,8 @@ class LogScreen(Frame):
         self.wraps = False
         self.error: HandrailError | None = None
         self._offset = 0
+        self._mark: Any = None
+        self._count = 0
         self._teller: Teller | None = None
         self._at_end = True
 
@@ -70,7 +75,18 @@ class LogScreen(Frame):
         if self._teller is None:
             self._teller = Teller(runs.load(id_).plan)
         records, self._offset = runs.events(id_, self._offset)
-        return list(self._teller.entries((at, seen(event)) for at, event in records))
+        found = [*self._teller.entries((at, seen(event)) for at, event in records), *self._printed(id_)]
+        found.sort(key=lambda entry: entry.at)
+        self._count += len(found)
+        first = self._count - len(found) + 1
+        return [entry._replace(number=number) for number, entry in enumerate(found, first)]
+
+    def _printed(self, id_: str) -> Iterator[Entry]:
+        """What agents said and programs printed since the last call: that is in no journal."""
+        lines, self._mark = self.top.project.runs.engine.activity(id_, self._mark)
+        for one in lines:
+            if one["kind"] in PRINTED:
+                yield Entry(0, one["t"], AGENT, one["node"], f"{one['kind']}  {clean(one['text'])}")
 
     def _read_session(self, id_: str) -> list[Entry]:
         story = whole_story(self.top.project.sessions.session(id_))

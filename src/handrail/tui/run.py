@@ -9,6 +9,7 @@ from textual import on
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from handrail.errors import NotFound
 from handrail.topics.rows import Row
 from handrail.tui import bindings
 from handrail.tui.deciding import again_words, answer, mark, run_again, stop_run
@@ -22,6 +23,7 @@ from handrail.tui.drawing.views import (
     step_lines,
     summary_lines,
     tail_lines,
+    unreadable_lines,
     why_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, rule
@@ -102,7 +104,9 @@ class RunScreen(Views):
             self.query_one("#head", Bar).show((Piece(self.id_of_run, "bold"),))
             self.pane("tree").show(list(self._not_there()))
             return
-        self.query_one("#head", Bar).show(head_pieces(self.head, self.id_of_run, self.times, width))
+        self.query_one("#head", Bar).show(
+            head_pieces(self.head, self.id_of_run, self.times, width, self.section("bars"))
+        )
         self._draw_tabs()
         self.steps = Tree(feed.section("nodes"))
         if not self._has_opened:
@@ -143,8 +147,9 @@ class RunScreen(Views):
         if error is None:
             yield line(None, Piece("   reading the run …", "dim"))
         else:
-            yield line(None, Piece(f" ! {self.id_of_run} cannot be read: {error.message}", "need"))
-            yield line(None, f"   {error.hint or f'`handrail log {self.id_of_run}` shows the readable part'}")
+            part = "" if isinstance(error, NotFound) else f"`handrail log {self.id_of_run}` shows the readable part"
+            hints = filter(None, (part, error.hint))
+            yield from unreadable_lines(self.id_of_run, error.message, hints, self.size.width)
 
     def _open_first(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary.

@@ -37,8 +37,8 @@ class Definitions:
         ]
 
     def show(self, kind: str, name: str) -> dict[str, Any]:
-        """The files of a definition with their problems, and its plan."""
-        return definition(self.app, kind, name)
+        """The files of a definition with their problems, and its plan, as they are now."""
+        return definition(self.app.reread(), kind, name)
 
     def text(self, session: str) -> dict[str, Any]:
         """What the agent of a session is told now."""

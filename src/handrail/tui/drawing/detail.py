@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from handrail.topics.rows import Row
 from handrail.tui.drawing.session import phase_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
-from handrail.tui.drawing.views import artifact_lines, tail_lines, why_lines
+from handrail.tui.drawing.views import artifact_lines, at_work, tail_lines, why_lines
 from handrail.tui.drawing.words import Line, Piece, Times, line, money, path_words, rule, sign, spell, word
 
 Sections = Callable[[str], list[Row]]
@@ -20,8 +20,7 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     first = tree.first()
     at = f" at {path_words(first)}" if first and status not in ("completed",) else ""
     yield line(None, "   ", sign(status), f" {word(status)}{at}")
-    started, ended = head.get("started"), head.get("ended")
-    took = spell(None if started is None else (times.now if ended is None else ended) - started)
+    took = f"{spell(at_work(head, sections('bars'), times.now))} at work"
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from why_lines(head, width)
     folds = {

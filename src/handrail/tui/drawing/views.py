@@ -39,15 +39,15 @@ TAIL_WORDS = {"answered": "answer"}
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 
 
-def head_pieces(head: Row, id_: str, times: Times, width: int) -> tuple[Piece, ...]:
-    """The first line of a run: name, about, id; status; figures."""
+def head_pieces(head: Row, id_: str, times: Times, width: int, bars: Iterable[Row] = ()) -> tuple[Piece, ...]:
+    """The first line of a run: name, about, id; status; figures. `bars` say how long it was at work."""
     wide = width >= 100
     parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if wide else [])]
     about = str(head.get("about") or "")
     left = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
     status = str(head.get("status") or "pending")
     middle = f"{sign_of(status)} {word(status)}"
-    end = " · ".join(_figures(head, times))
+    end = " · ".join(_figures(head, at_work(head, bars, times.now)))
     room = max(10, width - columns(middle) - columns(end) - 6)
     gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
     return (
@@ -58,12 +58,28 @@ def head_pieces(head: Row, id_: str, times: Times, width: int) -> tuple[Piece, .
     )
 
 
-def _figures(head: Row, times: Times) -> Iterator[str]:
+def at_work(head: Row, bars: Iterable[Row], now: float) -> float | None:
+    """How long some step of a run worked, without waits; from start to end if that is not known."""
+    spans = sorted(
+        (float(bar["from"]), now if bar.get("to") is None else float(bar["to"]))
+        for bar in bars
+        if bar.get("kind") == "work" and bar.get("from") is not None
+    )
+    if not spans:
+        started, ended = head.get("started"), head.get("ended")
+        return None if started is None else (now if ended is None else ended) - started
+    total, reached = 0.0, spans[0][0]
+    for begin, end in spans:
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _figures(head: Row, worked: float | None) -> Iterator[str]:
     if head.get("total"):
         yield f"{head.get('done') or 0}/{head['total']}"
-    started, ended = head.get("started"), head.get("ended")
-    if started is not None:
-        yield spell((times.now if ended is None else ended) - started)
+    if worked is not None:
+        yield spell(worked)
     limit = (head.get("limits") or {}).get("usd") if isinstance(head.get("limits"), dict) else None
     yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
 
@@ -82,6 +98,15 @@ def why_lines(head: Row, width: int) -> Iterator[Line]:
         for number, part in enumerate(shown):
             mark = Piece(" ") if number else sign(status)
             yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
+
+
+def unreadable_lines(id_: str, message: str, hints: Iterable[str], width: int) -> Iterator[Line]:
+    """Why a run cannot be shown, and what helps."""
+    first, *more = wrapped(f"{id_} cannot be read: {message}", max(20, width - 5))
+    yield line(None, Piece(f" ! {first}", "need"))
+    yield from (line(None, Piece(f"   {part}", "need")) for part in more)
+    for hint in hints:
+        yield from (line(None, f"   {part}") for part in wrapped(hint, max(20, width - 5)))
 
 
 def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:

@@ -5,7 +5,7 @@ import { Component, html, readOnly } from "./dom.js";
 
 const MODES = {
   resume: ["Resume", "Keeps the finished steps and goes on where it stopped."],
-  continue: ["Continue", "Goes on after its end, with the files that it made."],
+  continue: ["Continue", "Continues after its end, with the files that it made."],
   restart: ["Restart", "Starts again with the current definitions. Files that it made are removed; a copy is kept."],
 };
 

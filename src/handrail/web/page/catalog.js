@@ -59,7 +59,7 @@ const Bar = ({ title, query, children }) => html`
 
 export const Catalog = ({ catalog, query }) => {
   if (!catalog?.seq) return html`<h1 tabindex="-1">Catalog</h1><p class="empty">Reading the definitions …</p>`;
-  const all = catalog.rows("entries");
+  const all = catalog.rows("entries").filter((entry) => entry.source !== "builtin" || entry.visible);
   const broken = all.filter((entry) => !canLaunch(entry)).length;
   const untrusted = all.filter((entry) => entry.state === "untrusted").length;
   const onlyProblems = query.get("problems") === "1";
