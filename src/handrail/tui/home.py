@@ -86,7 +86,8 @@ class HomeScreen(Frame):
         name = clean(os.path.basename(top.project.project))
         branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
         left = f"handrail  {name}" + (f" · {branch}" if branch else "")
-        middle, clock = counted(top.entries), self.times.of_day(self.times.now)
+        middle = counted(top.entries) if top.home.is_ready else ""
+        clock = self.times.of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
         room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
         gap = max(1, width - room - columns(middle) - columns(clock) - 2)
