@@ -106,6 +106,12 @@ def home_line(row: Row, times: Times, shape: Columns) -> Line:
     return line(row["id"], *pieces)
 
 
+def _near(path: object) -> str:
+    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
+    parts = str(path or "").split("/")
+    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
+
+
 def _status(row: Row) -> str:
     if row.get("group") == "needs" and row.get("need"):
         return "waiting"
@@ -144,12 +150,6 @@ def _place(row: Row, times: Times) -> str:
     who = row.get("who") if row.get("kind") == "session" else None
     doing = " › ".join(part for part in (where, str(row.get("doing") or "")) if part)
     return turn + doing + (f"  {who}" if who else "")
-
-
-def _near(path: object) -> str:
-    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
-    parts = str(path or "").split("/")
-    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:
