@@ -126,9 +126,10 @@ class HomeScreen(Frame):
             yield from session_detail(feed.head, feed.section, self.times, width)
 
     def is_usable(self, action: str) -> bool:
-        kind = (self.row or {}).get("kind")
+        row = self.row or {}
+        kind = row.get("kind")
         if action in ("again", "stop"):
-            return kind == "run"
+            return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
             return any(row.get("need") for row in self.top.entries)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
@@ -140,6 +141,8 @@ class HomeScreen(Frame):
     def _moved(self) -> None:
         if self.has_class("-wide"):
             self.redraw()
+        else:
+            self._draw_keys()
 
     def action_open(self) -> None:
         if self.entries.selected == OLDER:
