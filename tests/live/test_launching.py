@@ -70,12 +70,11 @@ def test_the_dialog_has_fields_groups_phases_and_an_estimate(project: Project) -
 
 def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
-    run = project.json("run", "release", "--param", "version=1.20", code=1)["run"]
-    assert open_topic(app_of(project), f"run:{run}").topic.rows.section("head")[0]["params"] == {"version": "1.20"}
+    run = project.json("run", "release", "--param", "version=1.2", code=1)["run"]
     found = offer(app_of(project), "release")
     assert (found["mode"], found["modes"]) == ("resume", ["new", "resume", "restart"])
     assert (found["run"]["id"], found["run"]["next"], found["run"]["from"]) == (run, "check/lint", ["check"])
-    assert found["run"]["params"] == {"version": "1.20"}
+    assert found["run"]["params"] == {"version": 1.2}
     assert offer(app_of(project), "release", scope="other")["mode"] == "new"
     project.write(".handrail/flows/release.yaml", FLOW.replace("id: write,", "id: put,"))
     assert offer(app_of(project), "release")["run"]["changed"] == [
@@ -87,6 +86,9 @@ def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) ->
     found = offer(app_of(project), "release")
     assert (found["mode"], found["run"]["status"]) == ("continue", "completed")
     assert found["estimate"].startswith("2 to 5 steps; last run: ")
+    run = project.json("run", "release", "--param", "version=1.20", "--until", "check")["run"]
+    assert open_topic(app_of(project), f"run:{run}").topic.rows.section("head")[0]["params"] == {"version": "1.20"}
+    assert offer(app_of(project), "release")["run"]["params"] == {"version": "1.20"}
 
 
 def test_each_wrong_field_is_named_and_nothing_is_begun(project: Project) -> None:

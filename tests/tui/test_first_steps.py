@@ -96,6 +96,7 @@ def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         assert "words › the program is missing" in picture(top)
         assert "r restart…" in picture(top)
+        assert "s stop…" not in picture(top)
         await pressed(top, pilot, "enter")
         shown = picture(top)
         assert "why end" in shown

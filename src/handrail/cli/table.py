@@ -101,6 +101,7 @@ OPTIONS: dict[str, str] = {
 }
 ABOUT = "Keeps coding agents to a process: one phase at a time, only allowed tools, checked exits."
 EXAMPLES = """\
+  handrail                                 see what runs and what needs you, and launch something
   handrail demo                            see it work in a minute, without an agent and without a key
   handrail list                            list what can be started here
   handrail start plan-build-review TASK    start a workflow

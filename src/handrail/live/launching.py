@@ -60,7 +60,7 @@ def offer(app: App, name: str, scope: str = "") -> dict[str, Any]:
     plan = flow.plan
     request = Request(params={}, scope=scope, preset="")
     here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
-    previous = _previous(app, flow, here)
+    previous = _as_written(_previous(app, flow, here))
     return {
         "kind": "workflow" if flow.source == "workflow" else "flow",
         "id": flow.id.removeprefix("workflow:"),
@@ -150,7 +150,7 @@ def _previous(app: App, flow: FoundFlow, scope: str) -> dict[str, Any]:
             "at": run.records[-1][0] if run.records else None,
             "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
             "next": _next(run),
-            "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
+            "params": masked(run.about.request.params),
             "routes": [_chosen(row) for row in groups(app, flow, run.routing)],
             "limits": run.bounds.named,
             "from": _starts(run),
@@ -159,9 +159,14 @@ def _previous(app: App, flow: FoundFlow, scope: str) -> dict[str, Any]:
     }
 
 
-def _as_written(value: Any) -> Any:
-    """A number such as `1.20` as text: a page would show `1.2`."""
-    return shown(value) if isinstance(value, float) else value
+def _as_written(previous: dict[str, Any]) -> dict[str, Any]:
+    """With params such as `1.20` as text: a page would show `1.2`."""
+    run = previous.get("run")
+    if run is None:
+        return previous
+    numbers = {name: shown(value) for name, value in run["params"].items() if isinstance(value, float)}
+    written = {name: text for name, text in numbers.items() if text != f"{float(text):g}"}
+    return {**previous, "run": {**run, "params": {**run["params"], **written}}}
 
 
 def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:

@@ -158,11 +158,13 @@ class Frame(Screen[None]):
         """The keys that fit, those at the left of the table first; help and quit always."""
         pieces: list[Piece] = []
         actions: dict[int, Callable[[], None]] = {}
-        shown = [key for key in bindings.of_screen(self.NAME) if key.short and self.is_usable(key.id)]
+        usable = [key for key in bindings.of_screen(self.NAME) if self.is_usable(key.id)]
+        shown = [key for key in usable if key.id == "find_next" or key.short]
+        shown.sort(key=lambda key: key.id != "find_next")  # while something is searched, its key is first
         ends = [key for key in shown if key.id in ("help", "quit")]
         room = self.size.width - sum(columns(f"{key.shown} {key.short}  ") for key in ends)
         for key in [*(key for key in shown if key not in ends), *ends]:
-            label = self.label(key.id) or key.short
+            label = self.label(key.id) or key.short or "next"
             width = columns(f"{self.top.look.key(key.shown)} {label}  ")
             if key not in ends:
                 if room < width:

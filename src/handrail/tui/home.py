@@ -86,7 +86,8 @@ class HomeScreen(Frame):
         name = clean(os.path.basename(top.project.project))
         branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
         left = f"handrail  {name}" + (f" · {branch}" if branch else "")
-        middle, clock = counted(top.entries), self.times.of_day(self.times.now)
+        middle = counted(top.entries) if top.home.is_ready else ""
+        clock = self.times.of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
         room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
         gap = max(1, width - room - columns(middle) - columns(clock) - 2)
@@ -125,9 +126,10 @@ class HomeScreen(Frame):
             yield from session_detail(feed.head, feed.section, self.times, width)
 
     def is_usable(self, action: str) -> bool:
-        kind = (self.row or {}).get("kind")
+        row = self.row or {}
+        kind = row.get("kind")
         if action in ("again", "stop"):
-            return kind == "run"
+            return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
             return any(row.get("need") for row in self.top.entries)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
@@ -139,6 +141,8 @@ class HomeScreen(Frame):
     def _moved(self) -> None:
         if self.has_class("-wide"):
             self.redraw()
+        else:
+            self._draw_keys()
 
     def action_open(self) -> None:
         if self.entries.selected == OLDER:

@@ -69,10 +69,10 @@ class RunScreen(Views):
     def panes(self) -> Iterable[Widget]:
         with Vertical(id="tree-pane"):
             yield Listing("tree")
-            yield Bar("title")
+            yield Bar("tail-title")
             yield Listing("bottom", follows=True)
         with Vertical(id="side-pane"):
-            yield Listing("about", takes_focus=False)
+            yield Listing("step", takes_focus=False)
             yield Listing("side", follows=True)
         yield Listing("third")
 
@@ -127,9 +127,9 @@ class RunScreen(Views):
         is_wide = self.has_class("-wide")
         self.query_one("#tree-pane").display = is_wide or self.view == PROGRESS
         self.query_one("#side-pane").display = is_wide or self.view != PROGRESS
-        self.pane("about").display = is_wide and not self.has_class("-three") and self.view in (PROGRESS, TAIL)
+        self.pane("step").display = is_wide and not self.has_class("-three") and self.view in (PROGRESS, TAIL)
         has_bottom = not is_wide and self.view == PROGRESS and self.size.height >= 20
-        self.query_one("#title").display = self.pane("bottom").display = has_bottom
+        self.query_one("#tail-title").display = self.pane("bottom").display = has_bottom
         focused = self.focused
         if focused is None or not focused.display or not all(one.display for one in focused.ancestors_with_self):
             self.set_focus(self.pane("tree") if self.view == PROGRESS else self.pane("side"))
@@ -177,7 +177,7 @@ class RunScreen(Views):
 
     def _draw_side(self, *, is_held: bool) -> None:
         view = TAIL if self.view == PROGRESS else self.view
-        about, side, bottom, third = map(self.pane, ("about", "side", "bottom", "third"))
+        about, side, bottom, third = map(self.pane, ("step", "side", "bottom", "third"))
         if about.display:
             shown = _width(about, self.size.width)
             lines = [*list(self._step(shown))[: self.size.height // 3], self._title(side, shown)]
@@ -188,7 +188,7 @@ class RunScreen(Views):
             side.show(list(self._lines(view, _width(side, self.size.width))), is_held=is_held and view != TAIL)
         if bottom.display:
             shown = _width(bottom, self.size.width)
-            self.query_one("#title", Bar).show(self._title(bottom, shown).pieces)
+            self.query_one("#tail-title", Bar).show(self._title(bottom, shown).pieces)
             bottom.show(list(self._tail(shown)))
         if third.display:
             third.show(list(self._step(_width(third, 50))))

@@ -154,18 +154,18 @@ class SessionScreen(Views):
             self.redraw()
 
     def action_open(self) -> None:
-        """The text of the selected phase: of the current one as the agent gets it now."""
+        """The text of the selected phase, as the agent gets it."""
         chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
         stop = next((row for row in self.section("stops") if row["id"] == chosen), None)
         if stop is None:
             return
 
-        async def read() -> None:
-            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_of_session, stop.get("order"))
-            lines = [line(None, f" {one}") for one in wrapped(str(found["text"]), max(10, self.size.width - 3))]
-            self.app.push_screen(ReaderScreen(f"{self.called} › {found['name']}", lines))
+        async def show() -> None:
+            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_of_session, int(stop["order"]))
+            lines = [line(None, f" {one}") for one in wrapped(found["text"], max(10, self.size.width - 3))]
+            self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
 
-        attempt(self.top, read)
+        attempt(self.top, show)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)

@@ -106,6 +106,12 @@ def home_line(row: Row, times: Times, shape: Columns) -> Line:
     return line(row["id"], *pieces)
 
 
+def _near(path: object) -> str:
+    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
+    parts = str(path or "").split("/")
+    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
+
+
 def _status(row: Row) -> str:
     if row.get("group") == "needs" and row.get("need"):
         return "waiting"
@@ -153,12 +159,6 @@ def _place(row: Row, times: Times) -> str:
 def _status_line(row: Row) -> str:
     """Where a session is, without the name of its workflow: that is at the beginning of the line."""
     return str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")
-
-
-def _near(path: object) -> str:
-    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
-    parts = str(path or "").split("/")
-    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:

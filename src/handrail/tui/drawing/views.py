@@ -161,11 +161,19 @@ def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[Lin
     rows = sorted(checks, key=lambda row: (row.get("at") or 0.0, row["id"]))
     if not rows:
         yield line(None, Piece("  Nothing was checked.", "dim"))
+    names = max((columns(_check_name(row)) for row in rows), default=0)
     for row in rows:
-        yield check_line(row, times, width)
+        yield check_line(row, times, width, names)
 
 
-def check_line(row: Row, times: Times, width: int) -> Line:
+def _check_name(row: Row) -> str:
+    is_step = row.get("node") and row.get("stop") is None
+    place = f"{path_words(row['node'])}: " if is_step else ""
+    return place + str(row.get("name") or row.get("kind") or row["id"])
+
+
+def check_line(row: Row, times: Times, width: int, names: int = 0) -> Line:
+    """One check. `names` is how wide the longest name is: it gets at most half of the line."""
     held = row.get("held")
     status = "done" if held is True else "failed" if held is False else "pending"
     told = [str(row.get("detail") or ("" if held is not None else "not run"))]
@@ -175,12 +183,8 @@ def check_line(row: Row, times: Times, width: int) -> Line:
         told.append(times.of_day(row["at"]))
     if row.get("stale"):
         told.append("stale: the tree changed since")
-    name = str(row.get("name") or row.get("kind") or row["id"])
-    is_step = row.get("node") and row.get("stop") is None
-    place = f"{path_words(row['node'])}: " if is_step else ""
-    said = " · ".join(part for part in told if part)
-    room = max(14, width // 3, min(columns(place + name), width - columns(said) - 6))
-    text = cell(place + name, room) + "  " + said
+    room = max(14, width // 3, min(names, width // 2))
+    text = cell(_check_name(row), room) + "  " + " · ".join(part for part in told if part)
     return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
 
 
