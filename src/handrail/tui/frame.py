@@ -39,8 +39,11 @@ def bindings_of(screen: str) -> list[BindingType]:
     ]
 
 
-class Frame(Screen[None]):
-    """A screen with a head, panes, a line of news and its keys. `draw` shows everything as it is now."""
+class Frame(Screen[None], inherit_bindings=False):
+    """A screen with a head, panes, a line of news and its keys. `draw` shows everything as it is now.
+
+    It has only the keys of the table, none of Textual's.
+    """
 
     NAME: ClassVar[str] = bindings.HOME
     HAS_TABS: ClassVar[bool] = False

@@ -77,7 +77,8 @@ class LogScreen(Frame):
         found: list[Entry] = []
         for event in story:
             kind = STEPS if event.kind in ("entered", "finished") else AGENT
-            found += [Entry(len(found) + 1, event.time, kind, "", text) for text in guided_lines(event)]
+            for text in guided_lines(event):
+                found.append(Entry(len(found) + 1, event.time, kind, "", text))
         return found[len(self.entries) :]
 
     def draw(self, *, is_held: bool = False) -> None:

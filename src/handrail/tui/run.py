@@ -45,11 +45,12 @@ class RunScreen(Frame):
     BINDINGS = bindings_of(bindings.RUN)
     DEFAULT_CSS = """
     RunScreen #tree-pane { width: 1fr; }
-    RunScreen #side { width: 1fr; }
+    RunScreen #side-pane { width: 1fr; }
+    RunScreen #step { height: 4; }
     RunScreen #third { width: 34%; display: none; border-left: solid $border-blurred; }
-    RunScreen.-wide #side { border-left: solid $border-blurred; }
+    RunScreen.-wide #side-pane { border-left: solid $border-blurred; }
     RunScreen.-three #third { display: block; }
-    RunScreen #bottom { height: 8; }
+    RunScreen #bottom { height: 7; }
     """
 
     def __init__(self, topic: str) -> None:
@@ -70,8 +71,11 @@ class RunScreen(Frame):
     def panes(self) -> Iterable[Widget]:
         with Vertical(id="tree-pane"):
             yield Listing("tree")
+            yield Bar("tail-title")
             yield Listing("bottom", follows=True)
-        yield Listing("side", follows=True)
+        with Vertical(id="side-pane"):
+            yield Listing("step", takes_focus=False)
+            yield Listing("side", follows=True)
         yield Listing("third")
 
     def on_mount(self) -> None:
@@ -122,8 +126,10 @@ class RunScreen(Frame):
         """Which panes are there: in one pane, the tree with the tail below it, or one other view."""
         is_wide = self.has_class("-wide")
         self.query_one("#tree-pane").display = is_wide or self.view == PROGRESS
-        self.pane("side").display = is_wide or self.view != PROGRESS
-        self.pane("bottom").display = not is_wide and self.view == PROGRESS and self.size.height >= 20
+        self.query_one("#side-pane").display = is_wide or self.view != PROGRESS
+        has_bottom = not is_wide and self.view == PROGRESS and self.size.height >= 20
+        self.pane("bottom").display = self.query_one("#tail-title").display = has_bottom
+        self.pane("step").display = is_wide and not self.has_class("-three") and self.view in (PROGRESS, TAIL)
         focused = self.focused
         if focused is None or not focused.display or not all(one.display for one in focused.ancestors_with_self):
             self.set_focus(self.pane("tree") if self.view == PROGRESS else self.pane("side"))
@@ -177,7 +183,11 @@ class RunScreen(Frame):
     def _draw_side(self, *, is_held: bool) -> None:
         view = TAIL if self.view == PROGRESS else self.view
         side = self.pane("side")
-        if side.display:
+        if self.pane("step").display:
+            width = _width(self.pane("step"), self.size.width)
+            ends = "following" if side.follows else "held: f follows"
+            self.pane("step").show([*list(self._step(width))[:3], rule("tail", width, ends)])
+        if self.query_one("#side-pane").display:
             side.follows = side.follows if view == TAIL else False
             side.show(list(self._lines(view, _width(side, self.size.width))), is_held=is_held and view != TAIL)
         bottom = self.pane("bottom")
@@ -186,20 +196,14 @@ class RunScreen(Frame):
             last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
             title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
             ends = "following" if bottom.follows else "held: f follows"
-            bottom.show(
-                [rule(title, shown, ends), *self._tail(shown)][-200:]
-                if bottom.follows
-                else [rule(title, shown, ends), *self._tail(shown)]
-            )
+            self.query_one("#tail-title", Bar).show(rule(title, shown, ends).pieces)
+            bottom.show(list(self._tail(shown)))
         third = self.pane("third")
         if third.display:
             third.show(list(self._step(_width(third, 50))))
 
     def _lines(self, view: int, width: int) -> Iterable[Line]:
         if view == TAIL:
-            if self.has_class("-wide") and not self.has_class("-three"):
-                yield from list(self._step(width))[:3]
-                yield rule("tail", width, "following" if self.pane("side").follows else "")
             yield from self._tail(width)
         elif view == SUMMARY:
             yield from summary_lines(self.head, width)
@@ -317,7 +321,7 @@ class RunScreen(Frame):
             self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
         else:
             width = self.size.width - 2
-            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width)), width)
+            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width))[1:], width)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)

@@ -8,6 +8,7 @@ from functools import partial
 
 from textual.widget import Widget
 
+from handrail.live.sessions import text_of_phase
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
@@ -111,7 +112,9 @@ class SessionScreen(Frame):
             )
             yield line(None, Piece(text, "dim" if error is None else "need"))
         elif view == CHECKS:
-            yield from check_lines(self.section("checks"), self.times, width)
+            names = {row.get("order"): row.get("name") for row in self.section("stops")}
+            checks = [{**row, "node": [str(names.get(row.get("stop")))]} for row in self.section("checks")]
+            yield from check_lines(checks, self.times, width)
         elif view == MOVES:
             yield from move_lines(self.section("moves"), self.section("stops"), self.times, width)
         elif view == DENIED:
@@ -182,9 +185,13 @@ class SessionScreen(Frame):
         stop = next((row for row in self.section("stops") if row["id"] == chosen), None)
         if stop is None:
             return
-        text = str(stop.get("text") or "The text of this phase is not recorded.")
-        lines = [line(None, f" {one}") for one in wrapped(clean(text), max(10, self.size.width - 3))]
-        self.app.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
+
+        async def show() -> None:
+            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_of_session, int(stop["order"]))
+            lines = [line(None, f" {one}") for one in wrapped(found["text"], max(10, self.size.width - 3))]
+            self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
+
+        attempt(self.top, show)
 
     def action_answer(self) -> None:
         answer(self.top, self.topic, self.called)

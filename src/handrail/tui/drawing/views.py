@@ -87,7 +87,8 @@ def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = F
         kind = str(row.get("kind") or "")
         head = f" {times.of_day(row.get('t') or 0.0)} {cell(kind, 7)} "
         room = max(8, width - columns(head))
-        texts = wrapped(str(row.get("text") or ""), room) if wraps else [str(row.get("text") or "").replace("\n", " ")]
+        told = str(row.get("text") or path_words(row.get("node")))
+        texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
         for number, text in enumerate(texts):
             first = Piece(head if not number else " " * columns(head), "dim")
             yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
@@ -130,11 +131,18 @@ def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[Lin
     rows = sorted(checks, key=lambda row: (row.get("at") or 0.0, row["id"]))
     if not rows:
         yield line(None, Piece("  Nothing was checked.", "dim"))
+    names = max((columns(_check_name(row)) for row in rows), default=0)
     for row in rows:
-        yield check_line(row, times, width)
+        yield check_line(row, times, width, names)
 
 
-def check_line(row: Row, times: Times, width: int) -> Line:
+def _check_name(row: Row) -> str:
+    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
+    return place + str(row.get("name") or row.get("kind") or row["id"])
+
+
+def check_line(row: Row, times: Times, width: int, names: int = 0) -> Line:
+    """One check. `names` is how wide the longest name is: it gets at most half of the line."""
     held = row.get("held")
     status = "done" if held is True else "failed" if held is False else "pending"
     told = [str(row.get("detail") or ("" if held is not None else "not run"))]
@@ -144,9 +152,8 @@ def check_line(row: Row, times: Times, width: int) -> Line:
         told.append(times.of_day(row["at"]))
     if row.get("stale"):
         told.append("stale: the tree changed since")
-    name = str(row.get("name") or row.get("kind") or row["id"])
-    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
-    text = cell(place + name, max(14, width // 3)) + "  " + " · ".join(part for part in told if part)
+    room = max(14, width // 3, min(names, width // 2))
+    text = cell(_check_name(row), room) + "  " + " · ".join(part for part in told if part)
     return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
 
 
