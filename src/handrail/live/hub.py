@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
@@ -14,6 +15,8 @@ from handrail.topics.rows import Message, Rows
 
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+SELDOM, SLOWER = 1.0, 1.05
+"""A topic in which nothing happens is looked at less and less often, but at least once a second."""
 
 Found = TypeVar("Found")
 
@@ -93,17 +96,24 @@ class Watched:
 
     async def follow(self) -> None:
         """Look for changes until this is cancelled, or until the topic cannot be read."""
+        pause, known = LOOK_AGAIN, self._state
         while self.error is None:
-            await asyncio.sleep(LOOK_AGAIN)
-            before = self.place, self.tail
+            await asyncio.sleep(pause - time.monotonic() % pause)  # all topics at the same moment: fewer wake-ups
+            pause = min(pause * SLOWER, SELDOM)
             try:
                 if not self.live.is_stale():
                     continue
                 await asyncio.to_thread(self._refresh)
             except HandrailError as error:
                 self.error = error
-            if (self.place, self.tail) != before or self.error is not None:
+            if self._state != known or self.error is not None:
+                pause, known = LOOK_AGAIN, self._state
                 self.wake()
+
+    @property
+    def _state(self) -> tuple[object, ...]:
+        """What a watcher wants to know: rows, lines, and which process drives the run."""
+        return self.place, self.tail, getattr(self.live, "driver", None)
 
 
 class Hub:

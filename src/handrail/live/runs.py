@@ -10,7 +10,7 @@ from handrail.live.tail import Tail
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
-from handrail.runs.summary import given_in
+from handrail.runs.summary import ENDED, given_in
 from handrail.secrets.redaction import masked
 from handrail.source.clean import clean
 from handrail.source.values import as_text
@@ -23,7 +23,8 @@ from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
 PROBE_AGAIN = 1.0
-"""In seconds: how often it is asked which process drives the run."""
+"""In seconds: how often it is asked which process drives the run. What is over is asked less often."""
+PROBE_SELDOM = 10.0
 MOST_NODES = 500
 """How many rows are fetched at once below one that is opened."""
 
@@ -48,12 +49,14 @@ class LiveRun:
             self.topic.take(at, seen(event))
 
     def is_stale(self) -> bool:
-        """True if a look may find something. Only sizes of files are looked at, and once a second the driver."""
+        """True if a look may find something. Only sizes of files are looked at, and sometimes the driver."""
         return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
 
     def refresh(self) -> None:
         """Read what was recorded since the last call. Cheap if nothing was."""
-        self._stamp, self._next_probe = self.runs.engine.stamp(self.id), time.monotonic() + PROBE_AGAIN
+        is_over = self.driver is None and self.topic.state.status in ENDED
+        self._next_probe = time.monotonic() + (PROBE_SELDOM if is_over else PROBE_AGAIN)
+        self._stamp = self.runs.engine.stamp(self.id)
         if self.runs.attempts(self.id)[-1] != self.attempt:
             self._open()
             return
