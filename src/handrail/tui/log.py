@@ -118,6 +118,13 @@ class LogScreen(Frame):
         del event
         self.call_after_refresh(self.redraw)
 
+    @property
+    def goes_on(self) -> bool:
+        return False
+
+    def is_usable(self, action: str) -> bool:
+        return action != "find_next" or bool(self.needle)
+
     def action_open(self) -> None:
         chosen = self.query_one("#lines", Listing).selected
         path = next((entry.path for entry in self.entries if str(entry.number) == chosen), "")
