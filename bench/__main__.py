@@ -26,6 +26,7 @@ from bench import (
     session,
     starts,
     streams,
+    terminal,
 )
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
@@ -35,7 +36,7 @@ from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "large"]
-NAMES += ["history", "peers", "artifacts", "plugins", "streams", "paint"]
+NAMES += ["history", "peers", "artifacts", "plugins", "streams", "paint", "terminal"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -59,6 +60,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "plugins": plugins.measure,
         "streams": streams.measure,
         "paint": paint.measure,
+        "terminal": terminal.measure,
     }
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
         return [parts[name](Path(folder)) for name in names]

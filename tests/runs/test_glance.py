@@ -18,6 +18,8 @@ from handrail.runs.machine import (
     Asked,
     Delayed,
     Event,
+    FactFound,
+    NodeFinished,
     NodeStarted,
     PhaseDone,
     PhaseSkipped,
@@ -188,3 +190,12 @@ def test_without_the_shape_of_the_flow_its_facts_are_not_known(shape: dict[str, 
         ["a_2", "b"],
         ["resume", "restart"],
     )
+
+
+def test_a_step_that_waits_for_a_point_in_time_delays_its_run_also_after_a_resume() -> None:
+    path = "plan/read"
+    begun = (BEGIN, PhaseStarted("plan"), StepStarted(path), NodeStarted(path, "i", 1))
+    waits = (*begun, FactFound(path, "wait", "until", "90", 94.0))
+    assert glance(*waits)["delay"] == {"path": path, "until": 94.0, "reason": "waits"}
+    assert glance(*waits, RunResumed("resume", [], None), NodeStarted(path, "i", 1))["delay"]["until"] == 94.0
+    assert glance(*waits, NodeFinished(path, "i", 1, {}))["delay"] is None

@@ -12,6 +12,7 @@ from handrail.runs.machine import (
     Asked,
     Delayed,
     Event,
+    FactFound,
     NodeFailed,
     NodeFinished,
     NodeStarted,
@@ -259,3 +260,25 @@ def test_what_an_agent_does_is_counted_and_shown_in_one_line() -> None:
     )
     assert node(topic, "plan/read")["counts"] == {"tools": 1, "denied": 1}
     assert node(topic, "plan/read")["doing"] == "bash: git push"
+
+
+def test_a_wait_is_no_work_and_goes_on_after_a_resume() -> None:
+    push = "ship/push"
+    begun = ((0, BEGIN), (0, PhaseStarted("ship")), (0, StepStarted(push)), (1, NodeStarted(push, "i", 1)))
+    waits = (*begun, (1, FactFound(push, "wait", "until", "90", 91.0)))
+    topic = topic_after(*waits)
+    assert (node(topic, push)["status"], node(topic, push)["until"]) == ("delayed", 91.0)
+    assert node(topic, "ship")["status"] == "delayed"
+    again = (*waits, (50, RunResumed("resume", [], None)), (50, NodeStarted(push, "i", 1)))
+    assert (node(topic_after(*again), push)["status"], node(topic_after(*again), push)["until"]) == ("delayed", 91.0)
+    topic = topic_after(*again, (91.5, NodeFinished(push, "i", 1, {})), (91.5, StepDone(push, stop=False)))
+    assert [bar[0] for bar in bars(topic, push)] == ["work", "delay", "away", "work", "delay", "work"]
+    assert node(topic, push)["worked"] == 0.5
+
+
+def test_a_phase_that_failed_ended_with_its_step() -> None:
+    read = "plan/read"
+    failed = (*((1, one) for one in (PhaseStarted("plan"), StepStarted(read))), (4, StepFailed(read, "exit", "no")))
+    assert node(topic_after((0, BEGIN), *failed), "plan")["ended"] == 4
+    again = topic_after((0, BEGIN), *failed, (9, RunResumed("resume", [], None)), (9, StepStarted(read)))
+    assert (node(again, "plan")["status"], node(again, "plan")["ended"]) == ("running", None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from support import Project
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +19,10 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    found = Project(tmp_path, monkeypatch, capsys)
+    monkeypatch.delenv("NO_COLOR")
+    return found

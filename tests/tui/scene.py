@@ -22,6 +22,7 @@ from handrail.tui.app import HandrailApp
 from handrail.tui.look import Look
 
 SCREENS = Path(__file__).parent / "screens"
+UPDATES = bool(os.environ.get("HANDRAIL_UPDATE_SCREENS"))
 NOW = 1794924151.0  # 2026-11-17 14:02:31 UTC
 USAGE = {"inputTokens": 81_234, "outputTokens": None, "complete": False}
 Script = Callable[[HandrailApp, Pilot[None]], Awaitable[None]]
@@ -244,8 +245,11 @@ def styles(app: HandrailApp) -> set[str]:
 
 def same_as(name: str, app: HandrailApp) -> None:
     """Compare the screen with the expected picture."""
-    file, found = SCREENS / f"{name}.txt", picture(app)
-    if os.environ.get("HANDRAIL_UPDATE_SCREENS"):
+    same_text(SCREENS / f"{name}.txt", picture(app))
+
+
+def same_text(file: Path, found: str) -> None:
+    if UPDATES:
         file.write_text(found, encoding="utf-8")
     assert found == file.read_text(encoding="utf-8"), f"{file.name} is different"
 

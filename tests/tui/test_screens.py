@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,22 @@ from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
 from handrail.tui.look import Look
-from tui.scene import Scene, played, pressed, same_as, styles
+from tui.scene import Scene, picture, played, pressed, same_as, styles
 
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
 NINE = "?", "*", "~", "+", "x", "#", ".", "o", "!"
+STATUS = re.compile(r"^[| ] *(?:[>v] )?([?*~+x#.o!]) \w", re.MULTILINE)
+"""A row of a list or of a tree begins with the sign of its status."""
+PLAIN: dict[str, tuple[str, ...]] = {
+    "home": (),
+    "run": ("enter",),
+    "run-timeline": ("6",),
+    "stop": ("1", "s"),
+    "help": ("escape", "question_mark", "end"),
+    "palette": ("escape", "ctrl+p"),
+    "session": ("escape", "b", "down", "enter"),
+}
+"""The screens without colours and signs, and the keys to each from the one before it."""
 
 
 @pytest.mark.parametrize("size", ["80x24", "120x40", "160x50", "60x16"])
@@ -59,6 +72,9 @@ def test_help_and_the_palette_are_made_from_the_table_of_keys(tmp_path: Path, si
         same_as(f"palette-{size}", top)
         await pressed(top, pilot, "enter")
         same_as(f"stop-{size}", top)
+        top.launched |= {"r-loop00", "r-audit0", "r-hello0"}
+        await pressed(top, pilot, "escape", "q")
+        same_as(f"quit-{size}", top)
 
     played(tmp_path, script, SIZES[size])
 
@@ -86,17 +102,21 @@ def test_a_small_terminal_gets_one_line(tmp_path: Path) -> None:
 
 
 def test_without_colours_and_signs_all_statuses_can_be_told_apart(tmp_path: Path) -> None:
-    look = Look.of({"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"})
+    seen: set[str] = set()
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
-        same_as("home-plain-80x24", top)
-        await pressed(top, pilot, "enter")
-        same_as("run-plain-80x24", top)
-        assert styles(top) <= {"default"}
-        await pressed(top, pilot, "question_mark", "end")
-        same_as("help-plain-80x24", top)
+        for name, keys in PLAIN.items():
+            await pressed(top, pilot, *keys)
+            same_as(f"{name}-plain-80x24", top)
+            assert picture(top).isascii()
+            assert styles(top) <= {"default"}
+            seen.update(STATUS.findall(picture(top)))
+        top.launched |= {"r-loop00", "r-audit0"}
+        await pressed(top, pilot, "q")
+        same_as("quit-plain-80x24", top)
 
-    played(tmp_path, script, look=look)
+    played(tmp_path, script, look=Look.of({"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"}))
+    assert seen == set(NINE)
 
 
 def test_the_look_follows_the_environment() -> None:

@@ -23,9 +23,14 @@ PATIENCE = 60.0
 OSC = re.compile(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 """Titles and shapes of the pointer end with the same character as a bell."""
 HOLD = "sh, -c, 'until [ -e {0} ]; do sleep 0.05; done'"
+EVIL = "\x1b]0;stolen\x07\x1b]8;;http://x\x07link\x1b]8;;\x07\x1b]52;c;aGk=\x07\x1b[2J[@click=app.quit]\u202ewords"
+"""What a program may print: a title, a link, the clipboard, an empty screen, markup and text from right to left."""
 ASKS = f"""
 phases:
-- {{id: hold, steps: [{{id: it, node: command, params: {{argv: [{HOLD.format("go")}]}}}}]}}
+- id: hold
+  steps:
+  - {{id: it, node: command, params: {{argv: [{HOLD.format("go")}]}}}}
+  - {{id: say, node: command, params: {{argv: [cat, evil]}}}}
 - id: ask
   steps:
   - id: go
@@ -111,6 +116,17 @@ def terminal(project: Project, tmp_path: Path) -> Iterator[Terminal]:
         project.write(name, "")
 
 
+def family(pid: int) -> list[int]:
+    """A process and all that it started."""
+    found = [pid]
+    for parent in found:
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+        )
+        found += [int(one) for one in listed.stdout.split()]
+    return found
+
+
 def status(project: Project, run: str) -> str:
     return str(project.json("runs", run)["status"])
 
@@ -123,15 +139,25 @@ def until_status(project: Project, run: str, wanted: str) -> None:
 
 
 def test_a_run_of_another_process_appears_and_rings_once_when_it_asks(project: Project, terminal: Terminal) -> None:
+    project.write("evil", f"{EVIL}\n")
     terminal.start()
-    terminal.wait("No runs yet")
+    for width, height in ((120, 40), (160, 50), (80, 24)):
+        terminal.tmux("resize-window", "-x", str(width), "-y", str(height))
+        screen = terminal.wait("NEEDS YOU " + "─" * (width // 2 - 20), "nothing", "No runs yet", "? help")
+        assert "…" not in screen
+        assert "✗" not in screen
     project.json("run", "asks", "--detach")
     terminal.wait("RUNNING", "● asks")
     project.write("go", "")
     screen = terminal.wait("NEEDS YOU", "Release it?")
     assert "▌? asks" in screen.split("\n")[2]
     terminal.wait("waits for you: Release it?")
-    assert OSC.sub(b"", terminal.raw.read_bytes()).count(b"\x07") == 1
+    terminal.press("Enter")
+    terminal.wait("link[@click=app.quit]⟨U+202E⟩words")
+    assert terminal.tmux("display-message", "-p", "#{pane_title}").strip() == "(1) handrail project"
+    raw = terminal.raw.read_bytes()
+    assert OSC.sub(b"", raw).count(b"\x07") == 1
+    assert not {one[2:].partition(b";")[0] for one in OSC.findall(raw)} & {b"0", b"8", b"52"}
     terminal.tmux("kill-session")
     terminal.start(TERM="linux", LC_ALL="C", NO_COLOR="1")
     plain = terminal.wait("NEEDS YOU ---", "|? asks")
@@ -161,9 +187,15 @@ def test_a_run_survives_its_screen_and_stops_only_if_told_to(project: Project, t
     terminal.wait("● running", "● it")
     terminal.press("Escape")
     terminal.wait("Stop slow?")
+    processes = family(project.json("runs", run)["driver"])
+    assert len(processes) > 1
     terminal.press("Right", "Enter")
     until_status(project, run, "cancelled")
     terminal.wait("■ cancelled")
+    until = time.monotonic() + PATIENCE
+    while any(is_running(process) for process in processes):
+        assert time.monotonic() < until, processes
+        time.sleep(0.1)
     terminal.press("r")
     terminal.wait("[ Resume ]")
     project.write("end", "")
@@ -171,6 +203,43 @@ def test_a_run_survives_its_screen_and_stops_only_if_told_to(project: Project, t
     until_status(project, run, "completed")
     assert (project.folder / "counted").read_text() == "x\n"
     terminal.press("q")
+
+
+def launch(terminal: Terminal, name: str) -> None:
+    """Launch a flow from the catalog."""
+    terminal.press("c")
+    terminal.wait("definitions", "▸ built-in")
+    terminal.press("/", *name, "Enter")
+    terminal.wait(f"{name} · ")
+    terminal.press("Enter")
+    terminal.wait(f"Launch {name}", "Estimate")
+    terminal.press("C-s")
+    terminal.wait(f"{name}  r-", "● running", "● it")
+
+
+@pytest.mark.parametrize("ends", ["leave", "kill"])
+def test_runs_that_were_launched_here_go_on_without_the_screen(project: Project, terminal: Terminal, ends: str) -> None:
+    for name in ("first", "second"):
+        project.write(f".handrail/flows/{name}.yaml", SLOW)
+    terminal.start()
+    for name in ("first", "second"):
+        launch(terminal, name)
+    terminal.press("q")
+    terminal.wait("2 runs continue without this screen.", "[ Leave them running ]")
+    if ends == "leave":
+        pid = terminal.pid
+        terminal.press("Enter")
+        until = time.monotonic() + PATIENCE
+        while is_running(pid):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    else:
+        terminal.kill()
+    runs = [row["run"] for row in project.json("runs")["runs"]]
+    assert [status(project, run) for run in runs] == ["running", "running"]
+    project.write("end", "")
+    for run in runs:
+        until_status(project, run, "completed")
 
 
 def test_without_a_terminal_there_is_help_and_a_refusal(project: Project) -> None:

@@ -28,32 +28,34 @@ class LiveHome:
         self.sessions = GuidedSessions(app)
         self.seen = Seen(app)
         self._title: dict[str, Any] = {}
+        self._shown: dict[str, Any] = {}
         self._next_title = 0.0
         self.refresh()
 
     def is_stale(self) -> bool:
-        """True if a look may find something. Only times and sizes of files are looked at."""
-        is_due = time.monotonic() >= self._next_title
-        return is_due or self.seen.is_stale or self.runs.is_stale() or self.sessions.is_stale()
+        """True if a look may find something. Times and sizes of files are looked at, and the branch."""
+        return self._read_title() or self.seen.is_stale or self.runs.is_stale() or self.sessions.is_stale()
 
     def refresh(self) -> None:
         """Look at what may have changed. Cheap if nothing did."""
-        parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._read_title())
+        self._read_title()
+        parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._title != self._shown)
         if any(parts) or not self.topic.rows.seq:
+            self._shown = self._title
             self.topic.update(self.runs.runs.values(), self.sessions.seated.values(), self.seen.opened, self._title)
 
     def _read_title(self) -> bool:
-        """The name of the project, its branch and its scope: `shop`, `main`, `main@036d8bbd`."""
+        """Read name, branch and scope of the project: `shop`, `main`, `main@036d8bbd`. True if one is new."""
         now = time.monotonic()
         if now < self._next_title:
-            return False
+            return self._title != self._shown
         self._next_title = now + TITLE_AGAIN
         scope = default_scope(self.app.folder)
         name = os.path.basename(self.app.project) or self.app.project
         branch = scope.rpartition("@")[0]
         title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
-        before, self._title = self._title, title
-        return title != before
+        self._title = title
+        return title != self._shown
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
@@ -16,6 +17,8 @@ MOST_RESTED = 4
 """How many topics that nobody watches any more are kept: whoever comes back to a large run does not wait again."""
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+SELDOM, SLOWER = 1.0, 1.05
+"""A topic in which nothing happens is looked at less and less often, but at least once a second."""
 
 Found = TypeVar("Found")
 
@@ -100,9 +103,10 @@ class Watched:
 
     async def follow(self) -> None:
         """Look for changes until this is cancelled, or until the topic cannot be read."""
+        pause, known = LOOK_AGAIN, self._state
         while self.error is None:
-            await asyncio.sleep(LOOK_AGAIN)
-            before = self.place, self.tail
+            await asyncio.sleep(pause - time.monotonic() % pause)  # all topics at the same moment: fewer wake-ups
+            pause = min(pause * SLOWER, SELDOM)
             try:
                 if not self.live.is_stale():
                     continue
@@ -111,8 +115,14 @@ class Watched:
                 self.error = StateError(f"the state folder cannot be read: {error.strerror or error}")
             except Exception as error:  # noqa: BLE001  # whoever watches raises it: a task that ends says nothing
                 self.error = error
-            if (self.place, self.tail) != before or self.error is not None:
+            if self._state != known or self.error is not None:
+                pause, known = LOOK_AGAIN, self._state
                 self.wake()
+
+    @property
+    def _state(self) -> tuple[object, ...]:
+        """What a watcher wants to know: rows, lines, and which process drives the run."""
+        return self.place, self.tail, getattr(self.live, "driver", None)
 
 
 class Hub:

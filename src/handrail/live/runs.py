@@ -12,7 +12,7 @@ from handrail.project import random_token
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
-from handrail.runs.summary import given_in
+from handrail.runs.summary import ENDED, given_in
 from handrail.secrets.redaction import masked
 from handrail.source.clean import clean
 from handrail.source.values import as_text
@@ -25,7 +25,8 @@ from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
 PROBE_AGAIN = 1.0
-"""In seconds: how often it is asked which process drives the run."""
+"""In seconds: how often it is asked which process drives the run. What is over is asked less often."""
+PROBE_SELDOM = 10.0
 MOST_NODES = 500
 """How many rows are fetched at once below one that is opened."""
 
@@ -51,12 +52,13 @@ class LiveRun:
             self.topic.take(at, seen(event))
 
     def _probe(self) -> None:
-        self._next_probe = time.monotonic() + PROBE_AGAIN
         engine = self.runs.engine
         self.live = {"driver": engine.driver(self.id), "program": engine.has_program(self.id)}
+        is_over = not any(self.live.values()) and self.topic.state.status in ENDED
+        self._next_probe = time.monotonic() + (PROBE_SELDOM if is_over else PROBE_AGAIN)
 
     def is_stale(self) -> bool:
-        """True if a look may find something. Only files are looked at, and once a second the driver."""
+        """True if a look may find something. Only files are looked at, and sometimes the driver."""
         try:
             return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
         except LookupError:

@@ -15,6 +15,8 @@ ENDED = ("completed", "stopped", "failed", "cancelled")
 APPROVED, RERUN = "approved", "rerun"
 _APPROVALS = ("approve", "propose")
 _TEXT = 200
+_WAIT = "wait"
+"""The place of the fact that says when the wait of a node ends."""
 
 
 class Glance:
@@ -32,6 +34,7 @@ class Glance:
         self.who: str | None = None
         self.questions: dict[str, dict[str, Any]] = {}
         self.delays: dict[str, dict[str, Any]] = {}
+        self._waits: dict[str, dict[str, Any]] = {}  # nodes that wait for a point in time, also while nobody drives
         self._phases: dict[str, str] = {}
         self._running: dict[str, None] = {}  # paths of steps, the last started one last
         self._over: dict[str, str] = {}  # paths of steps of the outermost flow that ended → how
@@ -65,6 +68,8 @@ class Glance:
                 self.questions.pop(path, None)
             case "Delayed":
                 self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
+            case "FactFound" if event["place"] == _WAIT and isinstance(event["value"], int | float):
+                self.delays[path] = self._waits[path] = {"path": path, "until": event["value"], "reason": "waits"}
             case "AgentActed":
                 self._doing[path] = short(event["text"])
             case "Guided":
@@ -81,6 +86,10 @@ class Glance:
         """A node or an attempt begins or ends: a delay before it is over."""
         if kind in ("NodeStarted", "NodeFinished", "NodeFailed", "SessionOpened", "AttemptStarted", "AttemptFailed"):
             self.delays.pop(path, None)
+        if kind in ("NodeFinished", "NodeFailed"):
+            self._waits.pop(path, None)
+        elif kind == "NodeStarted" and path in self._waits:
+            self.delays[path] = self._waits[path]
         if kind == "SessionOpened":
             self.who = event["agent"]
             self._calls.begin(path)
@@ -140,7 +149,8 @@ class Glance:
 
     def _forget(self, is_gone: Any) -> None:
         known: dict[str, Any]
-        everything = (self._phases, self._running, self._over, self._failed, self._stops, self.questions, self.delays)
+        steps = (self._phases, self._running, self._over, self._failed, self._stops)
+        everything = (*steps, self.questions, self.delays, self._waits)
         for known in everything:
             for path in [path for path in known if is_gone(path)]:
                 del known[path]

@@ -52,6 +52,7 @@ class RunTopic:
         self._counts: dict[str, dict[str, int]] = {}
         self._spent: dict[str, Spent] = {}
         self._calls = Calls()
+        self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
         self._head()
 
     def take(self, at: float, event: Event) -> None:
@@ -71,7 +72,7 @@ class RunTopic:
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
                 self._question(at, event)
-            case machine.FactFound():
+            case machine.FactFound() if event.place != WAIT:
                 self.needs.see(event)
             case machine.ArtifactPublished():
                 self._artifact(at, event)
@@ -116,6 +117,7 @@ class RunTopic:
                 self.bars.open(path, "work", at, event.attempt)
                 most = max(self.tree.get(path)["tries"], event.attempt)
                 self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
+                self._wait(path, at)
             case machine.NodeFinished():
                 self._work_again(path, at)
                 self.bars.close(path, at, "done")
@@ -129,9 +131,9 @@ class RunTopic:
                 kind: Kind = "delay" if self.bars.kind(path) in ("work", "delay") else "pause"
                 self.bars.open(path, kind, at, self._try(path))
                 self.tree.put(path, doing=short(event.reason), until=event.until)
-            case machine.FactFound() if event.place == WAIT and isinstance(event.value, int | float):
-                self.bars.open(path, "delay", at, self._try(path))
-                self.tree.put(path, until=float(event.value))
+            case machine.FactFound() if isinstance(event.value, int | float):
+                self._waits[path] = float(event.value)
+                self._wait(path, at)
             case machine.StepSkipped() | machine.StepDone():
                 self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done")
                 self.tree.put(path, why=None)
@@ -143,6 +145,13 @@ class RunTopic:
             case _:
                 return
         self._status(path, at)
+
+    def _wait(self, path: str, at: float) -> None:
+        """A step waits for a point in time, and goes on with that after a resume."""
+        until = self._waits.get(path)
+        if until is not None and until > at:
+            self.bars.open(path, "delay", at, self._try(path))
+            self.tree.put(path, until=until)
 
     def _end(self, path: str, at: float, how: End) -> None:
         self.bars.close(path, at, how)
@@ -156,7 +165,7 @@ class RunTopic:
         status: str = "pending" if found is None else found.status
         if status == "running" and path in self.state.questions:
             status = "waiting"
-        elif status == "running" and path in self.state.delays:
+        elif status == "running" and (path in self.state.delays or self.tree.get(path).get("until") is not None):
             status = "delayed"
         self._count_work(path)
         self.tree.status(path, status, at)
@@ -173,7 +182,10 @@ class RunTopic:
     def _phase_status(self, path: str, at: float) -> None:
         """A phase has the status that the flow gives it. While it runs, its steps say more."""
         status: str = self.state.phases.get(path, "pending")
-        self.tree.status(path, (self.tree.among(path) or status) if status == "running" else status, at)
+        if status == "running":
+            status = self.tree.among(path) or status
+            self.tree.put(path, ended=at if status == "failed" else None)
+        self.tree.status(path, status, at)
 
     def _question(self, at: float, event: machine.Asked | machine.Answered) -> None:
         path = event.path
@@ -204,6 +216,7 @@ class RunTopic:
 
     def _settle(self, path: str) -> None:
         """The node of a step has ended. If its agent did not report what it used, the sums are not complete."""
+        self._waits.pop(path, None)
         if self._calls.end(path):
             self._spend(path, {})
 

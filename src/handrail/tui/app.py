@@ -38,13 +38,13 @@ TWICE = 2.0
 ENTRIES = "entries"
 
 
-class HandrailApp(App[None]):
+class HandrailApp(App[None], inherit_bindings=False):
     """The terminal surface of one project."""
 
     TITLE = "handrail"
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: $background; }"
-    BINDINGS = [Binding("ctrl+c", "interrupt", show=False, priority=True), Binding("ctrl+q", "interrupt", show=False)]
+    BINDINGS = [Binding("ctrl+c", "interrupt", show=False, priority=True)]
 
     def __init__(self, project: Project, look: Look | None = None, topics: Callable[[str], Live] | None = None) -> None:
         self.look = look or Look.of(project.env)

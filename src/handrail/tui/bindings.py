@@ -82,9 +82,11 @@ KEYS: tuple[Key, ...] = (
     Key("previous_run", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
     Key("next_run", "right_square_bracket", "]", "", "next run or session", (RUN, SESSION), "other runs and sessions"),
     Key("show", "v", "v", "", "show the selected file", (RUN,)),
-    Key("diff", "d", "d", "", "compare the selected file with its previous version", (RUN,)),
-    Key("edit", "e", "e", "", "open the selected file in $EDITOR", (RUN, READER)),
-    Key("copy", "y", "y", "", "copy the selected line", (LOG, READER)),
+    Key("diff", "d", "d", "", "compare the file with its previous version", (RUN,)),
+    Key("edit", "e", "e", "", "open the selected file in $EDITOR", (RUN,)),
+    Key("edit", "e", "e", "edit", "open the file in $EDITOR", (READER,)),
+    Key("copy", "y", "y", "copy", "copy the selected line", (LOG,)),
+    Key("copy", "y", "y", "copy", "copy the text", (READER,)),
     Key("kinds", "k", "k", "kinds", "choose which kinds of lines are shown", (LOG,)),
     Key("wrap", "w", "w", "wrap", "wrap long lines, or cut them", (RUN, LOG)),
     Key("find_next", "n", "n", "next", "next match", (LOG,)),
@@ -99,7 +101,7 @@ KEYS: tuple[Key, ...] = (
     Key("escape", "escape", "Esc", "back", "close what is open, else back", (LOG, READER)),
     Key("back", "b,backspace", "b", "", "back", (LOG, READER)),
     Key("help", "question_mark,h,f1", "?", "help", "every key of this screen (also h, F1)", ALL),
-    Key("quit", "q,ctrl+c", "q", "quit", "quit (also Ctrl-C; twice within two seconds: at once)", ALL),
+    Key("quit", "q,ctrl+c", "q", "quit", "quit (also Ctrl-C; twice in two seconds: at once)", ALL),
 )  # fmt: skip
 
 

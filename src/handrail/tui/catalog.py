@@ -109,6 +109,10 @@ class CatalogScreen(Frame):
         self._draw_detail()
         self._draw_keys()
 
+    @property
+    def goes_on(self) -> bool:
+        return False
+
     def is_usable(self, action: str) -> bool:
         row = self.row
         if action in ("edit", "show"):

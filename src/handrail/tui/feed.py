@@ -10,8 +10,8 @@ from handrail.errors import HandrailError
 from handrail.live.hub import Hub, Watched
 from handrail.topics.rows import HEAD, Message, Received, Row
 
-LOOK = 2.0
-"""In seconds: how often a topic without changes is asked whether its process is still there."""
+LOOK = 10.0
+"""In seconds: how often a topic without changes is asked whether a program of it is still there."""
 KEPT = 2_000
 """Lines of a tail."""
 

@@ -27,8 +27,6 @@ from handrail.view.columns import columns
 LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
-IDLE_TICKS = 10
-"""In seconds: how often a screen is drawn on which nothing is counted in seconds."""
 TWO_PANES, THREE_PANES = 100, 140
 
 
@@ -40,8 +38,11 @@ def bindings_of(screen: str) -> list[BindingType]:
     ]
 
 
-class Frame(Screen[None]):
-    """A screen with a head, panes, a line of news and its keys. `draw` shows everything as it is now."""
+class Frame(Screen[None], inherit_bindings=False):
+    """A screen with a head, panes, a line of news and its keys. `draw` shows everything as it is now.
+
+    It has only the keys of the table, none of Textual's.
+    """
 
     NAME: ClassVar[str] = bindings.HOME
     HAS_TABS: ClassVar[bool] = False
@@ -66,7 +67,8 @@ class Frame(Screen[None]):
         self.needle = ""
         self._soon: Timer | None = None
         self._searched: Listing | None = None
-        self._ticks = 0
+        self._clock: Timer | None = None
+        self._counts = False
 
     @property
     def top(self) -> Top:
@@ -96,7 +98,7 @@ class Frame(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.HAS_TABS, "-tabs")
-        self.set_interval(1.0, self._tick)
+        self._arm()
         self.redraw()
 
     def on_screen_resume(self) -> None:
@@ -139,16 +141,24 @@ class Frame(Screen[None]):
         """True if something on this screen is counted in seconds."""
         return True
 
+    def _arm(self) -> None:
+        """Draw again in a second if something is counted in seconds, else when the minute changes."""
+        if self._clock is not None:
+            self._clock.stop()
+        self._counts = self.goes_on
+        self._clock = self.set_timer(1.0 if self._counts else 60.0 - self.times.now % 60.0, self._tick)
+
     def _tick(self) -> None:
-        self._ticks += 1
-        if self.goes_on or self._ticks % IDLE_TICKS == 0:
-            self.stale()
+        self._arm()
+        self.stale()
 
     def redraw(self, *, is_held: bool = False) -> None:
         if self.is_mounted and self.size.width and self._fit():
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()
+            if self.goes_on != self._counts:
+                self._arm()
 
     @property
     def notice(self) -> str:

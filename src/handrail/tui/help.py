@@ -12,10 +12,11 @@ from textual.widgets import Input
 
 from handrail.topics import signs
 from handrail.tui import bindings
-from handrail.tui.drawing.words import Line, Piece, cell, line, spread
+from handrail.tui.drawing.words import Line, Piece, cell, in_lines, line, spread
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.look import Look
 from handrail.tui.top import Top
+from handrail.view.columns import columns
 
 LEFT_OUT = ("up", "down", "page_up", "page_down", "top", "bottom", "next_pane", "previous_pane", "escape", "palette")
 """Keys that are no commands."""
@@ -25,14 +26,16 @@ def help_lines(screen: str, look: Look, width: int) -> list[Line]:
     """Every key of a screen, then the signs. In two columns if there is room."""
     two = width >= 140
     room = (width - 4) // 2 if two else width - 3
-    cells = [f"{cell(keys, 22)} {cell(about, room - 23)}" for keys, about in grouped(screen, look)]
+    rows = grouped(screen, look)
+    first = max(22, *(columns(keys) for keys, _ in rows))
+    cells = [f"{cell(keys, first)} {cell(about, room - first - 1)}" for keys, about in rows]
     half = (len(cells) + 1) // 2 if two else len(cells)
     found = [
         line(None, f"  {cells[at]}" + (f"  {cells[at + half]}" if two and at + half < len(cells) else ""))
         for at in range(half)
     ]
-    words = "   ".join(f"{sign.char} {sign.word}" for sign in signs.ALL)
-    return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in _broken(words, width - 3))]
+    words = in_lines([f"{sign.char} {sign.word}" for sign in signs.ALL], width - 3, "   ")
+    return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in words)]
 
 
 def grouped(screen: str, look: Look) -> list[tuple[str, str]]:
@@ -44,15 +47,6 @@ def grouped(screen: str, look: Look) -> list[tuple[str, str]]:
     return [(" ".join(names), about) for names, about in found.values()]
 
 
-def _broken(text: str, width: int) -> list[str]:
-    parts = [""]
-    for one in text.split("   "):
-        if parts[-1] and len(parts[-1]) + 3 + len(one) > width:
-            parts.append("")
-        parts[-1] = f"{parts[-1]}   {one}".strip()
-    return parts
-
-
 class HelpScreen(ModalScreen[None]):
     """Every key of a screen."""
 
@@ -62,6 +56,8 @@ class HelpScreen(ModalScreen[None]):
         Binding("down", "move(1)"),
         Binding("pageup", "move(-20)"),
         Binding("pagedown", "move(20)"),
+        Binding("home", "move(-999)"),
+        Binding("end", "move(999)"),
         Binding("escape,question_mark,h,f1,b,backspace,q,enter", "close"),
     ]
 

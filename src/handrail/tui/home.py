@@ -25,6 +25,8 @@ from handrail.view.columns import columns
 
 SOON = 0.2
 """In seconds: the selection has to rest so long before its details are read."""
+YOUNG = 60.0
+"""In seconds: so long the age of a need is counted in seconds."""
 OVER = ("completed", "stopped", "failed", "cancelled", "done", "none", "damaged")
 
 
@@ -59,7 +61,13 @@ class HomeScreen(Frame):
 
     @property
     def goes_on(self) -> bool:
-        return any(row.get("group") == "running" for row in self.top.entries)
+        """True if something runs, or began to need a person within the last minute."""
+        now = self.times.now
+        return any(
+            row.get("group") == "running"
+            or (row.get("group") == "needs" and now - ((row.get("need") or row).get("since") or 0.0) < YOUNG)
+            for row in self.top.entries
+        )
 
     def draw(self, *, is_held: bool = False) -> None:
         top, width = self.top, self.size.width

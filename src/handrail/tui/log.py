@@ -93,7 +93,8 @@ class LogScreen(Frame):
         found: list[Entry] = []
         for event in story:
             kind = STEPS if event.kind in ("entered", "finished") else AGENT
-            found += [Entry(len(found) + 1, event.time, kind, "", text) for text in guided_lines(event)]
+            for text in guided_lines(event):
+                found.append(Entry(len(found) + 1, event.time, kind, "", text))
         return found[len(self.entries) :]
 
     def draw(self, *, is_held: bool = False) -> None:
@@ -132,6 +133,13 @@ class LogScreen(Frame):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         del event
         self.call_after_refresh(self.redraw)
+
+    @property
+    def goes_on(self) -> bool:
+        return False
+
+    def is_usable(self, action: str) -> bool:
+        return action != "find_next" or bool(self.needle)
 
     def action_open(self) -> None:
         chosen = self.query_one("#lines", Listing).selected

@@ -49,6 +49,10 @@ class ReaderScreen(Frame):
         self.query_one("#head", Bar).show((Piece(cell(self.heading, self.size.width), "bold"),))
         self.query_one("#text", Listing).show(self.shown)
 
+    @property
+    def goes_on(self) -> bool:
+        return False
+
     def is_usable(self, action: str) -> bool:
         return action != "edit" or bool(self.path)
 

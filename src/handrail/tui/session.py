@@ -104,7 +104,9 @@ class SessionScreen(Views):
             )
             yield line(None, Piece(text, "dim" if error is None else "need"))
         elif view == CHECKS:
-            yield from check_lines(self.section("checks"), self.times, width)
+            names = {row.get("order"): row.get("name") for row in self.section("stops")}
+            checks = [{**row, "node": [str(names.get(row.get("stop")))]} for row in self.section("checks")]
+            yield from check_lines(checks, self.times, width)
         elif view == MOVES:
             yield from move_lines(self.section("moves"), self.section("stops"), self.times, width)
         elif view == DENIED:

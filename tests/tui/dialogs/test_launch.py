@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from typing import Any
@@ -207,6 +208,20 @@ def test_what_is_refused_is_said_and_the_buttons_stay_on_the_screen(project: Pro
         assert app.result() is None
 
     played(LaunchScreen(actions_of(project), "release", many), (80, 24), script)
+
+
+def test_a_launch_that_is_closed_while_it_is_read_ends_nothing(project: Project) -> None:
+    project.write(".handrail/flows/release.yaml", FLOW)
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        screen = app.screen
+        assert isinstance(screen, LaunchScreen)
+        closing = app.pop_screen()
+        await asyncio.gather(screen._show(OFFER), closing)  # what was read arrives while the screen is removed
+        assert app.screen is not screen
+        assert app._exception is None
+
+    played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
 
 
 def test_routes_are_saved_for_the_flow_with_the_launch(project: Project) -> None:

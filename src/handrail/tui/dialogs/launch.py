@@ -7,6 +7,7 @@ None. The run is driven by another process, as `handrail run --detach` does.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -16,9 +17,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.css.styles import RulesMap
 from textual.screen import ModalScreen
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from handrail.errors import HandrailError
@@ -131,11 +133,12 @@ class LaunchScreen(ModalScreen[str | None]):
     async def _show(self, offered: Mapping[str, Any]) -> None:
         self.offered = offered
         self.rows = Offered(offered, self.now())
-        await self.query_one("#reading", Static).remove()
-        await self.query_one("#rows", VerticalScroll).mount(self.rows)
-        self.query_one("#launch", Press).disabled = False
-        self._mode_changed()
-        self.rows.first().focus(scroll_visible=False)
+        with contextlib.suppress(NoMatches, MountError):  # the screen may be closed meanwhile
+            await self.query_one("#reading", Static).remove()
+            await self.query_one("#rows", VerticalScroll).mount(self.rows)
+            self.query_one("#launch", Press).disabled = False
+            self._mode_changed()
+            self.rows.first().focus(scroll_visible=False)
 
     def _mode_changed(self) -> None:
         assert self.rows is not None
@@ -244,6 +247,9 @@ class LaunchScreen(ModalScreen[str | None]):
             self._is_busy = False
 
     def action_cancel(self) -> None:
+        """Close. What was sent is not taken back: while it begins, the screen stays."""
+        if self._is_busy:
+            return
         if self._covers:
             self._show_fields()
         else:

@@ -101,7 +101,7 @@ def _gate(stop: Row, checks: list[Row], times: Times, width: int, indent: str) -
             yield line(None, Piece(f"{indent}       {cell(name, 8)}", "dim"), cell(text, max(4, width - 18)))
     if checks:
         for check in checks:
-            own = check_line(check, times, width - len(indent) - 3)
+            own = check_line({**check, "node": None}, times, width - len(indent) - 3)
             yield line(None, Piece(f"{indent}   "), *own.pieces)
     for claim in [] if checks else stop.get("exit") or []:
         yield line(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from handrail.topics.rows import Row
 from handrail.tui.drawing.tree import Branch, Folds, Tree
-from handrail.tui.drawing.words import Line, Piece, Times, age, cell, line, sign
+from handrail.tui.drawing.words import Line, Piece, Times, age, cell, in_lines, line, sign
 from handrail.view.columns import columns
 
 IDLE = 30.0
@@ -20,7 +20,7 @@ MARKS = {"work": "█", "pause": "─", "delay": "▒", "asked": "┄", "away": 
 STYLES = {"work": "run", "pause": "dim", "delay": "delay", "asked": "need", "away": ""}
 ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need")}
 """How a bar that was not done ends. These marks are seen even if the next bar begins in the same column."""
-LEGEND = "█ work  x failed  ─ pause  ▒ delayed  ┄ asked  · skipped  > goes on"
+LEGEND = ("█ work", "x failed", "! interrupted", "─ pause", "▒ delayed", "┄ asked", "· skipped", "> goes on")
 
 
 class Scale:
@@ -71,7 +71,8 @@ def timeline_lines(tree: Tree, bars: Iterable[Row], folds: Folds, times: Times, 
         if branch.is_folded or branch.row.get("kind") not in ("step",):
             own = [*own, *_below(tree, str(branch.row["id"]), by_node)] if branch.is_folded else own
         yield line(branch.row["id"], *_name(branch, names), *_drawn(branch.row, own, scale, times, room))
-    yield line(None, Piece(f" {LEGEND}", "dim"))
+    for part in in_lines(LEGEND, width - 1, "  "):
+        yield line(None, Piece(f" {part}", "dim"))
 
 
 def _below(tree: Tree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:

@@ -104,7 +104,8 @@ class Tree:
             "started": min(begun, default=None),
             "ended": None if is_open else max(filter(None, ends), default=None),
         }
-        return {**row, **times, "usage": usage if known else {}}
+        why = next((one["why"] for one in below if one.get("why")), None) if row.get("status") == "skipped" else None
+        return {**row, **times, "usage": usage if known else {}, "why": row.get("why") or why}
 
     def first(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""

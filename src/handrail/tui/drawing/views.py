@@ -117,7 +117,8 @@ def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = F
         kind = str(row.get("kind") or "")
         head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
-        texts = wrapped(str(row.get("text") or ""), room) if wraps else [str(row.get("text") or "").replace("\n", " ")]
+        told = str(row.get("text") or path_words(row.get("node")))
+        texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
         for number, text in enumerate(texts):
             first = Piece(head if not number else " " * columns(head), "dim")
             yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))

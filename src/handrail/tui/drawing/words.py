@@ -71,7 +71,8 @@ class Times(NamedTuple):
 
 
 def line(id_: str | None, *pieces: Piece | str) -> Line:
-    return Line(id_, tuple(Piece(one) if isinstance(one, str) else one for one in pieces))
+    found = (Piece(one) if isinstance(one, str) else one for one in pieces)
+    return Line(id_, tuple(one._replace(text=steady(one.text)) for one in found))
 
 
 def age(seconds: float) -> str:
@@ -128,8 +129,14 @@ def word(status: str) -> str:
     return status if status in OF_STATUS else "unknown"
 
 
+def steady(text: str) -> str:
+    """The text without the character that makes the one before it a wide emoji: terminals disagree on its width."""
+    return text.replace("\ufe0f", "")
+
+
 def cell(text: str, width: int) -> str:
     """The text, cut or filled to this width."""
+    text = steady(text[: 8 * width + 64])  # what is further behind is not seen, and measuring it takes long
     return padded(clipped(text, width), width) if width > 0 else ""
 
 
@@ -163,7 +170,7 @@ def rule(title: str, width: int, end: str = "") -> Line:
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a text, each broken at spaces where it is longer than the width."""
     found: list[str] = []
-    for given in text.split("\n"):
+    for given in steady(text).split("\n"):
         rest = given
         while columns(rest) > width > 0:
             head = clipped(rest, width + 1)[:-1]
@@ -172,6 +179,16 @@ def wrapped(text: str, width: int) -> list[str]:
             found.append(rest[: max(at, 1)])
             rest = rest[max(at, 1) :].lstrip(" ")
         found.append(rest)
+    return found
+
+
+def in_lines(parts: Sequence[str], width: int, gap: str) -> list[str]:
+    """The parts in as few lines as possible. No part is broken."""
+    found = [""]
+    for one in parts:
+        if found[-1] and columns(found[-1] + gap + one) > width:
+            found.append("")
+        found[-1] += (gap if found[-1] else "") + one
     return found
 
 
