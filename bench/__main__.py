@@ -20,6 +20,7 @@ from bench import (
     large,
     loading,
     moves,
+    paint,
     peers,
     plugins,
     session,
@@ -34,7 +35,7 @@ from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "large"]
-NAMES += ["history", "peers", "artifacts", "plugins", "streams"]
+NAMES += ["history", "peers", "artifacts", "plugins", "streams", "paint"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -57,6 +58,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "artifacts": artifacts.measure,
         "plugins": plugins.measure,
         "streams": streams.measure,
+        "paint": paint.measure,
     }
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
         return [parts[name](Path(folder)) for name in names]

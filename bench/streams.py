@@ -73,7 +73,7 @@ def _followed(folder: Path, events: int) -> Measured:
     journal = flows.run("busy").folder / "journal"
     records = busy_journal(journal, events)
     journal.write_bytes(records[0])
-    with _server(folder) as (process, port, door):
+    with server(folder) as (process, port, door):
         found = asyncio.run(crowd(port, door, "run:r1", journal, records, CLIENTS))
         memory = _memory(process.pid)
     if not found.are_equal or not found.slow_was_behind:
@@ -84,7 +84,7 @@ def _followed(folder: Path, events: int) -> Measured:
 def _idled(folder: Path) -> tuple[int, int]:
     talk(f"{CLIENTS} idle clients, {IDLE_SECONDS:.0f} seconds")
     Flows(folder, {"busy": many(STEPS)}).run("busy")
-    with _server(folder) as (_, port, door):
+    with server(folder) as (_, port, door):
         return asyncio.run(_idle(port, door))
 
 
@@ -104,7 +104,7 @@ async def _idle(port: int, door: Doorkeeper) -> tuple[int, int]:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, Doorkeeper]]:
+def server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, Doorkeeper]]:
     argv = [sys.executable, "-P", "-m", "handrail", "--project", str(folder / "project"), "web", "--no-open", "--json"]
     home = folder / "home"
     pipe = subprocess.PIPE

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from handrail.errors import HandrailError
 from handrail.live.tail import seq_of, with_tail
@@ -15,6 +16,8 @@ from handrail.topics.rows import Message, Rows
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
 
+KEPT_SECONDS, MOST_KEPT = 60.0, 8
+"""How long, and how many, topics are kept that nobody watches."""
 Found = TypeVar("Found")
 
 
@@ -46,7 +49,8 @@ class Watched:
         self._changed = asyncio.Event()
         self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Bring the rows up to date. May take long."""
         with self._rows:
             self.live.refresh()
 
@@ -99,7 +103,7 @@ class Watched:
             try:
                 if not self.live.is_stale():
                     continue
-                await asyncio.to_thread(self._refresh)
+                await asyncio.to_thread(self.refresh)
             except HandrailError as error:
                 self.error = error
             if (self.place, self.tail) != before or self.error is not None:
@@ -107,13 +111,18 @@ class Watched:
 
 
 class Hub:
-    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`."""
+    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`.
+
+    A topic that nobody watches any more is kept for a while, without looking for changes: a page asks for what there
+    is, and then for a stream, and it may be loaded again.
+    """
 
     def __init__(self, open_topic: Callable[[str], Live]) -> None:
         self._open = open_topic
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._lock = asyncio.Lock()
+        self._kept: dict[str, Watched] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def names(self) -> list[str]:
@@ -121,18 +130,46 @@ class Hub:
 
     @asynccontextmanager
     async def watching(self, name: str) -> AsyncIterator[Watched]:
-        """Watch a topic. It is opened for the first watcher and closed after the last one."""
-        async with self._lock:
-            if name not in self._watched:
-                live = await asyncio.to_thread(self._open, name)
-                self._watched[name] = Watched(live)
-                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
-            watched = self._watched[name]
-            watched.watchers += 1
+        """Watch a topic. It is opened for the first watcher, and followed until the last one leaves."""
+        watched = await self._enter(name)
         try:
             yield watched
         finally:
             watched.watchers -= 1
             if not watched.watchers:
-                self._watched.pop(name, None)
-                self._tasks.pop(name).cancel()
+                self._leave(name, watched)
+
+    async def _enter(self, name: str) -> Watched:
+        """A topic with one more watcher. Opening one does not hold up the others."""
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if name not in self._watched:
+                watched = await self._again(name) or Watched(await asyncio.to_thread(self._open, name))
+                self._watched[name] = watched
+                self._tasks[name] = asyncio.create_task(watched.follow())
+            self._watched[name].watchers += 1
+            return self._watched[name]
+
+    async def _again(self, name: str) -> Watched | None:
+        """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
+        watched = self._kept.pop(name, None)
+        if watched is None:
+            return None
+        try:
+            await asyncio.to_thread(watched.refresh)
+        except HandrailError:
+            return None
+        return watched
+
+    def _leave(self, name: str, watched: Watched) -> None:
+        self._watched.pop(name, None)
+        self._tasks.pop(name).cancel()
+        if watched.error is not None:
+            return
+        self._kept[name] = watched
+        if len(self._kept) > MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, name, watched)
+
+    def _forget(self, name: str, watched: Watched) -> None:
+        if self._kept.get(name) is watched:
+            del self._kept[name]
