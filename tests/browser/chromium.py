@@ -66,6 +66,12 @@ class Chromium:
         tab.begin()
         return tab
 
+    def tabs(self) -> list[Tab]:
+        """All tabs since the last call, also those that are closed."""
+        found = list(self._tabs.values())
+        self._tabs = {session: tab for session, tab in self._tabs.items() if not tab.is_closed}
+        return found
+
     def call(self, method: str, params: dict[str, Any] | None = None, session: str | None = None) -> dict[str, Any]:
         """Tell Chromium to do something, and wait until it has done it."""
         with self._said:

@@ -18,6 +18,15 @@ def chromium() -> Iterator[Chromium]:
     found.end()
 
 
+@pytest.fixture(autouse=True)
+def rules(chromium: Chromium) -> Iterator[None]:
+    """No tab of any test may ask another host for something, or break the page's own rules."""
+    yield
+    for found in chromium.tabs():
+        assert found.hosts <= {found.base.partition("://")[2]}
+        assert found.reports == []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     found = Site(tmp_path_factory.mktemp("site"))
@@ -39,10 +48,8 @@ def context(chromium: Chromium, site: Site) -> Iterator[str]:
 
 @pytest.fixture
 def tab(chromium: Chromium, site: Site, context: str) -> Iterator[Tab]:
-    """A tab that is signed in. Afterwards it must not have asked another host, nor broken the page's own rules."""
+    """A tab that is signed in."""
     found = chromium.tab(context, site.base)
     found.size(1280, 800)
     yield found
-    assert found.hosts <= {site.base.partition("://")[2]}
-    assert found.reports == []
     found.close()

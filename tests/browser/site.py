@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -91,6 +92,38 @@ phases:
 """
 BROKEN = "description: Has a mistake.\nphases:\n- id: unit\n  stpes: []\n"
 FLOWS = {"release": FORM, "rounds": ROUNDS, "nightly": FAILS, "hold": HOLDS, "quick": QUICK, "broken": BROKEN}
+
+
+class Screen:
+    """`handrail ui` of a site in a terminal."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site = site
+        self.socket = str(folder / "tmux")
+
+    def tmux(self, *argv: str) -> str:
+        command = ["tmux", "-u", "-S", self.socket, "-f", os.devnull, *argv]
+        env = {**self.site.env, "LC_ALL": "C.UTF-8", "TERM": "screen-256color"}
+        return subprocess.run(
+            command, cwd=self.site.folder, env=env, capture_output=True, text=True, check=False
+        ).stdout
+
+    def __enter__(self) -> Screen:
+        self.tmux("new-session", "-d", "-x", "120", "-y", "40", f"exec {shlex.quote(HANDRAIL)} ui")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.tmux("kill-server")
+
+    def wait(self, *texts: str) -> None:
+        """Wait until all texts are on the screen."""
+        deadline = time.monotonic() + PATIENCE
+        while not all(text in (shown := self.tmux("capture-pane", "-p")) for text in texts):
+            assert time.monotonic() < deadline, shown
+            time.sleep(0.1)
+
+    def press(self, *keys: str) -> None:
+        self.tmux("send-keys", *keys)
 
 
 class Site:

@@ -45,6 +45,7 @@ class Tab:
         self.reports: list[str] = []
         self.requests: list[str] = []
         self.dialogs: list[str] = []
+        self.is_closed = False
 
     def begin(self) -> None:
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):
@@ -192,6 +193,7 @@ class Tab:
 
     def close(self) -> None:
         self.chromium.call("Target.closeTarget", {"targetId": self.target})
+        self.is_closed = True
 
 
 def _code(name: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
 from browser.chromium import Chromium
-from browser.site import Site
+from browser.pages import reload_same
+from browser.site import Screen, Site
 from browser.tab import Tab
 
 APPROVE = """
@@ -18,6 +20,7 @@ phases:
   - {id: ok, node: approve, params: {question: Publish the notes?, details: Two pages, files: [NOTES.txt]}}
 - {id: say, steps: [{id: it, node: command, params: {argv: [echo, published]}}]}
 """
+ANSWERS = {"note": "twice as fast", "by": "", "sure": True, "kind": "major", "why": "it breaks", "tell": ["mail"]}
 H1 = "document.activeElement?.tagName === 'H1'"
 
 
@@ -42,6 +45,7 @@ def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
     tab.press("n")
     tab.wait(f"location.pathname === '/launch' && {H1}")
     tab.wait_text("release")
+    reload_same(tab)
     tab.press("/")
     tab.write("release")
     tab_to(tab, "release")
@@ -65,16 +69,30 @@ def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
     run = tab.path.split("/")[2].partition("?")[0]
     site.until(run, "waiting")
     tab.wait_text("Release 1.2?")
+    reload_same(tab)
     tab.press("a")
     tab.wait(f"location.pathname.startsWith('/needs/q') && {H1}")
     fill_in(tab)
     tab.wait(f"location.pathname === '/runs/{run}'")
     site.until(run, "completed")
     tab.wait_text("done")
-    values = answers(site, run)
-    assert values["note"] == "twice as fast"
-    assert (values["sure"], values["kind"], values["why"], values["tell"]) == (True, "major", "it breaks", ["mail"])
+    assert answers(site, run) == ANSWERS
+    read_the_notes(tab)
     assert tab.errors == []
+
+
+def read_the_notes(tab: Tab) -> None:
+    """From a run to the file that it made, by keyboard."""
+    reload_same(tab)
+    tab.press("5")
+    tab.wait("location.search.includes('view=artifacts')")
+    tab_to(tab, "a NOTES.md")
+    reload_same(tab)
+    tab_to(tab, "a NOTES.md")
+    tab.press("Enter")
+    tab.wait(f"location.pathname.startsWith('/artifacts/') && {H1}")
+    tab.wait_text("twice as fast")
+    reload_same(tab)
 
 
 def fill_in(tab: Tab) -> None:
@@ -112,29 +130,74 @@ def answers(site: Site, run: str) -> dict[str, object]:
     raise AssertionError("no answer")
 
 
-def test_no_key_approves_and_a_second_answer_says_who_was_first(
-    chromium: Chromium, site: Site, tab: Tab, context: str
+POST = """fetch('/api/needs/' + ID, {method: 'POST',
+body: JSON.stringify({of: OF, digest: DIGEST, values: {approved: true}}),
+headers: {'content-type': 'application/json', 'x-handrail': '1'}}).then(answer => answer.status)"""
+
+
+def need_of(site: Site, run: str) -> dict[str, str]:
+    """The first question of a run, for a request of one's own."""
+    need = min(site.handrail("view", f"run:{run}")["set"]["needs"], key=lambda one: one["since"])
+    return {"ID": need["id"], "OF": f"run:{run}", "DIGEST": need["digest"]}
+
+
+def posted(tab: Tab, need: dict[str, str]) -> int:
+    """The status of an answer to a question, sent once more."""
+    request = POST
+    for name, value in need.items():
+        request = request.replace(name, json.dumps(value))
+    status: int = tab.evaluate(request)
+    return status
+
+
+def test_of_two_tabs_and_a_terminal_one_answer_counts(
+    chromium: Chromium, site: Site, tab: Tab, context: str, tmp_path: Path
 ) -> None:
     run = site.made("publish")
+    need = need_of(site, run)
     address = f"/needs/next?of=run:{run}"
     tab.open(address)
     tab.wait(f"{H1} && document.activeElement.innerText.includes('Publish the notes?')")
+    reload_same(tab)
     other = chromium.tab(context, site.base)
     other.open(address)
     other.wait_text("Two pages")
-    tab.call("Page.bringToFront")
-    tab.press("Enter", " ", "y", "a", "Escape")
-    assert site.handrail("runs", run)["status"] == "waiting"
-    tab_to(tab, "Reject")
-    tab.press("Enter")
-    tab.wait_text("Note is needed to reject")
-    tab_to(tab, "Approve")
-    tab.press("Enter")
-    tab.wait(f"location.pathname === '/runs/{run}'")
-    site.until(run, "completed")
+    with Screen(site, tmp_path) as screen:
+        screen.wait("Publish the notes?")
+        screen.press("a")
+        screen.wait("Reject")
+        tab.call("Page.bringToFront")
+        tab.press("Enter", " ", "y", "a", "Escape")
+        assert site.handrail("runs", run)["status"] == "waiting"
+        tab_to(tab, "Reject")
+        tab.press("Enter")
+        tab.wait_text("Note is needed to reject")
+        tab_to(tab, "Approve")
+        tab.press("Enter")
+        tab.wait(f"location.pathname === '/runs/{run}'")
+        site.until(run, "completed")
+        screen.wait("This was approved at", "in the page")
     other.call("Page.bringToFront")
-    other.wait_text("Nothing left to do")
-    tab.call("Page.bringToFront")
+    other.wait_text("in a page. Nothing left to do")
+    assert posted(tab, need) == 409
+    assert site.journal(run).count(b'"Answered"') == 1
+    other.close()
+
+
+def test_a_yes_to_what_has_changed_is_asked_again(chromium: Chromium, site: Site, tab: Tab, context: str) -> None:
+    run = site.made("publish")
+    need = need_of(site, run)
+    tab.open(f"/needs/next?of=run:{run}")
+    other = chromium.tab(context, site.base)
+    for one in (tab, other):
+        one.open(f"/needs/next?of=run:{run}")
+        one.wait_text("Two pages")
+    site.write("NOTES.txt", "second\n")
+    assert posted(tab, need) == 200
+    tab.wait_text("so it is asked again")
+    other.wait_text("so it is asked again")
+    assert posted(tab, need) == 410
+    assert site.handrail("runs", run)["status"] == "waiting"
     other.close()
 
 
@@ -154,6 +217,7 @@ def test_a_run_is_stopped_and_resumed_by_keyboard(site: Site, tab: Tab) -> None:
     tab.press("Enter")
     site.until(run, "cancelled")
     tab.wait_text("Resume…")
+    reload_same(tab)
     tab.press("r")
     tab_to(tab, "Resume")
     tab.press("Enter")
@@ -204,9 +268,12 @@ def test_a_run_goes_on_in_the_page_after_a_restart_of_the_server(site: Site, tab
     tab.open(f"/runs/{run}")
     tab.wait_text("running")
     tab.evaluate(
-        "(() => { window.bases = []; const take = EventSource.prototype.addEventListener;"
+        "(() => { window.bases = []; const take = EventSource.prototype.addEventListener, ask = window.fetch;"
         "EventSource.prototype.addEventListener = function (kind, heard) { return take.call(this, kind, (event) => {"
-        "if (kind === 'rows') window.bases.push(JSON.parse(event.data)); heard(event); }); }; })()"
+        "if (kind === 'rows') window.bases.push(JSON.parse(event.data)); heard(event); }); };"
+        "window.fetch = async (...given) => { const answer = await ask(...given);"
+        "if (answer.ok && String(given[0]).startsWith('/api/changes')) bases.push(...await answer.clone().json());"
+        "return answer; } })()"
     )
     site.stop(signal.SIGKILL)
     tab.wait_text("Connection lost")

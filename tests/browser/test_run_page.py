@@ -227,13 +227,13 @@ def test_of_ten_thousand_steps_only_what_is_seen_is_in_the_page(site: Site, tab:
     assert 0 < max(sizes) <= 1_000_000
     lines = "Number(document.querySelector('[role=treegrid]').getAttribute('aria-rowcount'))"
     before = tab.evaluate(lines)
-    folded = "[...document.querySelectorAll('.line.phase[aria-expanded=false]')].at(-1)"
-    tab.evaluate(f"{folded}.focus()")
+    folded = "[...document.querySelectorAll('.line.round[aria-expanded=false]')].at(-1)"
+    opened = tab.evaluate(f"({folded}.focus(), {folded}.querySelector('.name').innerText)").removeprefix("round ")
     tab.press("ArrowRight")
     tab.wait(f"{lines} > {before}")
     assert tab.evaluate(lines) == before + 100
     fetched = [url for url in tab.requests if "/nodes?" in url]
-    assert len(fetched) == 1
+    assert [url.partition("?")[2] for url in fetched] == [f"under=big-{opened}"]
     tab.press("End")
     tab.wait(f"document.activeElement.getAttribute('aria-rowindex') == {before + 100}")
     assert tab.evaluate("document.querySelectorAll('.line').length") <= 500

@@ -79,3 +79,23 @@ def test_an_answer_does_not_start_what_somebody_has_stopped_since(project: Proje
     with pytest.raises(RefusedError, match="is cancelled"):
         asyncio.run(runs.answer(before, "q2", {"why": "because"}, "web"))
     project.json("resume", run, code=4)
+
+
+def test_an_answer_about_what_has_changed_does_not_count_and_the_others_hear_that_it_is_asked_again(
+    project: Project,
+) -> None:
+    files = "{question: Publish?, files: [notes.txt]}"
+    project.write(
+        ".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{{id: b, node: approve, params: {files}}}]}}]"
+    )
+    project.write("notes.txt", "first")
+    run = project.json("run", "demo", code=4)["run"]
+    web, tui = (Actions(App(str(project.folder), os.environ, by="person"), name) for name in ("web", "tui"))
+    first = until_waiting(project, run, 1)
+    project.write("notes.txt", "second")
+    asyncio.run(web.answer(run, first["id"], first["digest"], {"approved": True}))
+    second = until_waiting(project, run, 2)
+    assert second["answered"] is None
+    with pytest.raises(Late) as late:
+        asyncio.run(tui.answer(run, first["id"], first["digest"], {"approved": True}))
+    assert late.value.has_changed

@@ -14,7 +14,7 @@ import pytest
 
 from handrail.app import App
 from handrail.errors import NotFound
-from handrail.live.hub import MOST_RESTED, Hub, Watched
+from handrail.live.hub import MOST_KEPT, Hub, Watched
 from handrail.live.runs import LiveRun
 from handrail.live.sessions import LiveSession
 from handrail.runs.embedded.ledger import Ledger
@@ -153,10 +153,10 @@ def test_a_topic_that_takes_long_to_open_holds_up_no_other_and_is_kept_for_a_whi
             may_open.set()
         await asyncio.gather(*slow)
         await watch(hub, "slow")  # it was left a moment ago, and is not opened again
-        for name in range(MOST_RESTED):
+        for name in range(MOST_KEPT):
             await watch(hub, str(name))
         await watch(hub, "quick")
         assert hub.names == []
 
     asyncio.run(all_())
-    assert sorted(opened) == [*map(str, range(MOST_RESTED)), "quick", "quick", "slow"]
+    assert sorted(opened) == [*map(str, range(MOST_KEPT)), "quick", "quick", "slow"]

@@ -116,6 +116,8 @@ def test_markdown_is_a_tree_in_which_nothing_is_markup(project: Project, app: Ap
     links = [part for part in parts if isinstance(part, dict) and part["tag"] == "a"]
     assert [(link["href"], link["host"]) for link in links] == [("https://example.org/x", "example.org")]
     assert {part["tag"] for part in parts if isinstance(part, dict)} == {"h1", "p", "a", "ul", "li", "code", "pre"}
+    items = [part for part in parts if isinstance(part, dict) and part["tag"] == "li"]
+    assert not [one for item in items for one in item["children"] if isinstance(one, dict) and one["tag"] == "p"]
     assert "<script>alert(1)</script>" in texts
     assert "[image: pic]" in texts
     assert "one⟨U+202E⟩" in texts

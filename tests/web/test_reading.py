@@ -27,6 +27,7 @@ phases:
     params: {argv: [sh, -c, "test -e once || { touch once; echo not yet; exit 3; }; cp source.md NOTES.md"]}
     makes: [NOTES.md]
     expect: [{file: NOTES.md}]
+    after: [{kind: set-summary-from-file, path: NOTES.md}]
 - {id: after, steps: [{id: it, node: set, params: {x: 1}}]}
 """
 
@@ -73,6 +74,7 @@ def test_rows_steps_and_the_log_are_read(page: Page) -> None:
     assert [row["text"] for row in found] == ["not yet"]
     assert page.get(f"{run}/log?under=after&kind=agent")["rows"] == []
     assert page.get(f"{run}/changes") == {"run": page.run, "files": None}
+    assert page.get(f"{run}/summary")["tree"][0] == {"tag": "h1", "children": ["Title <script>"]}
 
 
 def test_an_artifact_is_shown_compared_and_downloaded(page: Page) -> None:
@@ -96,6 +98,7 @@ def test_what_is_not_there_is_refused(page: Page) -> None:
         "/api/runs/r-none/nodes": 404,
         "/api/runs/r-none/log": 404,
         "/api/runs/r-none/changes": 404,
+        "/api/runs/r-none/summary": 404,
         "/api/runs/..%2F..%2Fetc/log": 404,
         f"{run}/steps/write/nothing": 404,
         f"{run}/steps/..%2F..%2Fetc": 404,

@@ -26,7 +26,7 @@ from handrail.runs.questions import refuse_unless_waiting
 from handrail.runs.restart import refuse_restart
 from handrail.runs.trusting import programs_of_run
 from handrail.sessions.report import Report
-from handrail.topics.needs import answer_to
+from handrail.topics.needs import answer_to, path_of
 
 Mode = Literal["resume", "continue", "restart"]
 
@@ -160,6 +160,8 @@ def _late(run: LoadedRun, question: str) -> Late:
     """Why an answer comes too late: who gave another one and when, or that the question was asked again."""
     if run.state.closed.get(question) == "withdrawn":
         return Late(f"question `{question}` was withdrawn meanwhile", has_changed=True)
+    if path_of(run.records, question) in run.state.questions:
+        return Late("what was asked has changed meanwhile, so it is asked again", has_changed=True)
     found = answer_to(run.records, question)
     if found is None:
         return Late(f"question `{question}` already has an answer", has_changed=False)

@@ -94,6 +94,11 @@ def _text(data: bytes) -> str | None:
         return None
 
 
+def markdown(text: str) -> Found:
+    """A text that is written as Markdown, to look at."""
+    return _preview(_MARKDOWN[0], text)
+
+
 def _preview(ending: str, text: str) -> Found:
     if ending in _MARKDOWN:
         from handrail.live.markdown import tree_of

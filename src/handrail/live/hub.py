@@ -8,18 +8,18 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
-from handrail.errors import StateError
+from handrail.errors import HandrailError, StateError
 from handrail.live.tail import seq_of, with_tail
 from handrail.topics.rows import Message, Rows
 
-MOST_RESTED = 4
-"""How many topics that nobody watches any more are kept: whoever comes back to a large run does not wait again."""
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
 SELDOM, SLOWER = 1.0, 1.05
 """A topic in which nothing happens is looked at less and less often, but at least once a second."""
-
+KEPT_SECONDS, MOST_KEPT = 60.0, 8
+"""How long, and how many, topics are kept that nobody watches."""
 Found = TypeVar("Found")
 
 
@@ -52,6 +52,7 @@ class Watched:
         self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
 
     def refresh(self) -> None:
+        """Bring the rows up to date. May take long."""
         with self._rows:
             self.live.refresh()
 
@@ -122,18 +123,22 @@ class Watched:
     @property
     def _state(self) -> tuple[object, ...]:
         """What a watcher wants to know: rows, lines, and which process drives the run."""
-        return self.place, self.tail, getattr(self.live, "driver", None)
+        return self.place, self.tail, getattr(self.live, "live", None)
 
 
 class Hub:
-    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`."""
+    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`.
+
+    A topic that nobody watches any more is kept for a while, without looking for changes: a page asks for what there
+    is, and then for a stream, and it may be loaded again.
+    """
 
     def __init__(self, open_topic: Callable[[str], Live]) -> None:
         self._open = open_topic
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._opening: dict[str, asyncio.Future[Watched]] = {}
-        self._rested: dict[str, Watched] = {}  # the one that was left last is the last
+        self._kept: dict[str, Watched] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def names(self) -> list[str]:
@@ -141,45 +146,46 @@ class Hub:
 
     @asynccontextmanager
     async def watching(self, name: str) -> AsyncIterator[Watched]:
-        """Watch a topic. It is opened for the first watcher, and nobody looks at it after the last one."""
-        watched = await self._opened(name)
-        watched.watchers += 1
+        """Watch a topic. It is opened for the first watcher, and followed until the last one leaves."""
+        watched = await self._enter(name)
         try:
             yield watched
         finally:
             watched.watchers -= 1
             if not watched.watchers:
-                self._watched.pop(name, None)
-                self._tasks.pop(name).cancel()
-                self._rest(name, watched)
+                self._leave(name, watched)
 
-    async def _opened(self, name: str) -> Watched:
-        """The topic. Whoever comes while it is opened waits for the same; a large one holds up no other."""
-        if name not in self._watched:
-            if name not in self._opening:
-                known = self._rested.pop(name, None)
-                self._opening[name] = asyncio.ensure_future(asyncio.to_thread(self._made, name, known))
-                self._opening[name].add_done_callback(lambda opened: self._forget_opening(name, opened))
-            opened = await asyncio.shield(self._opening[name])
+    async def _enter(self, name: str) -> Watched:
+        """A topic with one more watcher. Opening one does not hold up the others."""
+        async with self._locks.setdefault(name, asyncio.Lock()):
             if name not in self._watched:
-                self._watched[name] = opened
-                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
-        return self._watched[name]
+                watched = await self._again(name) or Watched(await asyncio.to_thread(self._open, name))
+                self._watched[name] = watched
+                self._tasks[name] = asyncio.create_task(watched.follow())
+            self._watched[name].watchers += 1
+            return self._watched[name]
 
-    def _made(self, name: str, known: Watched | None) -> Watched:
-        """The topic as it is now: a new one, or one that was left, brought up to date."""
-        if known is None:
-            return Watched(self._open(name))
-        known.refresh()
-        return known
+    async def _again(self, name: str) -> Watched | None:
+        """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
+        watched = self._kept.pop(name, None)
+        if watched is None:
+            return None
+        try:
+            await asyncio.to_thread(watched.refresh)
+        except HandrailError:
+            return None
+        return watched
 
-    def _rest(self, name: str, watched: Watched) -> None:
-        if watched.error is None:
-            self._rested[name] = watched
-            for oldest in list(self._rested)[:-MOST_RESTED]:
-                del self._rested[oldest]
+    def _leave(self, name: str, watched: Watched) -> None:
+        self._watched.pop(name, None)
+        self._tasks.pop(name).cancel()
+        if watched.error is not None:
+            return
+        self._kept[name] = watched
+        if len(self._kept) > MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, name, watched)
 
-    def _forget_opening(self, name: str, opened: asyncio.Future[Watched]) -> None:
-        del self._opening[name]
-        if not opened.cancelled():
-            opened.exception()  # whoever waited has raised it; if nobody did, nobody misses it
+    def _forget(self, name: str, watched: Watched) -> None:
+        if self._kept.get(name) is watched:
+            del self._kept[name]

@@ -75,6 +75,8 @@ def _nodes(node: SyntaxTreeNode) -> list[Tree]:
         return _link(str(node.attrs.get("href", "")), _children(node))
     if kind == "image":
         return [f"[image: {clean(node.content) or 'without a text'}]"]
+    if kind == "paragraph" and node.hidden:  # in a list without blank lines
+        return _children(node)
     if kind in _TAGS:
         return [{"tag": _TAGS[kind], "children": _children(node)}]
     return ["\n"] if kind == "softbreak" else [clean(node.content)]

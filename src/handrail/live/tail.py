@@ -8,6 +8,7 @@ from typing import Any
 from handrail.runs.runs import Runs
 from handrail.source.clean import clean
 from handrail.topics.rows import Message
+from handrail.topics.texts import called
 
 KEPT = 2_000
 MOST = 200
@@ -28,7 +29,8 @@ class Tail:
         found, self._mark = runs.engine.activity(id_, self._mark)
         new = [line for line in found if line["n"] > self.seq]
         for line in new[-KEPT:]:
-            self._lines.append({**line, "text": clean(line["text"])[:LONGEST]})
+            text = called(line["text"]) if line["kind"] == "tool" else line["text"]
+            self._lines.append({**line, "text": clean(text)[:LONGEST]})
         if new:
             self.seq = new[-1]["n"]
 

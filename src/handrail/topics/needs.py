@@ -78,6 +78,11 @@ class Needs:
                 self.rows.drop(NEEDS, id_)
 
 
+def path_of(records: Sequence[Record], question: str) -> str | None:
+    """The path of the step that asked a question."""
+    return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
+
+
 def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None:
     """How a question was answered: `by`, `who`, `at` and `verdict`. None if it was not."""
     kinds = {event.id: kind_of_question(event.question) for _, event in records if isinstance(event, Asked)}

@@ -21,6 +21,7 @@ from handrail.live.hub import Hub
 from handrail.live.log import Wanted, search
 from handrail.live.runs import LiveRun
 from handrail.live.steps import step_of
+from handrail.topics.rows import HEAD
 from handrail.web.doing import refused
 
 MOST_QUERY = 200
@@ -39,6 +40,7 @@ class Readings:
             _route("/api/runs/{id}/steps/{path:path}", self.step),
             _route("/api/runs/{id}/log", self.log),
             _route("/api/runs/{id}/changes", self.changes),
+            _route("/api/runs/{id}/summary", self.summary),
             _route("/api/artifacts/{id:path}", self.artifact),
         ]
 
@@ -73,6 +75,12 @@ class Readings:
     async def changes(self, request: Request) -> Response:
         """What a run changed in the project. No run records it yet."""
         return await self._of_run(request, lambda id_: {"run": id_, "files": None})
+
+    async def summary(self, request: Request) -> Response:
+        """What a run says about itself, as a tree."""
+        async with self.hub.watching(f"run:{request.path_params['id']}") as watched:
+            head = await watched.read(lambda live: live.topic.rows.get(HEAD, ""))
+        return JSONResponse(files.markdown((head or {}).get("summary") or ""))
 
     async def artifact(self, request: Request) -> Response:
         id_, way = request.path_params["id"], request.query_params.get("as", "tree")

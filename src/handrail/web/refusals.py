@@ -7,7 +7,28 @@ from html import escape
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+import handrail
+
 _NEW_LINK = "Press Enter in the terminal that runs `handrail web` to get a new link. A link works once."
+
+_PAGE = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Handrail: refused</title>
+<link rel="stylesheet" href="/static/{handrail.__version__}/style.css">
+</head>
+<body>
+<main>
+<h1>Refused</h1>
+<p role="alert" class="banner">✗ {{sentence}}</p>
+<p>{{help}}</p>
+</main>
+</body>
+</html>
+"""
 
 
 class Refusal(Enum):
@@ -63,9 +84,7 @@ def refusal_page(refused: Refusal, path: str) -> Response:
     """The answer: JSON for the page's own requests, else a small page."""
     if path.startswith("/api/"):
         return JSONResponse(refusal_json(refused), refused.status)
-    body = f"<p>{escape(refused.sentence)}</p><p>{escape(refused.help)}</p>"
-    page = f'<!doctype html><html lang="en"><title>Handrail: refused</title><h1>Refused</h1>{body}</html>'
-    return HTMLResponse(page, refused.status)
+    return HTMLResponse(_PAGE.format(sentence=escape(refused.sentence), help=escape(refused.help)), refused.status)
 
 
 def refusal_json(refused: Refusal) -> dict[str, dict[str, str]]:

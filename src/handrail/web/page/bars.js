@@ -5,7 +5,7 @@ import { duration } from "./words.js";
 
 const place = (scale, from, to) => {
   const x = scale.x(from);
-  return { left: `${x.toFixed(3)}%`, width: `${Math.max(0, scale.x(to) - x).toFixed(3)}%` };
+  return { left: `min(${x.toFixed(3)}%, calc(100% - var(--least)))`, width: `${Math.max(0, scale.x(to) - x).toFixed(3)}%` };
 };
 
 const afterWork = { done: "done after", failed: "failed after", interrupted: "interrupted after", skipped: "skipped after" };
@@ -40,13 +40,16 @@ const Steps = ({ row, bars, scale, end, onOpen }) =>
     ></button>
   `);
 
+const ENDS = new Set(["failed", "interrupted"]);
+
 // A phase, a round or a repeat: when anything in it worked, above when it waited.
 const Together = ({ row, bars, scale, end }) =>
   ["away", "pause", "delay", "asked", "work"].flatMap((kind) => {
     const own = bars.filter((bar) => bar.kind === kind);
     const isOpen = own.some((bar) => bar.to == null) && row.status !== "interrupted";
     return united(own.map((bar) => [bar.from, bar.to ?? end])).map(([from, to], index, all) => {
-      const how = isOpen && index === all.length - 1 ? "open" : row.status === "failed" && kind === "work" && index === all.length - 1 ? "failed" : "closed";
+      const isLast = index === all.length - 1;
+      const how = isOpen && isLast ? "open" : isLast && kind === "work" && ENDS.has(row.status) ? row.status : "closed";
       return html`<span key=${`${kind} ${from}`} class=${`bar whole ${kind} ${how}`} style=${place(scale, from, to)}></span>`;
     });
   });
@@ -60,12 +63,15 @@ export const Bars = ({ row, bars, scale, end, hasMore, onOpen }) => {
 };
 
 export const Axis = ({ scale }) => html`
-  ${scale?.ticks.filter((tick) => tick.x < 95).map((tick) => html`<span key=${tick.seconds} class="tick" style=${{ left: `${tick.x.toFixed(3)}%` }}>${tickWords(tick.seconds)}</span>`)}
+  ${scale?.ticks.filter((tick) => tick.x < 95 && !scale.gaps.some((gap) => isNear(gap, tick))).map((tick) => html`<span key=${tick.seconds} class="tick" style=${{ left: `${tick.x.toFixed(3)}%` }}>${tickWords(tick.seconds)}</span>`)}
   ${scale?.gaps.map((gap) => html`<span key=${gap.x} class="gap" style=${gapPlace(gap)} title=${`nothing worked for ${duration(gap.seconds)}`}>⋯${gapWords(gap.seconds)}⋯</span>`)}
 `;
 
+// A mark of a gap is wider than the gap: a tick beside it would be hidden in part.
+const isNear = (gap, { x, seconds }) => seconds > 0 && x > Math.min(gap.x, 84) - 10 && x < gap.x + gap.w + 2;
+
 // A mark at the right end ends there, so that it does not leave its column.
-const gapPlace = ({ x, w }) => (x + w > 92 ? { right: 0 } : { left: `${x.toFixed(3)}%`, width: `${w}%` });
+const gapPlace = ({ x, w }) => (x + w > 90 ? { right: 0 } : { left: `${x.toFixed(3)}%`, width: `${w}%` });
 
 const tickWords = (seconds) => {
   if (!seconds) return "0";

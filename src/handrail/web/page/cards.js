@@ -1,23 +1,24 @@
 // Draws a graph: cards and frames as a list of buttons, lines as SVG that only eyes need.
 import { Component, html } from "./dom.js";
 import { layout, pathOf } from "./graph.js";
-import { graphOf, graphOfStops } from "./shapes.js";
 import { duration, plural, SIGNS, WORDS } from "./words.js";
 
 const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
 const PHONE = "(max-width: 599px)";
 
+const TOOK = new Set(["done", "running", "current", "failed", "interrupted"]);
+
 // Four fixed corners: sign and name, counter; who or what, duration or word.
 const corners = (part, took) => {
-  const { row, counter, ran, of, isFolded } = part;
+  const { row, counter, ran, of } = part;
   const seconds = took?.(row);
   const word = WORDS[row.status] ?? row.status;
   return {
-    sign: SIGNS[row.status] ?? "·",
+    sign: row.status ? SIGNS[row.status] ?? "·" : "",
     name: row.name,
     counter: counter ?? (of > 1 ? `${ran}/${of}` : row.visits > 1 ? `×${row.visits}` : ""),
-    who: row.who ?? (row.flow ? `flow ${row.flow}` : row.node) ?? (row.kind === "phase" && row.children ? plural(row.children, "step") : ""),
-    time: row.status === "done" && seconds != null ? duration(seconds) : seconds ? `${duration(seconds)}` : word,
+    who: row.who ?? (row.flow ? `flow ${row.flow}` : row.node) ?? (row.kind === "phase" && row.children ? plural(row.children, "step") : row.exit?.length ? plural(row.exit.length, "exit check") : ""),
+    time: TOOK.has(row.status) && seconds != null ? duration(seconds) : word,
     word,
   };
 };
@@ -27,15 +28,16 @@ const place = ({ x, y, w, h }) => ({ left: `${x}px`, top: `${y}px`, width: `${w}
 const Card = ({ part, took, here, onOpen, onFold }) => {
   const { sign, name, counter, who, time, word } = corners(part, took);
   const { row, isFolded } = part;
+  const open = isFolded ? onFold && (() => onFold(part.key, false, row)) : onOpen && (() => onOpen(row));
+  const does = open ? { type: "button", "aria-expanded": isFolded ? "false" : undefined, onClick: open } : {};
   return html`
     <li class=${`card ${row.status} ${row.id === here ? "here" : ""}`} style=${place(part)}>
-      <button type="button" aria-expanded=${isFolded ? "false" : undefined} aria-current=${row.status === "current" || row.status === "running" ? "step" : undefined}
-        onClick=${() => (isFolded ? onFold?.(part.key, false, row) : onOpen?.(row))}>
-        <span class="name"><span class=${`sign ${row.status}`} aria-hidden="true">${isFolded ? "▸ " : ""}${sign}</span> <bdi>${row.emoji ? `${row.emoji} ` : ""}${name}</bdi>${time === word ? null : html`<span class="unseen">, ${word}</span>`}</span>
+      <${open ? "button" : "div"} class="face" ...${does} aria-current=${row.status === "current" || row.status === "running" ? "step" : undefined}>
+        <span class="name"><span class=${`sign ${row.status}`} aria-hidden="true">${isFolded ? "▸ " : ""}${sign}</span>${sign ? " " : ""}<bdi>${row.emoji ? `${row.emoji} ` : ""}${name}</bdi>${time === word ? null : html`<span class="unseen">, ${word}</span>`}</span>
         <span class="counter">${counter}</span>
         <span class="who"><bdi>${who}</bdi></span>
         <span class=${`time ${row.status}`}>${time}</span>
-      </button>
+      <//>
     </li>
   `;
 };
@@ -115,20 +117,5 @@ export class Graph extends Component {
         </div>
       </div>
     `;
-  }
-}
-
-// The graph of a definition, or of a session: rows as of a run, or phases with their levels. It keeps what is folded.
-export class GraphOf extends Component {
-  constructor(props) {
-    super(props);
-    this.state = { touched: {} };
-  }
-
-  render({ rows, onOpen, label }, { touched }) {
-    const isWorkflow = rows.some((row) => row.levels);
-    const item = isWorkflow ? graphOfStops(rows) : graphOf(rows.map((row) => ({ status: "pending", ...row })), { touched });
-    const fold = (key, isFolded) => this.setState({ touched: { ...touched, [key]: isFolded } });
-    return html`<${Graph} item=${item} label=${label} onOpen=${onOpen} onFold=${fold} />`;
   }
 }

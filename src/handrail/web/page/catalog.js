@@ -22,10 +22,16 @@ export const problemWords = (entry) => {
 
 const holds = (entry, find) => !find || `${nameOf(entry)} ${entry.name} ${entry.description}`.toLowerCase().includes(find.toLowerCase());
 
-const Entry = ({ entry, isLaunch }) => {
+// Where another definition comes from: "built-in plan".
+const placeIn = (all) => (id) => {
+  const other = all.find((entry) => entry.id === id);
+  return other ? `${SOURCES[other.source] ?? other.source} ${other.name}` : id;
+};
+
+const Entry = ({ entry, isLaunch, placeOf }) => {
   const [state, sign] = STATES[entry.state] ?? STATES.ok;
   const words = problemWords(entry);
-  const more = [entry.kind === "workflow" && entry.command && `/workflow ${entry.command}`, entry.shadows?.length && `hides ${entry.shadows.join(", ")}`, entry.shadowedBy && `hidden by ${entry.shadowedBy}`].filter(Boolean).join(" · ");
+  const more = [entry.kind === "workflow" && entry.command && `/workflow ${entry.command}`, entry.shadows?.length && `hides ${entry.shadows.map(placeOf).join(", ")}`, entry.shadowedBy && `hidden by ${placeOf(entry.shadowedBy)}`].filter(Boolean).join(" · ");
   const phases = Array.isArray(entry.phases) ? entry.phases.length : entry.phases;
   return html`
     <li class=${`entry definition ${state}`}>
@@ -37,7 +43,8 @@ const Entry = ({ entry, isLaunch }) => {
   `;
 };
 
-const List = ({ entries, query, isLaunch }) => {
+const List = ({ entries, all, query, isLaunch }) => {
+  const placeOf = placeIn(all);
   const sources = [...new Set(entries.map((entry) => entry.source))].sort((a, b) => rank(a) - rank(b) || String(a).localeCompare(b));
   const isFound = !!query.get("find") || query.get("problems");
   return sources.map((source) => {
@@ -45,7 +52,7 @@ const List = ({ entries, query, isLaunch }) => {
     return html`
       <details key=${source} class="group" open=${isFound || rank(source) < 2 || source === sources[0]}>
         <summary><h2>${bdi(SOURCES[source] ?? source)} <span class="figures">${members.length}</span></h2></summary>
-        <ul>${members.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isLaunch=${isLaunch} />`)}</ul>
+        <ul>${members.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isLaunch=${isLaunch} placeOf=${placeOf} />`)}</ul>
       </details>
     `;
   });
@@ -58,7 +65,7 @@ const Bar = ({ title, query, children }) => html`
 `;
 
 export const Catalog = ({ catalog, query }) => {
-  if (!catalog?.seq) return html`<h1 tabindex="-1">Catalog</h1><p class="empty">Reading the definitions …</p>`;
+  if (!catalog?.seq) return html`<h1>Catalog</h1><p class="empty">Reading the definitions …</p>`;
   const all = catalog.rows("entries").filter((entry) => entry.source !== "builtin" || entry.visible);
   const broken = all.filter((entry) => !canLaunch(entry)).length;
   const untrusted = all.filter((entry) => entry.state === "untrusted").length;
@@ -71,15 +78,15 @@ export const Catalog = ({ catalog, query }) => {
       ${(catalog.head?.settings ?? []).map((problem) => html`<strong key=${problem.line} class="word failed">✗ ${bdi(`${problem.file}:${problem.line}: ${problem.message}`)}${problem.hint ? bdi(`; ${problem.hint}`) : null}</strong>`)}
       ${broken ? html`<strong class="word failed">✗ ${broken} broken</strong>` : null} ${untrusted ? html`<strong class="word interrupted">! ${untrusted} not trusted</strong>` : null}
     <//>
-    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">nothing fits</p>`}
+    ${entries.length ? html`<${List} entries=${entries} all=${all} query=${query} />` : html`<p class="empty">nothing fits</p>`}
   `;
 };
 
 export const Choose = ({ catalog, query }) => {
-  if (!catalog?.seq) return html`<h1 tabindex="-1">Launch</h1><p class="empty">Reading the definitions …</p>`;
+  if (!catalog?.seq) return html`<h1>Launch</h1><p class="empty">Reading the definitions …</p>`;
   const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && !entry.shadowedBy && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
   return html`
     <${Bar} title="Launch what?" query=${query} />
-    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
+    ${entries.length ? html`<${List} entries=${entries} all=${catalog.rows("entries")} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
   `;
 };

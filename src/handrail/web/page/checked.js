@@ -4,6 +4,9 @@ import { duration, time } from "./words.js";
 
 const SAID = { true: ["done", "✓", "holds"], false: ["failed", "✗", "does not hold"], null: ["pending", "○", "not run"] };
 
+const facts = (check, place) =>
+  [place, check.seconds == null ? "" : duration(check.seconds), check.at == null ? "" : time(check.at), check.stale ? "stale: files changed since" : ""].filter(Boolean);
+
 export const Check = ({ check, place }) => {
   const [kind, sign, word] = SAID[String(check.held ?? null)];
   return html`
@@ -11,8 +14,7 @@ export const Check = ({ check, place }) => {
       <span class=${`sign ${kind}`} aria-hidden="true">${sign}</span>
       <span class="name"><bdi>${check.name ?? check.kind}</bdi></span>
       <span class=${`word ${kind}`}>${word}</span>
-      ${place ? html`<span class="mute"><bdi>${place}</bdi></span>` : null}
-      <span class="mute">${check.seconds == null ? "" : duration(check.seconds)} ${check.at == null ? "" : time(check.at)} ${check.stale ? "· stale: files changed since" : ""}</span>
+      <span class="mute"><bdi>${facts(check, place).join(" · ")}</bdi></span>
       ${check.held === true || !check.detail ? null : html`<pre><bdi>${check.detail}</bdi></pre>`}
     </li>
   `;

@@ -17,30 +17,38 @@ const Mark = ({ problem }) => {
   `;
 };
 
-export const Source = ({ text, problems }) => {
+// The text with its problems. `at` is the line that the address names.
+const Source = ({ text, problems, at }) => {
   const byLine = new Map();
   for (const problem of problems ?? []) byLine.set(problem.line ?? 1, [...(byLine.get(problem.line ?? 1) ?? []), problem]);
   return html`<ol class="source" tabindex="0" aria-label="Text">${(text ?? "").split("\n").map((line, index) => {
     const found = byLine.get(index + 1) ?? [];
-    return html`<li key=${index} id=${`line-${index + 1}`} class=${found.length ? "wrong" : ""}><code>${bdi(line || " ")}</code>${found.map((problem, number) => html`<${Mark} key=${number} problem=${problem} />`)}</li>`;
+    return html`<li key=${index} id=${`line-${index + 1}`} class=${found.length ? "wrong" : index + 1 === at ? "at" : ""} ref=${index + 1 === at ? bringIntoView : undefined}><code>${bdi(line || " ")}</code>${found.map((problem, number) => html`<${Mark} key=${number} problem=${problem} />`)}</li>`;
   })}</ol>`;
 };
 
+const bringIntoView = (element) => element?.scrollIntoView({ block: "center" });
+
 // An item of the plan in words: what it is, who does it, when.
-const about = (item) => [item.node, item.group && `agent: ${item.group}`, item.flow && `flow ${item.flow}`, item.tries > 1 && `${item.tries} tries`, item.when && `when ${item.when}`,
+const about = (item) => [item.parallel && "steps at the same time", item.node, item.group && `agent: ${item.group}`, item.flow && `flow ${item.flow}`, item.tries > 1 && `${item.tries} tries`, item.when && `when ${item.when}`,
   item.stops && `stops if ${item.stops}`, item.exit?.length && `exit: ${item.exit.join(", ")}`, item.loopable && "↻ may start over"].filter(Boolean).join(" · ");
 const titleOf = (item) => ({ repeat: `↻ ${item.name}, up to ${item.rounds} rounds`, parallel: "at the same time" })[item.kind] ?? item.name;
 
 const Plan = ({ items }) => html`<ul class="plan">${items.map((item, index) => html`
-  <li key=${index}>${bdi(`${item.emoji ? `${item.emoji} ` : ""}${titleOf(item)}`)} <span class="mute">${bdi(about(item))}</span>${item.items?.length ? html`<${Plan} items=${item.items} />` : null}</li>`)}</ul>`;
+  <li key=${index}><span class=${item.items?.length ? "name" : ""}>${bdi(`${item.emoji ? `${item.emoji} ` : ""}${titleOf(item)}`)}</span> <span class="mute">${bdi(about(item))}</span>${item.items?.length ? html`<${Plan} items=${item.items} />` : null}</li>`)}</ul>`;
 
 // The same as cards and frames.
 const drawn = (items, above = "") => ({ type: "series", items: items.map((item, index) => {
   const key = `${above}/${item.id ?? item.key ?? index}`;
   if (!item.items?.length) return { type: "card", key, row: { ...item, id: key, status: "", who: item.group }, ran: 0, of: 1 };
   if (item.kind === "parallel") return { type: "stack", items: drawn(item.items, key).items };
-  return { type: "frame", key, title: titleOf(item), loops: item.kind === "repeat" || item.loopable === true, inside: drawn(item.items, key) };
+  const inside = drawn(item.items, key);
+  if (item.kind === "phase" && inside.items.length === 1) return inside.items[0];
+  return { type: "frame", key, title: titleOf(item), loops: item.kind === "repeat" || item.loopable === true, inside: item.parallel ? { ...inside, type: "stack", key } : bare(item, inside) };
 }) });
+
+// The only phase of a repeat needs no frame of its own.
+const bare = (item, inside) => (item.kind === "repeat" && inside.items.length === 1 && inside.items[0].type === "frame" && item.items[0].kind === "phase" ? inside.items[0].inside : inside);
 
 const Runs = ({ rows, now }) => rows.length ? html`<ul>${rows.map((row) => html`
   <li key=${row.id} class="entry definition"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
@@ -72,11 +80,11 @@ export class Definition extends Component {
 
   body(view, found, entry) {
     if ((view === "Plan" || view === "Graph") && !found.plan?.length) return html`<p class="empty">There is no plan while it has errors.</p>`;
-    if (view === "Plan") return html`<${Plan} items=${found.plan} />`;
-    if (view === "Graph") return html`<${Drawing} item=${drawn(found.plan)} took=${() => null} onFold=${() => {}} label=${`Graph of ${entry?.name ?? this.props.id}`} />`;
+    if (view === "Plan") return html`<div class="whole-plan"><${Plan} items=${found.plan} /></div>`;
+    if (view === "Graph") return html`<${Drawing} item=${drawn(found.plan)} took=${() => null} onOpen=${this.props.kind === "flow" ? (row) => ask({ view: null, line: row.line }, "push") : undefined} label=${`Graph of ${entry?.name ?? this.props.id}`} />`;
     if (view === "Runs") return html`<${Runs} rows=${this.props.rows.filter((row) => row.name === entry?.name || row.name === entry?.key)} now=${this.props.now} />`;
     return found.files.map((file) => html`<section key=${file.file}><h2>${bdi(file.file)}</h2>
-      ${file.text == null ? html`<p class="empty">This file cannot be read.</p>` : html`<${Source} text=${file.text} problems=${file.problems} />`}${file.is_cut ? html`<p class="mute">The rest is not shown.</p>` : null}</section>`);
+      ${file.text == null ? html`<p class="empty">This file cannot be read.</p>` : html`<${Source} text=${file.text} problems=${file.problems} at=${Number(this.props.query.get("line"))} />`}${file.is_cut ? html`<p class="mute">The rest is not shown.</p>` : null}</section>`);
   }
 
   render({ kind, id, query, readOnly }, { found, error }) {
@@ -89,7 +97,7 @@ export class Definition extends Component {
         ${kind === "plugin" ? null : entry && !canLaunch(entry) ? html`<button disabled>Launch: not while it has errors</button>` : html`<a class="button" href=${launchAddress(kind, id)} aria-disabled=${readOnly ? "true" : undefined}>Launch</a>`}</div>
       ${entry?.description ? html`<p class="text">${bdi(entry.description)}</p>` : null}
       ${words ? html`<p class="notice">${bdi(words)}</p>` : null}
-      <nav class="tabs" aria-label="Views">${VIEWS.map((one, index) => html`<button key=${one} aria-keyshortcuts=${String(index + 1)} aria-current=${one === view ? "page" : undefined} onClick=${() => ask({ view: one.toLowerCase() }, "push")}>${one}</button>`)}</nav>
+      <nav class="tabs" aria-label="Views">${VIEWS.map((one, index) => html`<button key=${one} aria-keyshortcuts=${String(index + 1)} aria-current=${one === view ? "page" : undefined} onClick=${() => ask({ view: one.toLowerCase(), line: null }, "push")}>${one}</button>`)}</nav>
       ${found ? this.body(view, found, entry) : error ? html`<${Problem} error=${error} />` : html`<p class="empty">Reading …</p>`}
     `;
   }

@@ -14,6 +14,8 @@ const PARTS = [["now", "Now"], ["prompt", "Prompt"], ["output", "Output"], ["che
 const enc = encodeURIComponent;
 const number = (value) => (value == null ? "–" : value.toLocaleString("en-US"));
 
+const Usage = ({ usage }) => html`<div><dt>usage</dt><dd>${number(usage?.inputTokens)} in · ${number(usage?.outputTokens)} out · ${cost(usage)}</dd></div>`;
+
 const Facts = ({ id, row, need, made, tail, checks, artifacts }) => html`
   ${need ? html`<p class="asks"><bdi>${need.title}</bdi> <a class="button" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
   ${row.why?.message ? html`<p class="why"><bdi>${row.why.message}</bdi> ${row.why.code ? html`<code>${row.why.code}</code>` : null}</p>` : null}
@@ -21,8 +23,8 @@ const Facts = ({ id, row, need, made, tail, checks, artifacts }) => html`
     ${row.doing ? html`<div><dt>doing</dt><dd><bdi>${row.doing}</bdi></dd></div>` : null}
     ${row.note ? html`<div><dt>notice</dt><dd><bdi>${row.note}</bdi></dd></div>` : null}
     <div><dt>what</dt><dd><bdi>${row.flow ? `flow ${row.flow}` : row.node ?? "–"}</bdi></dd></div>
-    <div><dt>counts</dt><dd>${countsOf(row.counts).join(" · ") || "–"}</dd></div>
-    <div><dt>usage</dt><dd>${number(row.usage?.inputTokens)} in · ${number(row.usage?.outputTokens)} out · ${cost(row.usage)}</dd></div>
+    ${countsOf(row.counts).length ? html`<div><dt>counts</dt><dd>${countsOf(row.counts).join(" · ")}</dd></div>` : null}
+    ${row.who ? html`<${Usage} usage=${row.usage} />` : null}
   </dl>
   ${checks.length ? html`<h3>Checks</h3><${Checks} checks=${checks} />` : null}
   ${artifacts.length ? html`<h3>Files</h3><${Files} artifacts=${artifacts} outline=${made.outline} />` : null}
@@ -55,10 +57,7 @@ const Output = ({ data }) => {
 const Earlier = ({ data }) => html`
   <p>Try ${data.try} ${data.end ?? "has not ended"}${data.started && data.ended ? ` after ${duration(data.ended - data.started)}` : ""}.</p>
   ${data.why?.message ? html`<p class="why"><bdi>${data.why.message}</bdi> ${data.why.code ? html`<code><bdi>${data.why.code}</bdi></code>` : null}</p>` : null}
-  <dl class="pairs">
-    <div><dt>who</dt><dd><bdi>${data.who ?? "–"}</bdi></dd></div>
-    <div><dt>usage</dt><dd>${number(data.usage?.inputTokens)} in · ${number(data.usage?.outputTokens)} out · ${cost(data.usage)}</dd></div>
-  </dl>
+  ${data.who ? html`<dl class="pairs"><div><dt>who</dt><dd><bdi>${data.who}</bdi></dd></div><${Usage} usage=${data.usage} /></dl>` : null}
 `;
 
 const FETCHED = { prompt: Prompt, output: Output, now: Earlier, checks: ({ data }) => html`<${Checks} checks=${data.checks} />` };

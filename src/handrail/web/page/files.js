@@ -15,13 +15,13 @@ export const sizeWords = (bytes) => {
 
 export const Files = ({ artifacts, outline }) =>
   artifacts.length
-    ? html`<ul class="files">
+    ? html`<ul class="files made">
         ${[...artifacts].sort((a, b) => (a.created ?? 0) - (b.created ?? 0)).map((row) => html`
           <li key=${row.id}>
             <a href=${`/artifacts/${enc(row.id)}`}><bdi>${row.path ?? row.name}</bdi></a>
             <span class="mute">${row.version ? `v${row.version} · ` : ""}${sizeWords(row.size)} · ${time(row.created)} · <bdi>${outline?.words(row.step) ?? row.step}</bdi></span>
-            ${row.version > 1 || row.supersedes ? html`<a href=${`/artifacts/${enc(row.id)}?as=diff`}>diff</a>` : null}
-            <a href=${`/api/artifacts/${enc(row.id)}?as=raw`} download>download</a>
+            <span class="ways">${row.version > 1 || row.supersedes ? html`<a href=${`/artifacts/${enc(row.id)}?as=diff`}>diff</a>` : null}
+              <a href=${`/api/artifacts/${enc(row.id)}?as=raw`} download>download</a></span>
           </li>
         `)}
       </ul>`
@@ -34,11 +34,11 @@ export const Artifact = ({ id }) => {
     <${Fetched} path=${`/api/artifacts/${enc(id)}?as=${as}`}>
       ${(data) => html`
         <header class="title">
+          ${data.run ? html`<p class="crumbs"><a href=${`/runs/${enc(data.run)}?view=artifacts`} aria-keyshortcuts="b">‹ run <bdi>${data.run}</bdi></a></p>` : null}
           <h1 tabindex="-1"><bdi>${data.path ?? data.name}</bdi></h1>
           <p class="facts">
             ${data.version ? html`<span>version ${data.version}</span>` : null}
             <span>${sizeWords(data.size)}</span>
-            ${data.run ? html`<span>run <a href=${`/runs/${enc(data.run)}?view=artifacts`}><bdi>${data.run}</bdi></a></span>` : null}
             ${data.sha256 ? html`<span>sha256 <code>${data.sha256.slice(0, 16)}</code></span>` : null}
           </p>
         </header>

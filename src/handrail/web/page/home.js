@@ -4,7 +4,7 @@ import { bdi, Component, html } from "./dom.js";
 import { Problem } from "./dialog.js";
 import { get, post } from "./doing.js";
 import { addressOf, ask, needAddress } from "./routes.js";
-import { age, cost, duration, moment, SIGNS, time, WORDS } from "./words.js";
+import { age, cost, duration, moment, plural, SIGNS, time, WORDS } from "./words.js";
 
 const QUIET = 60;
 const OUTCOMES = ["completed", "failed", "stopped", "cancelled"];
@@ -24,7 +24,7 @@ const KINDS = { form: "form", approval: "approval", rerun: "did it finish?", bre
 // The sentence of a row, and what stands beside it.
 const tell = (row, now) => {
   if (row.need) {
-    const more = row.need.fields ? ` · ${row.need.fields} fields` : "";
+    const more = row.need.fields && row.need.kind !== "approval" ? ` · ${plural(row.need.fields, "field")}` : "";
     return [row.need.title, [KINDS[row.need.kind] ?? row.need.kind, row.who].filter(Boolean).join(" · ") + more];
   }
   if (row.status === "interrupted") return [`interrupted${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
@@ -61,8 +61,7 @@ class Entry extends Component {
         <span class="beside">${row.total && !isOver(row) && row.group !== "needs" ? html`<${Progress} row=${row} />` : null} ${bdi(beside)}</span>
         <span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span>
         <span class="figure when" title=${time(row.need?.since ?? row.ended ?? row.started)}>${when}</span>
-        <span class="figure">${row.group === "needs" ? null : cost(row.usage)}</span>
-        <span class="action">${row.group === "needs" ? html`<${Action} row=${row} />` : null}</span>
+        ${row.group === "needs" ? html`<span class="action"><${Action} row=${row} /></span>` : html`<span class="figure">${cost(row.usage)}</span>`}
       </li>
     `;
   }
@@ -113,7 +112,7 @@ class Older extends Component {
 }
 
 export const Home = ({ home, rows, now, query }) => {
-  if (!home.seq) return html`<h1 tabindex="-1">Home</h1><p class="empty">Reading the project …</p>`;
+  if (!home.seq) return html`<h1>Home</h1><p class="empty">Reading the project …</p>`;
   const find = query.get("find") ?? "";
   const of = (group) => rows.filter((row) => row.group === group && holds(row, find));
   const recent = of("recent");

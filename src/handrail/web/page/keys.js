@@ -11,7 +11,7 @@ export const KEYS = [
   ["s", "stop…"],
   ["/", "find"],
   ["f", "follow the tail"],
-  ...[1, 2, 3, 4, 5, 6, 7].map((number) => [String(number), `view ${number}`]),
+  ...[1, 2, 3, 4, 5, 6, 7, 8].map((number) => [String(number), `view ${number}`]),
   ["[", "previous run"],
   ["]", "next run"],
   ["b", "back"],

@@ -68,7 +68,7 @@ export class Log extends Component {
         ${rows.map((row) => html`
           <li key=${row.id} class=${`heard is-${row.what}`}>
             <time>${time(row.t)}</time> <span class="kind"><bdi>${row.what}</bdi></span>
-            ${row.path ? html`<a class="at" ...${toQuery({ step: row.path, try: null, part: null })}><bdi>${outline.words(row.path)}</bdi></a>` : null} <bdi class="text">${row.text}</bdi>
+            <span class="said">${row.path ? html`<a class="at" ...${toQuery({ step: row.path, try: null, part: null })}><bdi>${outline.words(row.path)}</bdi></a> ` : null}<bdi class="text">${row.text}</bdi></span>
           </li>
         `)}
       </ol>

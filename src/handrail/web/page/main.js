@@ -38,7 +38,11 @@ class Page extends Component {
     this.open(true);
     addEventListener("popstate", () => this.open());
     addEventListener("click", (event) => this.click(event));
-    addEventListener("keydown", press);
+    addEventListener("keydown", (event) => {
+      if (event.key === "Tab") this.wantsFocus = false; // a person has chosen a place
+      press(event);
+    });
+    addEventListener("shown", () => this.focus());
     addEventListener("pagehide", () => this.stream?.close());
     addEventListener("pageshow", (event) => event.persisted && this.follow(true));
     setInterval(this.tick, 1000);
@@ -70,7 +74,7 @@ class Page extends Component {
 
   // A new page focuses its heading, as soon as there is one.
   focus() {
-    const heading = this.wantsFocus && document.querySelector("main h1");
+    const heading = this.wantsFocus && document.querySelector("main h1[tabindex]"); // not while it is being read
     if (!heading) return;
     this.wantsFocus = false;
     if (document.activeElement === document.body || !document.activeElement?.closest("main")) heading.focus();
@@ -163,7 +167,7 @@ class Page extends Component {
   view(rows) {
     const { stream, at } = this;
     if (stream.refused?.status === 404 && !stream.of(at.topic)?.head)
-      return html`<h1 tabindex="-1">Not found</h1><p role="alert">${bdi(stream.refused.message)} ${bdi(stream.refused.hint ?? "")}</p><p><a href="/">Home</a></p>`;
+      return html`<h1 tabindex="-1">Not found</h1><p role="alert">${bdi(stream.refused.message)}${stream.refused.hint ? html`<br /><span class="mute">${bdi(stream.refused.hint)}</span>` : null}</p><p><a class="button" href="/">Home</a></p>`;
     const received = stream.of(at.topic) ?? stream.of("home");
     return html`<${VIEWS[at.view] ?? Home} key=${keyOf(at)} ...${at} received=${received} home=${stream.of("home")} rows=${rows}
       catalog=${stream.of("catalog")} live=${stream.liveOf(at.topic)} now=${stream.now()} stream=${stream} readOnly=${readOnly} />`;

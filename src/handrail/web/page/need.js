@@ -141,6 +141,8 @@ export class NeedPage extends Component {
     if (!topic) return html`<p>This address does not say who asks. <a href="/">Home</a> lists all questions.</p>`;
     if (!received.head) return html`<p class="empty">Reading the question …</p>`;
     if (!need) return html`<p class="notice">This is not asked any more. Nothing left to do.</p><p><a class="button" href=${addressOf(topic)}>Show what asked</a></p>`;
+    const again = need.answered && received.rows("needs").find((row) => !row.answered && row.path === need.path);
+    if (again) return html`<p role="alert" class="notice">What was asked has changed meanwhile, so it is asked again. <a class="button" href=${needAddress(topic, again.id)}>Show what is asked</a></p>`;
     if (need.answered) return html`<${Ended} need=${need} of=${topic} />`;
     if (this.opened && need.digest !== this.opened) {
       const show = () => {

@@ -1,5 +1,5 @@
 // The rows of a run as a list of lines, and what is said about a row. Pure.
-import { duration, WORDS } from "./words.js";
+import { brief, duration, WORDS } from "./words.js";
 import { childrenOf } from "./shapes.js";
 
 const OVER = new Set(["done", "skipped"]);
@@ -42,16 +42,23 @@ export class Outline {
     return row.parent.startsWith("~") && this.below.get(row.parent)?.length === 1;
   }
 
+  // The only phase of a round: it has no line of its own.
+  only(row) {
+    const phases = row.kind === "round" ? this.below.get(row.id) : null;
+    return phases?.length === 1 && phases[0].kind === "phase" ? phases[0] : null;
+  }
+
   // The lines of the tree: `touched` has what a person folded (true) or unfolded (false).
   lines(touched, isDoneHidden) {
     const found = [];
     const walk = (parent, level) => {
       for (const row of this.below.get(parent) ?? []) {
         if (isDoneHidden && OVER.has(row.status)) continue;
-        const hasMore = this.hasMore(row);
-        const isFolded = hasMore && (touched[row.id] ?? this.startsFolded(row));
-        found.push({ row, level, hasMore, isFolded });
-        if (hasMore && !isFolded) walk(row.id, level + 1);
+        const inner = this.only(row) ?? row;
+        const hasMore = this.hasMore(inner);
+        const isFolded = hasMore && (touched[row.id] ?? (this.startsFolded(row) || this.startsFolded(inner)));
+        found.push({ row, inner, level, hasMore, isFolded });
+        if (hasMore && !isFolded) walk(inner.id, level + 1);
       }
     };
     walk("", 1);
@@ -90,7 +97,8 @@ export const countsOf = (counts) =>
   });
 
 // What stands after the name of a row.
-export const detail = (row) => {
+export const detail = (row, inner = row) => {
+  if (row.status === "skipped") return inner.why?.message ?? row.note ?? WORDS.skipped;
   if (row.kind === "repeat") return `↻ ${row.begun ?? "–"} of ${row.rounds ?? "–"}`;
   if (row.why?.message && row.status !== "done") return row.why.message;
   if (row.doing && (row.status === "running" || row.status === "delayed")) return row.doing;
@@ -102,6 +110,6 @@ export const statusWord = (row) => WORDS[row.status] ?? row.status;
 
 // How long a row worked. What waits says so: the time of a person is not the time of a step.
 export const tookWords = (row, seconds, waits) => {
-  if (row.status === "waiting" && waits != null) return `waits ${duration(waits)}`;
+  if (row.status === "waiting" && waits != null) return `waits ${brief(waits)}`;
   return seconds == null ? "" : duration(seconds);
 };

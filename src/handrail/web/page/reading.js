@@ -31,9 +31,9 @@ export class Fetched extends Component {
 
   async fetch() {
     const { path } = this.props;
-    const settle = (state) => !this.isGone && path === this.props.path && this.setState(state);
+    const settle = (state, then) => !this.isGone && path === this.props.path && this.setState(state, then);
     try {
-      settle({ data: await get(path), error: null });
+      settle({ data: await get(path), error: null }, () => dispatchEvent(new Event("shown")));
     } catch (error) {
       settle({ error });
     }

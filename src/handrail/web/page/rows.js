@@ -5,6 +5,7 @@ const MOST_LINES = 2000;
 export class Received {
   constructor() {
     this.forget("");
+    this.tail = { seq: 0, lost: 0, rows: [] }; // has numbers of its own: a run that is resumed goes on with them
   }
 
   forget(epoch) {
@@ -12,7 +13,6 @@ export class Received {
     this.seq = 0;
     this.sections = new Map();
     this.isWhole = false;
-    this.tail = { seq: 0, lost: 0, rows: [] };
   }
 
   // Where this is, for the server: epoch, number of the last event, number of the last line of the tail.

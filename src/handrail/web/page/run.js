@@ -41,11 +41,12 @@ class RunPage extends Component {
     const { received } = this.props;
     const head = received.head;
     const isInterrupted = head.status === "running" && this.isAlone();
-    const mark = [received.epoch, received.seq, isInterrupted, this.more.count].join(" ");
+    const status = isInterrupted ? "interrupted" : this.known()?.delay ? "delayed" : head.status;
+    const mark = [received.epoch, received.seq, status, this.more.count].join(" ");
     if (this.made?.mark !== mark) {
       const outline = new Outline(this.with("nodes"), isInterrupted);
       const spans = new Spans(this.with("bars"), outline);
-      this.made = { mark, outline, spans, head, status: isInterrupted ? "interrupted" : head.status };
+      this.made = { mark, outline, spans, head, status };
       for (const section of ["needs", "artifacts", "checks"]) this.made[section] = received.rows(section);
     }
     return this.made;
@@ -53,9 +54,14 @@ class RunPage extends Component {
 
   // True if no process drives this run. The list of everything hears of it first.
   isAlone() {
-    const { id, rows, live } = this.props;
-    const known = rows?.find((row) => row.id === `run:${id}`);
+    const { live } = this.props;
+    const known = this.known();
     return known ? known.status === "interrupted" : live != null && live.driver === null && !live.program;
+  }
+
+  // What the list of everything says about this run.
+  known() {
+    return this.props.rows?.find((row) => row.id === `run:${this.props.id}`);
   }
 
   // The rows of a section, with those that were fetched when a phase was opened.
@@ -76,13 +82,13 @@ class RunPage extends Component {
     const place = outline.firstPlace(head, needs);
     if (place && !isNarrow()) changeQuery({ step: place }, true);
     if (place) this.setState({ at: place });
-    if (!place && !ACTIVE.has(head.status)) changeQuery({ view: "summary" }, true);
+    if (!place) changeQuery({ view: ACTIVE.has(head.status) ? "progress" : "summary" }, true);
     if (place) this.unfoldTo(place);
   }
 
   // A failure that somebody has opened needs nobody any more.
   markSeen() {
-    const known = this.props.rows?.find((row) => row.id === `run:${this.props.id}`);
+    const known = this.known();
     if (known?.seen === false && !readOnly) post("/api/seen", { ids: [known.id] }).catch(() => {}); // home still says it is new
   }
 
@@ -94,7 +100,9 @@ class RunPage extends Component {
 
   async fold(row, isFolded) {
     this.setState({ touched: { ...this.state.touched, [row.id]: isFolded } });
-    if (!isFolded && !this.model().outline.below.has(row.id)) await this.fetch(row);
+    const { outline } = this.model();
+    const wanted = outline.only(row) ?? row;
+    if (!isFolded && !outline.below.has(wanted.id)) await this.fetch(wanted);
   }
 
   // The rows below a phase that the server did not send by itself.
@@ -141,12 +149,13 @@ class RunPage extends Component {
   }
 
   render({ id, received, now }, { touched, problem, at }) {
-    if (!received.head || received.isWhole === false) return html`<h1 tabindex="-1" class="empty">Reading the run …</h1>`;
+    if (!received.head || received.isWhole === false) return html`<h1 class="empty">Reading the run …</h1>`;
     const made = this.model();
     const { outline, spans, head, artifacts, needs } = made;
     const end = this.end(made);
     const view = inQuery("view") ?? "progress";
     const step = inQuery("step");
+    const isCovered = Boolean(step) && isNarrow();
     const View = VIEWS[view] ?? VIEWS.progress;
     const worked = spans.worked({ id: "" }, end);
     const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
@@ -154,15 +163,17 @@ class RunPage extends Component {
     const place = head.why?.path ? outline.words(head.why.path) : null;
     return html`
       <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
-        <div class="whole" inert=${Boolean(step) && isNarrow()}>
-          <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} artifacts=${artifacts} place=${place} />
-          ${need ? html`<p class="asks"><span class="word waiting">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
+        <div class="above" inert=${isCovered}>
+          <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} delay=${(this.known()?.delay?.until ?? now) - now} artifacts=${artifacts} place=${place} />
+          ${need ? html`<p class="asks"><span class="word waiting" aria-hidden="true">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
           ${problem ? html`<p role="alert" class="error"><bdi>${problem.message}</bdi></p>` : null}
           <nav class="tabs" aria-label="Views of this run">
             ${tabsOf(made).map(([name, words], index) => html`
               <a key=${name} ...${toQuery({ view: name, q: null, kind: null })} aria-current=${name === view ? "page" : undefined} aria-keyshortcuts=${index + 1}>${words.trim()}</a>
             `)}
           </nav>
+        </div>
+        <div class="whole" inert=${isCovered}>
           <${View}
             id=${id} made=${made} received=${received} touched=${touched} here=${step ?? at} now=${now} end=${end} scale=${this.scale(made)}
             onFold=${(row, isFolded) => this.fold(row, isFolded)} onOpen=${(row, number) => this.open(row, number)}

@@ -64,21 +64,25 @@ const actionsOf = (head, status) => {
   return ["running", "waiting", "delayed"].includes(head.status) ? ["stop"] : head.modes ?? [];
 };
 
-export const RunHead = ({ id, head, status, worked, quiet, artifacts, place }) => html`
+export const RunHead = ({ id, head, status, worked, quiet, delay, artifacts, place }) => html`
   <header class="title">
-    <h1 tabindex="-1"><bdi>${head.name}</bdi> <span class="about"><bdi>${head.about}</bdi></span></h1>
+    <p class="crumbs"><a href="/" aria-keyshortcuts="b">‹ home</a></p>
+    <div class="titlebar">
+      <h1 tabindex="-1"><bdi>${head.name}</bdi> <span class="about"><bdi>${head.about}</bdi></span></h1>
+      <p class="buttons"><${Buttons} run=${id} name=${head.name} actions=${actionsOf(head, status)} /></p>
+    </div>
     <p class="facts">
       <span><span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> <strong class=${`word ${status}`}>${WORDS[status] ?? status}</strong></span>
       <span>${head.done ?? "–"}/${head.total ?? "–"} steps</span>
       <span title="time at work">${worked == null ? "–" : duration(worked)}</span>
       <span title="cost">${cost(head.usage)}${limitOf(head)}</span>
+      ${delay > 0 ? html`<span class="word delayed">continues in ${duration(delay)}</span>` : null}
       ${quiet > QUIET && status === "running" ? html`<span class="word waiting">quiet ${duration(quiet)}</span>` : null}
       <span><bdi>${id}</bdi> · attempt ${head.attempt ?? 1}${head.worktree ? html` · <bdi>${head.worktree}</bdi>` : null}</span>
     </p>
     ${head.why?.message
       ? html`<p class="why"><bdi>${[place, head.why.message].filter(Boolean).join(": ")}</bdi> ${head.why.code ? html`<code><bdi>${head.why.code}</bdi></code>` : null}</p>`
       : null}
-    <p class="buttons"><${Buttons} run=${id} name=${head.name} actions=${actionsOf(head, status)} /></p>
     <${In} head=${head} />
     <${Out} artifacts=${artifacts} />
   </header>

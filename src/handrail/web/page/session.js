@@ -2,7 +2,9 @@
 import { Dialog, Problem } from "./dialog.js";
 import { get, post } from "./doing.js";
 import { bdi, Component, html, readOnly } from "./dom.js";
+import { Graph } from "./cards.js";
 import { Question } from "./form.js";
+import { graphOfStops } from "./shapes.js";
 import { age, duration, plural, SIGNS, time, WORDS } from "./words.js";
 
 const gateWords = ({ allow, deny }) => {
@@ -18,39 +20,17 @@ const Check = ({ check }) => {
   const word = check.held == null && check.at != null ? "could not run" : said;
   return html`
     <li><span class=${`sign ${name}`} aria-hidden="true">${sign}</span> ${bdi(check.name)} <span class="mute">${word}${check.at == null ? "" : ` · ${time(check.at)}`}${check.stale ? " · stale: the tree changed since" : ""}</span>
-      ${check.held || !check.detail ? null : html`<details><summary>output</summary><pre tabindex="0">${bdi(check.detail)}</pre></details>`}</li>
+      ${check.held || !check.detail ? null : html`<details><summary>what it found</summary><pre tabindex="0">${bdi(check.detail)}</pre></details>`}</li>
   `;
 };
 
-// Which frames a phase begins and ends: phases of the same inner workflow stand together.
-const chains = (stops) => {
-  const found = [];
-  for (const stop of stops) {
-    const inner = stop.levels.slice(1).map(([name]) => name).join(" › ");
-    const last = found.at(-1);
-    last && last.inner === inner ? last.stops.push(stop) : found.push({ inner, stops: [stop] });
-  }
-  return found;
-};
-
-const Path = ({ stops }) => html`
-  <ol class="path" aria-label="Phases">
-    ${chains(stops).map(({ inner, stops: members }) => html`
-      <li key=${members[0].id} class=${inner ? "scope" : ""}>
-        ${inner ? html`<span class="inner">${bdi(inner)}${members.some((stop) => stop.loopable) ? " ↻" : ""}</span>` : null}
-        <ol>${members.map((stop) => html`
-          <li key=${stop.id} class=${stop.state} aria-current=${stop.state === "current" ? "step" : undefined}>
-            <span class=${`sign ${stop.state}`} aria-hidden="true">${SIGNS[stop.state]}</span> ${bdi(`${stop.emoji ?? ""} ${stop.name}`.trim())} <span class="unseen">${WORDS[stop.state]}</span>
-          </li>`)}</ol>
-      </li>`)}
-  </ol>
-`;
+const tookOf = (stop, head, now) => (stop.entered == null ? null : (stop.left ?? head.ended ?? now) - stop.entered);
 
 const Here = ({ stop, checks, head, said, now }) => {
   const writes = stop.gate?.writes;
   const never = (stop.exit ?? []).filter((claim) => !checks.some((check) => check.name === claim || check.claim === claim));
   return html`
-    <h2>${bdi(stop.name)}<span class="mute">${stop.visits > 1 ? `, ${ordinal(stop.visits)} visit` : ""}${stop.entered == null ? "" : `, ${duration((stop.left ?? head.ended ?? now) - stop.entered)}`}</span></h2>
+    <h2>${bdi(stop.name)}<span class="mute">${stop.visits > 1 ? `, ${ordinal(stop.visits)} visit` : ""}${stop.entered == null ? "" : `, ${duration(tookOf(stop, head, now))}`}</span></h2>
     <dl class="facts-list">
       <dt>gate</dt><dd>${bdi(gateWords(stop.gate ?? {}))}${writes ? html` · writes ${bdi((Array.isArray(writes) ? writes : [writes]).join(", "))}` : null}</dd>
       <dt>exit</dt><dd>${checks.length || never.length ? html`<ul class="checks">
@@ -72,7 +52,7 @@ const Moves = ({ moves, names }) => html`
 
 const Denials = ({ denials }) => html`
   <details open=${denials.length > 0 && denials.length < 12}><summary>Denied ${denials.reduce((sum, row) => sum + (row.count ?? 1), 0)}</summary>
-    <ul class="lines">${denials.map((row) => html`<li key=${row.id}><span class="figure">${time(row.last ?? row.first)}</span> ${bdi(row.tool)} ×${row.count ?? 1} <span class="mute">${bdi([row.rule, row.reason].filter(Boolean).join(": "))}</span>
+    <ul class="lines">${denials.map((row) => html`<li key=${row.id}><span class="figure">${time(row.last ?? row.first)}</span> ${bdi(row.tool)} ×${row.count ?? 1} <span class="mute">${bdi([row.rule, row.reason?.split(". ")[0]].filter(Boolean).join(": "))}</span>
       ${row.excerpt ? html` <code>${bdi(row.excerpt)}</code>` : null}</li>`)}</ul>
   </details>
 `;
@@ -124,7 +104,7 @@ const turnWords = { agent: "agent's turn", person: "your turn" };
 
 export const Session = ({ id, received, now }) => {
   const head = received.head;
-  if (!head) return html`<h1 tabindex="-1">Session</h1><p class="empty">Reading the session …</p>`;
+  if (!head) return html`<h1>Session</h1><p class="empty">Reading the session …</p>`;
   const stops = received.rows("stops").sort((a, b) => a.order - b.order);
   const here = stops.find((stop) => stop.state === "current");
   const said = stops.filter((stop) => stop.summary && stop.left != null).sort((a, b) => b.left - a.left)[0];
@@ -132,16 +112,17 @@ export const Session = ({ id, received, now }) => {
   const facts = [head.statusLine, head.status === "active" && turnWords[head.turn], `sent on ${head.sentOn ?? "–"}`, `denied ${head.denied ?? "–"}`,
     head.started == null ? "–" : duration((head.ended ?? now) - head.started)];
   return html`
+    <p class="crumbs"><a href="/" aria-keyshortcuts="b">‹ home</a></p>
     <div class="titlebar">
-      <h1 tabindex="-1"><a href="/" aria-label="home">‹</a> ${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
+      <h1 tabindex="-1">${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
       <span class=${`state ${head.status}`}><span class="sign" aria-hidden="true">${SIGNS[head.status] ?? "·"}</span> <strong class="word">${WORDS[head.status] ?? head.status}</strong> · ${plural(head.steps ?? 0, "move")}</span>
       ${head.status === "active" ? html`<${SessionButtons} id=${id} />` : null}
     </div>
     <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
     ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
-    ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${plural(head.stoppedIdle, "time")} without progress.</p>` : null}
+    ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${head.stoppedIdle === 1 ? "once" : `${head.stoppedIdle} times`} without progress.</p>` : null}
     ${received.rows("needs").filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
-    <${Path} stops=${stops} />
+    <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />
     ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
     <${Moves} moves=${moves} names=${stops.map((stop) => stop.name)} />
     <${Denials} denials=${received.rows("denials")} />

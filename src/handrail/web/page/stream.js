@@ -17,6 +17,7 @@ export class Stream {
     this.isLive = old?.isLive ?? false;
     this.lostAt = null;
     this.refused = null; // what the server said when it would not answer
+    this.missing = null; // the same, if what the page shows does not exist
     this.offset = old?.offset ?? 0; // how far the server's clock is ahead of ours, in seconds
     this.fetch();
   }
@@ -36,17 +37,26 @@ export class Stream {
     try {
       const messages = await get(this.address);
       if (this.isClosed) return;
-      this.refused = null;
+      this.refused = this.missing;
       messages.forEach((message) => this.take(message));
       this.setLive(true);
       if (this.isPolling) this.later(POLL);
       else if (!this.source) this.open();
     } catch (error) {
       if (this.isClosed) return;
+      if (error.status === 404 && this.topics.length > 1) return this.miss(error);
       this.refused = error.status && error.status !== 503 ? error : null;
       this.setLive(false);
       if (![400, 404].includes(error.status)) this.later(this.isPolling ? POLL : AGAIN);
     }
+  }
+
+  // What the page shows does not exist, or not any more. Home is still followed.
+  miss(error) {
+    this.missing = this.refused = error;
+    this.topics = ["home"];
+    this.onChange();
+    return this.reopen();
   }
 
   later(time) {
@@ -63,9 +73,7 @@ export class Stream {
       this.reopen();
     });
     this.source.addEventListener("gone", (event) => {
-      this.refused = { status: 404, ...JSON.parse(event.data) };
-      this.close();
-      this.onChange();
+      this.miss({ status: 404, ...JSON.parse(event.data) });
     });
   }
 

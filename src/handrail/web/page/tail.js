@@ -39,8 +39,7 @@ export class Tail extends Component {
         ${shown.map((row) => html`
           <div key=${row.n} class=${`heard is-${row.kind}`}>
             <time>${time(row.t)}</time> <span class="kind">${row.kind}</span>
-            ${node ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span>`}
-            <bdi class="text">${row.text}</bdi>
+            <span class="said">${node ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span> `}<bdi class="text">${row.text}</bdi></span>
           </div>
         `)}
         ${shown.length ? null : html`<p class="empty">No output ${tail?.seq ? "of this step" : "was recorded"}.</p>`}

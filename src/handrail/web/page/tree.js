@@ -14,7 +14,7 @@ class Line extends Component {
   }
 
   render({ line, index, isAt, isHere, spans, scale, end, tree }) {
-    const { row, level, hasMore, isFolded } = line;
+    const { row, inner, level, hasMore, isFolded } = line;
     const fold = hasMore ? (isFolded ? "▸" : "▾") : "";
     return html`
       <div
@@ -29,7 +29,7 @@ class Line extends Component {
           <span class="name"><bdi>${row.name}</bdi></span>
           <span class="unseen"> ${statusWord(row)} </span>
           ${row.try > 1 ? html`<span class="try">try ${row.try}</span>` : null}
-          <span class="what"><bdi>${detail(row)}</bdi></span>
+          <span class="what"><bdi>${detail(row, inner)}</bdi></span>
         </span>
         <span role="gridcell" class="figure">${tookWords(row, spans.worked(row, end), spans.waits(row, end))}</span>
         <span role="gridcell" class="figure">${row.status === "pending" || row.status === "skipped" ? "" : cost(row.usage)}</span>
@@ -139,11 +139,11 @@ export class Tree extends Component {
   }
 
   // What a line shows, in one text: equal texts need no drawing.
-  mark({ row, level, isFolded }, index, at) {
+  mark({ row, inner, level, isFolded }, index, at) {
     const { scale, spans, end, here } = this.props;
     const isMoving = row.status === "running" || row.status === "waiting" || row.status === "delayed";
     const clock = isMoving ? Math.floor(end) : 0;
-    return [index, row.v, row.status, spans.version(row.id), level, isFolded, row.id === at, row.id === here, scale?.key, clock].join(" ");
+    return [index, row.v, inner.v, row.status, spans.version(row.id), level, isFolded, row.id === at, row.id === here, scale?.key, clock].join(" ");
   }
 
   render({ lines, here, spans, scale, end }, { first, many, at }) {

@@ -5,6 +5,7 @@ import { Checks } from "./checked.js";
 import { Component, html } from "./dom.js";
 import { Files } from "./files.js";
 import { Log } from "./log.js";
+import { Preview } from "./preview.js";
 import { Fetched } from "./reading.js";
 import { newest } from "./runhead.js";
 import { graphOf } from "./shapes.js";
@@ -58,13 +59,13 @@ class GraphView extends Component {
   }
 }
 
-const Summary = ({ made }) => {
+const Summary = ({ id, made }) => {
   const { head, artifacts, checks, outline } = made;
   const failed = checks.filter((check) => check.held === false);
   return html`
     <section class="summary-view">
       <p>${WORDS[made.status] ?? made.status}${head.outcome ? html`: <bdi>${head.outcome}</bdi>` : null}. ${head.done ?? "–"} of ${plural(head.total ?? 0, "step")}, cost ${cost(head.usage)}.</p>
-      ${head.summary ? html`<pre class="text"><bdi>${head.summary}</bdi></pre>` : html`<p class="empty">No summary was written.</p>`}
+      ${head.summary ? html`<${Fetched} path=${`/api/runs/${encodeURIComponent(id)}/summary`} version=${head.summary}>${(data) => html`<${Preview} shown=${data} />`}<//>` : html`<p class="empty">No summary was written.</p>`}
       ${failed.length ? html`<h2>Checks that do not hold</h2><${Checks} checks=${failed} outline=${outline} />` : null}
       ${artifacts.length ? html`<h2>Files</h2><${Files} artifacts=${newest(artifacts)} outline=${outline} />` : null}
     </section>

@@ -35,9 +35,11 @@ export const moment = (seconds, now) => {
 };
 
 // How long ago, in one unit.
-export const age = (seconds, now) => {
-  if (seconds == null) return "–";
-  const past = Math.max(0, now - seconds);
+export const age = (seconds, now) => (seconds == null ? "–" : brief(now - seconds));
+
+// A duration in one unit.
+export const brief = (seconds) => {
+  const past = Math.max(0, seconds);
   if (past < 60) return `${Math.floor(past)}s`;
   if (past < 3600) return `${Math.floor(past / 60)}m`;
   return past < 86400 ? `${Math.floor(past / 3600)}h` : `${Math.floor(past / 86400)}d`;
