@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from flows.everyflow import flow
@@ -259,3 +260,14 @@ def test_what_an_agent_does_is_counted_and_shown_in_one_line() -> None:
     )
     assert node(topic, "plan/read")["counts"] == {"tools": 1, "denied": 1}
     assert node(topic, "plan/read")["doing"] == "bash: git push"
+
+
+def test_a_question_with_a_very_long_text_is_cut() -> None:
+    fields = [{"id": "why", "type": "text", "label": "y" * 100_000, "default": "z" * 9_000}]
+    question = {"title": "Sure?", "description": "a line of an agent\n" * 100_000, "fields": fields}
+    (need,) = topic_after((0, RunStarted("f", "d", None)), (1, Asked("plan/read", "i", question, "q1"))).rows.section(
+        "needs"
+    )
+    assert len(json.dumps(need)) < 60_000
+    assert need["form"]["description"].endswith("more characters)")
+    assert need["form"]["fields"][0]["default"] == "z" * 9_000  # it may be part of the answer
