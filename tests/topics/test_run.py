@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from flows.everyflow import flow
@@ -282,3 +283,14 @@ def test_a_phase_that_failed_ended_with_its_step() -> None:
     assert node(topic_after((0, BEGIN), *failed), "plan")["ended"] == 4
     again = topic_after((0, BEGIN), *failed, (9, RunResumed("resume", [], None)), (9, StepStarted(read)))
     assert (node(again, "plan")["status"], node(again, "plan")["ended"]) == ("running", None)
+
+
+def test_a_question_with_a_very_long_text_is_cut() -> None:
+    fields = [{"id": "why", "type": "text", "label": "y" * 100_000, "default": "z" * 9_000}]
+    question = {"title": "Sure?", "description": "a line of an agent\n" * 100_000, "fields": fields}
+    (need,) = topic_after((0, RunStarted("f", "d", None)), (1, Asked("plan/read", "i", question, "q1"))).rows.section(
+        "needs"
+    )
+    assert len(json.dumps(need)) < 60_000
+    assert need["form"]["description"].endswith("more characters)")
+    assert need["form"]["fields"][0]["default"] == "z" * 9_000  # it may be part of the answer

@@ -15,6 +15,8 @@ from handrail.topics.texts import cleaned, short
 
 NEEDS, CHECKS = "needs", "checks"
 MOST = 50
+MOST_TEXT = 32 * 1024
+"""Characters of one text of a form. A flow may put the output of an agent there."""
 _DATA = ("id", "value", "default", "equals", "field")
 """Keys of a form whose values are part of an answer, so they must not change."""
 
@@ -39,7 +41,7 @@ class Needs:
     def ask(self, at: float, event: Asked, id_: str) -> None:
         self.withdraw(event.path)
         self._open[event.path] = id_
-        form = cleaned(event.question, _DATA)
+        form = _bounded(cleaned(event.question, _DATA))
         title, kind = short(str(event.question.get("title") or "a question")), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
@@ -81,6 +83,17 @@ class Needs:
 def path_of(records: Sequence[Record], question: str) -> str | None:
     """The path of the step that asked a question."""
     return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
+
+
+def _bounded(form: Any) -> Any:
+    """The form with its long texts cut, and how much was left out. What is part of an answer stays as it is."""
+    if isinstance(form, dict):
+        return {key: value if key in _DATA else _bounded(value) for key, value in form.items()}
+    if isinstance(form, list):
+        return [_bounded(value) for value in form]
+    if not isinstance(form, str) or len(form) <= MOST_TEXT:
+        return form
+    return f"{form[:MOST_TEXT]}\n… ({len(form) - MOST_TEXT} more characters)"
 
 
 def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None:
