@@ -40,7 +40,8 @@ def test_one_answer_counts_and_the_others_hear_who_gave_it(project: Project) -> 
     run = project.json("run", "demo", code=4)["run"]
     web, tui = (Actions(App(str(project.folder), os.environ, by="person"), name) for name in ("web", "tui"))
     need = until_waiting(project, run, 1)
-    assert (need["of"], need["kind"], need["action"]["does"]) == (f"run:{run}", "approval", "Release?")
+    assert (need["of"], need["kind"], need["title"]) == (f"run:{run}", "approval", "Release?")
+    assert need["action"]["does"] == "the run goes on after ask › go"
     with pytest.raises(Late) as changed:
         asyncio.run(tui.answer(run, need["id"], "0" * 16, {"approved": True}))
     assert changed.value.has_changed
