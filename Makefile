@@ -50,7 +50,7 @@ test-agents: env ## the real agents, offline, against scripted models, and a lan
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
-test-browser: env ## the page in a real Chromium (needs Debian's chromium and npm)
+test-browser: env ## the page in a real Chromium (needs Debian's chromium, npm and tmux)
 	@./scripts/browser
 	@$(BIN)/python -m pytest tests/browser $(BROWSER)
 
