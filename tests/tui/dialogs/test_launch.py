@@ -69,6 +69,7 @@ OFFER: dict[str, Any] = {
     "estimate": "7 to 13 steps; last 5 runs: 5m to 9m, $0.40 to $0.70",
     "warnings": [],
 }
+SET = "node: set, params: {n: 1}"
 FLOW = """
 params:
   version: {required: true, about: what is released}
@@ -169,6 +170,8 @@ def test_an_empty_required_field_is_reported_next_to_it_and_no_run_begins(projec
 
 def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
+    project.write(".handrail/flows/again.yaml", f"continue: again\nphases: [{{id: a, steps: [{{id: b, {SET}}}]}}]")
+    project.json("run", "again")
     run = project.json("run", "release", "--param", "version=1.2", code=1)["run"]
     project.write("ok", "")
 
@@ -184,9 +187,13 @@ def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project
         assert "(•) New run" in picture(app)
         assert "▌version" in picture(app)
         await typed(pilot, "escape")
+        app.show(LaunchScreen(actions_of(project), "again"))
+        await ready(app, pilot)
+        assert "▌(•) Continue it" in picture(app)
+        await typed(pilot, "escape")
 
     played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
-    assert count(project) == 1
+    assert count(project) == 2
 
 
 def test_what_is_refused_is_said_and_the_buttons_stay_on_the_screen(project: Project) -> None:

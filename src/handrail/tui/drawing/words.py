@@ -95,9 +95,9 @@ def money(usage: Row | None) -> str:
     if not isinstance(usd, int | float) or isinstance(usd, bool):
         return UNKNOWN
     least = "" if (usage or {}).get("complete", True) else "≥"
-    if usd <= 0:
-        return UNKNOWN if least else "$0"
-    return f"{least}${usd:,.2f}" if usd >= 0.005 else "<$0.01"
+    if usd < 0.005:
+        return UNKNOWN if least else "<$0.01" if usd > 0 else "$0"
+    return f"{least}${usd:,.2f}"
 
 
 def tokens(usage: Row | None) -> str:

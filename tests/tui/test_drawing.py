@@ -1,0 +1,74 @@
+"""What lines say: costs, emoji, tails, checks, skipped rounds. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handrail.tui.drawing.timeline import LEGEND
+from handrail.tui.drawing.tree import Tree, tree_lines
+from handrail.tui.drawing.views import check_lines, tail_lines
+from handrail.tui.drawing.words import Times, cell, in_lines, money
+from handrail.tui.look import local
+
+TIMES = Times(1_794_924_151.0, local)
+
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        ({}, "–"),
+        ({"usd": None, "complete": False}, "–"),
+        ({"usd": 0.0, "complete": False}, "–"),
+        ({"usd": 0.42, "complete": True}, "$0.42"),
+        ({"usd": 0.42, "complete": False}, "≥$0.42"),
+        ({"usd": 0.001, "complete": True}, "<$0.01"),
+        ({"usd": 0.001, "complete": False}, "–"),
+        ({"usd": 0.0, "complete": True}, "$0"),
+    ],
+)
+def test_a_cost_is_known_partly_known_or_unknown_and_never_two_zeros(usage: dict[str, Any], words: str) -> None:
+    assert money(usage) == words
+
+
+def test_an_emoji_takes_the_same_columns_on_every_terminal() -> None:
+    assert cell("✍\ufe0f Write", 9) == "✍ Write  "
+
+
+def test_the_end_of_a_step_names_the_step_in_the_tail() -> None:
+    rows = [{"n": 1, "t": 0.0, "node": "fix/edit", "kind": "done", "text": ""}]
+    assert [one.text.split()[1:] for one in tail_lines(rows, TIMES, 60)] == [["done", "fix", "›", "edit"]]
+
+
+def test_names_of_checks_are_not_cut_while_there_is_room() -> None:
+    rows = [
+        {"id": "c", "node": "greet/write", "name": "file: HELLO.md", "kind": "file", "held": True, "detail": "6 bytes"}
+    ]
+    assert "greet › write: file: HELLO.md  6 bytes" in next(iter(check_lines(rows, TIMES, 79))).text
+
+
+def test_a_round_that_was_not_needed_says_why() -> None:
+    why = {"code": "skipped", "message": "its condition does not hold"}
+    rows = [
+        {"id": "~fix", "parent": "", "kind": "repeat", "status": "done", "order": 0, "name": "fix", "rounds": 1},
+        {"id": "~fix/1", "parent": "~fix", "kind": "round", "status": "skipped", "order": 1, "name": "round 1"},
+        {
+            "id": "fix-1",
+            "parent": "~fix/1",
+            "kind": "phase",
+            "status": "skipped",
+            "order": 2,
+            "name": "fix",
+            "why": why,
+        },
+    ]
+    lines = list(tree_lines(Tree(rows), {}, TIMES, 80))
+    assert "its condition does not hold" in lines[1].text
+
+
+@pytest.mark.parametrize("width", [30, 59, 79])
+def test_no_sign_of_the_timeline_is_cut_off(width: int) -> None:
+    lines = in_lines(LEGEND, width, "  ")
+    assert max(map(len, lines)) <= width
+    assert "  ".join(lines).split("  ") == list(LEGEND)
