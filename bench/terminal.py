@@ -22,7 +22,7 @@ from bench.place import environment
 from bench.rows import Bound, Part, Row
 
 RUNS, STEPS = 20, 10
-WARM_SECONDS, IDLE_SECONDS = 10.0, 60.0
+WARM_SECONDS, IDLE_SECONDS = 25.0, 60.0
 ROWS, COLUMNS = 24, 80
 EMPTY = "from textual.app import App; App().run()"
 ABOUT = f"""\

@@ -16,8 +16,8 @@ from handrail.topics.rows import Message, Rows
 
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
-SELDOM, SLOWER = 1.0, 1.05
-"""A topic in which nothing happens is looked at less and less often, but at least once a second."""
+SELDOM, SLOWER = 1.5, 1.05
+"""A topic in which nothing happens is looked at less and less often, but at least every 1.5 seconds."""
 KEPT_SECONDS, MOST_KEPT = 60.0, 8
 """How long, and how many, topics are kept that nobody watches."""
 Found = TypeVar("Found")
