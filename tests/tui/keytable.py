@@ -179,7 +179,7 @@ ON_HOME = {
     "find_previous": Row(place(lambda n: n > 90), HELLO),
     "older": Row(without("older: o"), ("end",)),
     "unread": Row(text("2 need you"), NIGHTLY),
-    "init": Row(text("created an example; n launches it")),
+    "init": Row(asks("Create an example flow and workflow")),
     "clear": Row(text("handrail  project"), (blank,)),
     "escape": Row(focused("entries"), ("slash",)),
 }
@@ -246,7 +246,7 @@ ON_LOG = {
     **moves(
         Row(place(lambda n: n == 1), ("home", "down", "down")),
         Row(place(lambda n: n == 1), ("home",)),
-        Row(place(lambda n: n == 0)),
+        Row(place(lambda n: n < 5)),
         Row(place(lambda n: n > 5), ("home",)),
         Row(place(lambda n: n == 0)),
         Row(place(lambda n: n > 5), ("home",)),

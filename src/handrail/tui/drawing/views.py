@@ -168,8 +168,7 @@ def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[Lin
 
 
 def _check_name(row: Row) -> str:
-    is_step = row.get("node") and row.get("stop") is None
-    place = f"{path_words(row['node'])}: " if is_step else ""
+    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
     return place + str(row.get("name") or row.get("kind") or row["id"])
 
 
