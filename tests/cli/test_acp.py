@@ -166,7 +166,7 @@ def test_the_journal_says_what_was_allowed_and_what_was_denied(stage: Stage) -> 
     stage.agents(one={"turn": [{"ask": ask}, {"say": "ok"}]})
     done = stage.run("--agent", "acp:one")
     assert stage.acts(done["run"]) == [
-        ("tool", 'Edit a.txt {"path": "a.txt"}'),
+        ("tool", "Edit a.txt"),
         ("allowed", "Edit a.txt: `permissions: work`"),
     ]
     stage.flow("read")

@@ -21,12 +21,16 @@ MAIN = (
 
 
 def call_words(name: str, given: Any) -> str:
-    """A call of a tool in one line: `edit src/cart.py`. All arguments, as JSON, if none of them says most."""
+    """A call of a tool in one line: `edit src/cart.py`. All arguments, as JSON, if none of them says most.
+
+    Some agents give a call a title that names the argument already.
+    """
     main = next((given[key] for key in MAIN if given.get(key)), None) if isinstance(given, dict) else None
     if isinstance(main, list):
         main = " ".join(map(str, main))
     if isinstance(main, str):
-        return f"{name} {' '.join(main.split())}"
+        about = " ".join(main.split())
+        return name if about in name else f"{name} {about}"
     return f"{name} {json.dumps(given, ensure_ascii=False)}" if given else name
 
 
