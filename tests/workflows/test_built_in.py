@@ -101,10 +101,9 @@ def refused_at(project: Project, name: str, before: str, *lines: Line) -> str:
     project.run("run", f"workflow:{name}", "it", "--agent", "scripted")
     session = next(one for one in project.json("sessions")["sessions"] if one["phase"] is not None)
     assert session["phase"]["id"] == before
-    for given in (line["input"] for line in lines if line.get("tool") == "write"):
-        project.write(
-            given["path"], given["content"]
-        )  # an agent that is called again repeats its script, up to some line
+    # The agent is ended while it repeats its script, perhaps between the emptying and the writing of a file.
+    for given in (line["input"] for line in [*script[:at], *lines] if line.get("tool") == "write"):
+        project.write(given["path"], given["content"])
     return project.json("next", "--session", session["session"], code=5)["message"]  # type: ignore[no-any-return]
 
 
