@@ -3,6 +3,8 @@
 SHELL := /bin/sh
 # Tests start thousands of Pythons. Without kept bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
+# Tests write many small files and wait for the disk to have them: memory is faster.
+export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
@@ -47,7 +49,7 @@ test-long: env ## the explorations with every place (or one in EVERY=N) and many
 test-agents: env ## the real agents, offline, against scripted models, and a language server (needs npm and tmux)
 	@./scripts/agents
 	@./scripts/editors
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist worksteal \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
 test-browser: env ## the page in a real Chromium (needs Debian's chromium, npm and tmux)
@@ -56,9 +58,9 @@ test-browser: env ## the page in a real Chromium (needs Debian's chromium, npm a
 
 test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/spread-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/spread-first-failures.txt tests/real $(AGENTS) --dist worksteal \
 		-m "spread or rarely" --thorough
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist loadgroup \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist worksteal \
 		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 
 check: env ## format, lint, types, layers

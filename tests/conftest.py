@@ -38,18 +38,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out, unless `--thorough`, what `spread(every)` and `rarely(value)` say."""
-    left_out = [] if config.getoption("--thorough") else [item for item in items if _is_left_out(item)]
+    seen: dict[tuple[str, str], list[str]] = {}
+    left_out = [] if config.getoption("--thorough") else [item for item in items if _is_left_out(item, seen)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
 
-def _is_left_out(item: pytest.Item) -> bool:
-    """Of a spread, neighbours differ in one value, so every value stays in some combination."""
+def _is_left_out(item: pytest.Item, seen: dict[tuple[str, str], list[str]]) -> bool:
+    """Of a spread, neighbours differ in one value, so every value stays in some combination.
+
+    `seen` has the values of each argument of each test so far, in the order in which they came.
+    """
     spread, rarely = item.get_closest_marker("spread"), item.get_closest_marker("rarely")
-    if rarely is not None and rarely.args[0] in item.callspec.id.split("-"):  # type: ignore[attr-defined]
+    if spread is None and rarely is None:
+        return False
+    values: dict[str, object] = item.callspec.params  # type: ignore[attr-defined]
+    if rarely is not None and any(value in rarely.args for value in values.values()):
         return True
-    return spread is not None and sum(item.callspec.indices.values()) % spread.args[0] != 0  # type: ignore[attr-defined]
+    places = []
+    for name, value in values.items():
+        known = seen.setdefault((item.nodeid.partition("[")[0], name), [])
+        if repr(value) not in known:
+            known.append(repr(value))
+        places.append(known.index(repr(value)))
+    return spread is not None and sum(places) % spread.args[0] != 0
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +148,6 @@ def read(path: str) -> bytes:
         return b""
 
 
-@cache
 def measured(name: str) -> Row:
     host = HOSTS[name.removeprefix("acp:")]
     with tempfile.TemporaryDirectory() as folder, host.protocol() as model:
@@ -219,11 +217,11 @@ program, called by the Agent Client Protocol.
 """
 
 
-def page() -> str:
-    rows = [measured(name) for name in NAMES]
-    cells = [(r.agent, f"`{r.package}`", r.events, r.tokens, r.cost, r.resumed, r.stopped) for r in rows]
-    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
+def line(row: Row) -> str:
+    """The row of the table for an agent."""
+    cells = (row.agent, f"`{row.package}`", row.events, row.tokens, row.cost, row.resumed, row.stopped)
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(HEAD + "".join(f"{line(measured(name))}\n" for name in NAMES), encoding="utf-8")
