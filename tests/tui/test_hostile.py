@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,6 +208,28 @@ def test_versions_with_very_many_lines_are_not_compared(project: Project) -> Non
         await opened(top, pilot, ARTIFACTS)
         await pilot.press("end", "d")
         await until(top, pilot, lambda top: "so it is not compared" in picture(top), "the refusal")
+
+    assert shown(project, script, SIZE).bug is None
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(project: Project, tmp_path: Path) -> None:
+    ran(project, makes("write", "NOTES.md", "words"))
+    (content,) = (project.home / "state" / "artifacts").glob("*/*/content/*")
+    outside = tmp_path / "outside.md"
+    outside.write_text("words", encoding="utf-8")
+    content.unlink()
+    content.symlink_to(outside)
+    notes = project.folder / "NOTES.md"
+    notes.unlink()
+    notes.symlink_to(outside)
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await opened(top, pilot, ARTIFACTS)
+        await pilot.press("enter")
+        await until(top, pilot, lambda top: "is a link, not a file" in picture(top), "the refusal")
+        assert is_at(RunScreen, top)
+        await pilot.press("e")
+        await until(top, pilot, lambda top: "`NOTES.md` is not in the project" in picture(top), "no editor")
 
     assert shown(project, script, SIZE).bug is None
 
