@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,11 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
+from handrail.tui.drawing import words
 from handrail.tui.listing import Listing
 from handrail.tui.reader import LARGEST, ReaderScreen
 from handrail.tui.run import ARTIFACTS, TAIL, RunScreen
+from handrail.view.columns import columns
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until
@@ -86,10 +87,11 @@ async def opened(top: HandrailApp, pilot: Pilot[None], view: int) -> None:
     """Open the only run, at a view, once that has something to show."""
     await pilot.press("enter")
     await until(top, pilot, partial(is_at, RunScreen), "the run")
-    assert isinstance(top.screen, RunScreen)
-    await until(top, pilot, lambda top: top.screen.feed is not None and top.screen.feed.is_ready)
+    screen = top.screen
+    assert isinstance(screen, RunScreen)
+    await until(top, pilot, lambda _: screen.feed is not None and screen.feed.is_ready)
     await pilot.press(str(view))
-    await until(top, pilot, lambda top: bool(top.screen.pane("side").lines), "the view")
+    await until(top, pilot, lambda _: bool(screen.pane("side").lines), "the view")
 
 
 async def read(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -234,25 +236,21 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(project: Project, tmp_pat
     assert shown(project, script, SIZE).bug is None
 
 
-def work_of(measured: Callable[[str], object], text: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many characters were measured."""
-    from handrail.tui.drawing import words
+def measured(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many characters were measured to break a text."""
+    total = 0
 
-    total, before = 0, words.columns
-
-    def columns(given: str) -> int:
+    def measure(given: str) -> int:
         nonlocal total
         total += len(given)
-        return before(given)
+        return columns(given)
 
-    monkeypatch.setattr(words, "columns", columns)
-    measured(text)
+    monkeypatch.setattr(words, "columns", measure)
+    words.wrapped(text, 100)
     return total
 
 
 @pytest.mark.parametrize("text", ["é" * 100_000, "e\u0301" * 100_000, "\u0301" * 100_000, "wörter " * 20_000])
 def test_breaking_a_long_line_takes_work_in_proportion_to_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from handrail.tui.drawing import words
-
-    assert work_of(lambda given: words.wrapped(given, 100), text, monkeypatch) < 20 * len(text)
+    assert measured(text, monkeypatch) < 20 * len(text)
     assert "".join(words.wrapped(text, 100)).replace(" ", "") == text.replace(" ", "")

@@ -29,7 +29,8 @@ def links(tmp_path: Path) -> Iterator[list[re.Match[str]]]:
     argv = [HANDRAIL, "web", "--no-open"]
     server = subprocess.Popen(argv, cwd=site.folder, env=site.env, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    said, found, asked = "", [], 0
+    said, asked = "", 0
+    found: list[re.Match[str]] = []
     try:
         while len(found) < ROUNDS:
             said += os.read(ours, 65536).decode()

@@ -192,8 +192,7 @@ class Embedded:
             inbox.clear_stop()
             inbox.take_look()  # this life looks at everything
             inbox.clear_closed(ledger.memory.state.questions)
-            has_answer = lambda: any(inbox.holds(q.id) for q in ledger.memory.state.questions.values())  # noqa: E731
-            has_news = lambda: inbox.take_look() or has_answer()  # noqa: E731 - as short as the one above
+            has_news = lambda: inbox.has_news(ledger.memory.state.questions)  # noqa: E731 - three words
             try:
                 ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_news)
                 for text in inbox.take_notices():

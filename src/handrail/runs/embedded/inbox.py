@@ -129,6 +129,10 @@ class Inbox:
             return False
         return True
 
+    def has_news(self, is_open: Mapping[str, Asked]) -> bool:
+        """True if there is an answer to one of these questions, or if a look was requested, which is removed then."""
+        return self.take_look() or any(self.holds(asked.id) for asked in is_open.values())
+
     def request_stop(self, by: str | None) -> None:
         make_private(self.run)
         files.replace(os.path.join(self.run, STOP), (by or "").encode(), durable=False)
