@@ -176,10 +176,24 @@ def test_changed_or_missing_content_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="is damaged"):
         shelf.content(made)
     place.unlink()
-    with pytest.raises(StateError, match="cannot be read: No such file"):
+    with pytest.raises(StateError, match="does not exist"):
         shelf.content(made)
     shelf.publish(draft(), b"one")
     assert shelf.content(made) == b"one"
+
+
+def test_a_link_in_the_place_of_content_is_refused_and_replaced(tmp_path: Path) -> None:
+    shelf = Shelf(str(tmp_path))
+    made = shelf.publish(draft(), b"one")
+    place, other = tmp_path / "content" / made.sha256, tmp_path / "other"
+    other.write_bytes(b"two")
+    place.unlink()
+    place.symlink_to(other)
+    with pytest.raises(StateError, match="is a link"):
+        shelf.content(made)
+    shelf.publish(draft(), b"one")
+    assert shelf.content(made) == b"one"
+    assert other.read_bytes() == b"two"
 
 
 @pytest.mark.parametrize(

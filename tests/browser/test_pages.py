@@ -193,11 +193,15 @@ def test_a_yes_to_what_has_changed_is_asked_again(chromium: Chromium, site: Site
         one.open(f"/needs/next?of=run:{run}")
         one.wait_text("Two pages")
     site.write("NOTES.txt", "second\n")
-    assert posted(tab, need) == 200
+    assert posted(tab, need) == 410
     tab.wait_text("so it is asked again")
     other.wait_text("so it is asked again")
     assert posted(tab, need) == 410
     assert site.handrail("runs", run)["status"] == "waiting"
+    tab_to(tab, "Show what is asked")
+    tab.press("Enter")
+    tab.wait_text("since it was asked last")
+    assert need_of(site, run)["ID"] != need["ID"]
     other.close()
 
 

@@ -13,6 +13,7 @@ import pytest
 from handrail.app import App
 from handrail.errors import RefusedError
 from handrail.live.actions import Actions, Late
+from handrail.runs.embedded.inbox import LOOK
 from support import Project
 
 FLOW = """
@@ -33,6 +34,14 @@ def until_waiting(project: Project, run: str, count: int) -> dict[str, Any]:
     while len(found := needs(project, run)) < count or project.json("runs", run)["driver"] is not None:
         time.sleep(0.05)
     return found[-1]
+
+
+def until_asked_again(project: Project, run: str, first: dict[str, Any]) -> dict[str, Any]:
+    """The question that replaces the first one."""
+    while (found := until_waiting(project, run, 1))["id"] == first["id"]:
+        time.sleep(0.05)
+    assert found["answered"] is None
+    return found
 
 
 def test_one_answer_counts_and_the_others_hear_who_gave_it(project: Project) -> None:
@@ -94,9 +103,64 @@ def test_an_answer_about_what_has_changed_does_not_count_and_the_others_hear_tha
     web, tui = (Actions(App(str(project.folder), os.environ, by="person"), name) for name in ("web", "tui"))
     first = until_waiting(project, run, 1)
     project.write("notes.txt", "second")
-    asyncio.run(web.answer(run, first["id"], first["digest"], {"approved": True}))
-    second = until_waiting(project, run, 2)
-    assert second["answered"] is None
-    with pytest.raises(Late) as late:
+    for surface in (web, tui):
+        with pytest.raises(Late) as late:
+            asyncio.run(surface.answer(run, first["id"], first["digest"], {"approved": True}))
+        assert late.value.has_changed
+    second = until_asked_again(project, run, first)
+    assert second["action"]["state"] != first["action"]["state"]
+    with pytest.raises(Late, match="asked again") as late:
         asyncio.run(tui.answer(run, first["id"], first["digest"], {"approved": True}))
     assert late.value.has_changed
+
+
+def test_a_form_that_looks_like_an_approval_is_not_one(project: Project) -> None:
+    fields = "fields: [{id: approved, type: boolean, label: Sure}]"
+    form = f"{{formId: propose, title: Sure?, outputFile: sure.json, {fields}}}"
+    project.write(
+        ".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{{id: b, node: user-input, params: {form}}}]}}]"
+    )
+    run = project.json("run", "demo", code=4)["run"]
+    web = Actions(App(str(project.folder), os.environ, by="person"), "web")
+    need = until_waiting(project, run, 1)
+    asyncio.run(web.answer(run, need["id"], need["digest"], {"approved": True}))
+    while project.json("runs", run)["status"] in ("running", "waiting"):
+        time.sleep(0.05)
+    assert project.json("runs", run)["status"] == "completed"
+
+
+TOGETHER = """
+phases:
+- id: a
+  parallel: true
+  steps:
+  - {id: b, node: approve, params: {question: Publish?, files: [notes.txt]}}
+  - {id: c, node: command, params: {argv: [sh, -c, 'until test -e go; do sleep 0.05; done']}}
+"""
+
+
+def test_a_process_that_drives_the_run_asks_again_what_has_changed(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", TOGETHER)
+    project.write("notes.txt", "first")
+    run = project.json("run", "demo", "--detach")["run"]
+    while not (found := needs(project, run)):
+        time.sleep(0.05)
+    (first,) = found
+    project.write("notes.txt", "second")
+    web = Actions(App(str(project.folder), os.environ, by="person"), "web")
+
+    async def refused() -> None:
+        answering = asyncio.create_task(web.answer(run, first["id"], first["digest"], {"approved": True}))
+        attempt = web.app.runs.engine.log(run)
+        while not os.path.exists(os.path.join(os.path.dirname(attempt), LOOK)):
+            await asyncio.sleep(0.02)
+        project.write("go", "")
+        with pytest.raises(Late, match=r"notes\.txt"):
+            await answering
+
+    asyncio.run(refused())
+    second = until_asked_again(project, run, first)
+    asyncio.run(web.answer(run, second["id"], second["digest"], {"approved": True}))
+    while project.json("runs", run)["status"] in ("running", "waiting"):
+        time.sleep(0.05)
+    assert project.json("runs", run)["status"] == "completed"

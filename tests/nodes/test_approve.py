@@ -56,7 +56,23 @@ def test_a_file_that_changes_after_the_yes_asks_again(project: Project) -> None:
     project.write("plan.md", "two\n")
     assert answer(project, YES)["status"] == "waiting"
     assert "plan.md (" in form(project)["description"]
-    assert "since the last answer" in form(project)["description"]
+    assert "since it was asked last" in form(project)["description"]
+    assert answer(project, YES)["status"] == "completed"
+
+
+def test_a_run_that_is_resumed_asks_about_the_present_state(project: Project) -> None:
+    project.write("plan.md", "one\n")
+    as_flow(project, "approve", question="Build it?", files=["plan.md"], code=4)
+    first = project.json("answer", "last", "--show")["question"]
+    assert project.json("resume", "last", code=4)["status"] == "waiting"
+    assert project.json("answer", "last", "--show")["question"] == first
+    project.write("plan.md", "two\n")
+    assert project.json("resume", "last", code=4)["status"] == "waiting"
+    assert project.json("answer", "last", "--show")["question"] != first
+    assert "plan.md (" in form(project)["description"]
+    (project.folder / "plan.md").unlink()
+    assert project.json("resume", "last", code=4)["status"] == "waiting", "what cannot be looked at is still asked"
+    project.write("plan.md", "two\n")
     assert answer(project, YES)["status"] == "completed"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 
 from handrail import registry
+from handrail.app import App
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.live.actions import Actions, Late
 from nodes.repositories import Checkout, isolate
 from services.githubs import TOKEN, GitHub
 from services.web import Reply, serve
@@ -135,7 +138,7 @@ def test_a_no_that_fails_is_asked_again_only_after_a_change(proposing: Proposing
     proposing.checkout.write("kept.txt", "two\n")
     proposing.checkout.commit("Second")
     assert proposing.project.json("resume", "last", code=4)["status"] == "waiting"
-    assert "since the last answer" in proposing.description
+    assert "since it was asked last" in proposing.description
     assert proposing.answer(YES)["status"] == "completed"
     assert proposing.at() == proposing.checkout.head
 
@@ -149,11 +152,27 @@ def test_a_commit_after_the_yes_asks_again(proposing: Proposing) -> None:
     run = proposing.answer(YES)
     assert (run["status"], proposing.at()) == ("waiting", None)
     shown = proposing.description
-    assert "This has changed since the last answer" in shown
+    assert "This has changed since it was asked last" in shown
     assert f"commit ({first[:12]} → {second[:12]})" in shown
     assert "Sneaked in" in shown
     assert proposing.answer(YES)["status"] == "completed"
     assert proposing.at() == second
+
+
+def test_a_yes_of_a_surface_after_a_commit_is_refused(proposing: Proposing) -> None:
+    proposing.flow("git-push", {})
+    proposing.run()
+    actions = Actions(App(str(proposing.project.folder), os.environ, by="person"), "web")
+    run = actions.app.runs.load(actions.app.runs.named("last"))
+    (asked,) = run.state.questions.values()
+    proposing.checkout.write("kept.txt", "two\n")
+    proposing.checkout.commit("Sneaked in")
+    with pytest.raises(Late, match="`commit` changed after this was asked"):
+        asyncio.run(actions.answer(run.id, asked.id, asked.input, YES))
+    while (found := actions.app.runs.load(run.id)).driver is not None or asked.id not in found.state.closed:
+        time.sleep(0.05)
+    assert "Sneaked in" in proposing.description
+    assert proposing.answer(YES)["status"] == "completed"
 
 
 def test_a_push_of_another_after_the_yes_asks_again(proposing: Proposing) -> None:

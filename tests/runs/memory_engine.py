@@ -207,6 +207,9 @@ class InMemory:
         kept.answers[question] = (dict(values), by, self.site.clock())
         return not kept.is_driven
 
+    async def ask_again(self, run: str) -> bool:
+        return not self.runs[run].is_driven  # questions of a driven run are looked at in its next life
+
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         kept = self.runs[run]
         kept.is_stop_requested, kept.stopped_by = True, by

@@ -53,8 +53,13 @@ class Page:
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Page:
-    return Page(Project(tmp_path, monkeypatch, capsys))
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def page(project: Project) -> Page:
+    return Page(project)
 
 
 def test_rows_steps_and_the_log_are_read(page: Page) -> None:
@@ -112,3 +117,31 @@ def test_what_is_not_there_is_refused(page: Page) -> None:
     }.items():
         assert page.get(address, status)["error"]["message"], address
     assert page.client.post(f"{run}/log", headers={"x-handrail": "1"}, json={}).status_code == 404
+
+
+@pytest.mark.parametrize("target", ["another", "the same", "a pipe"])
+def test_a_link_in_the_place_of_an_artifact_is_not_followed(page: Page, tmp_path: Path, target: str) -> None:
+    (row,) = page.get(f"/api/changes?topics=run:{page.run}")[0]["set"]["artifacts"]  # type: ignore[index]  # a list
+    (content,) = (tmp_path / "home" / "state" / "artifacts").glob("*/*/content/*")
+    outside = tmp_path / "outside.md"
+    outside.write_bytes(content.read_bytes() if target == "the same" else b"private")
+    content.unlink()
+    if target == "a pipe":
+        os.mkfifo(content)
+    else:
+        content.symlink_to(outside)
+    address = f"/api/artifacts/{quote(row['id'], safe='')}"
+    for way in ("tree", "raw"):
+        told = page.get(f"{address}?as={way}", 503)["error"]
+        assert ("is a pipe" if target == "a pipe" else "is a link") in told["message"]
+        assert "private" not in str(told)
+
+
+def test_a_link_that_leads_out_of_the_project_is_not_published(page: Page, project: Project, tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("private", encoding="utf-8")
+    steps = "[{id: b, node: command, params: {argv: [ln, -s, ../outside.md, OUT.md]}, makes: [OUT.md]}]"
+    project.write(".handrail/flows/out.yaml", f"phases: [{{id: a, steps: {steps}}}]")
+    run = project.json("run", "out", code=1)["run"]
+    assert "artifacts" not in page.get(f"/api/changes?topics=run:{run}")[0]["set"]  # type: ignore[index]  # a list
+    kept = (tmp_path / "home" / "state" / "artifacts").glob("*/*/content/*")
+    assert all(b"private" not in path.read_bytes() for path in kept)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from typing import Any
 
+from handrail.artifacts.fingerprint import MAX_BYTES
 from handrail.artifacts.names import artifact_id, is_key, parse_reference
 from handrail.errors import StateError
 from handrail.source.dataclasses import dataclass, fields
 from handrail.state import files, journal, locks
 from handrail.state.files import make_private
+from handrail.state.regular import Unreadable, read_regular
 
 LOCK_SECONDS = 30
 _SPACE_HINT = "free some space, then run the command again; nothing was lost"
@@ -138,14 +141,13 @@ class Shelf:
         return found if found is not None and wanted.scope in (None, found.scope) else None
 
     def content(self, record: Published) -> bytes:
-        """The content of an artifact when it was published."""
+        """The content of an artifact when it was published. A link in its place is not followed."""
         path = self._content_path(record.sha256)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError as error:
+            data = read_regular(path, MAX_BYTES, follows=False)
+        except Unreadable as error:
             hint = f"check `{path}`, or publish the artifact again"
-            raise StateError(f"the content of `{record.id}` cannot be read: {error.strerror}", hint) from error
+            raise StateError(f"the content of `{record.id}` {error.message}", hint) from error
         if hashlib.sha256(data).hexdigest() != record.sha256:
             raise StateError(f"the content of `{record.id}` is damaged", f"remove `{path}` and publish it again")
         return data
@@ -199,7 +201,8 @@ class Shelf:
         """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
         place = self._content_path(sha256)
         with contextlib.suppress(OSError):
-            if os.path.getsize(place) == len(content):
+            known = os.lstat(place)
+            if stat.S_ISREG(known.st_mode) and known.st_size == len(content):
                 return
         try:
             files.write_whole(place, content, durable=True)

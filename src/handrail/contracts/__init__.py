@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         Waiting,
         Work,
     )
-    from handrail.contracts.preview import CHANGED, EffectKind, Preview, refuse_changed
+    from handrail.contracts.preview import CHANGED, ApprovalKind, EffectKind, Preview, refuse_changed
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
     from handrail.source.fields import Field
@@ -58,7 +58,7 @@ _MODULES = {
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
     "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Verdict", "Waiting", "Work"),
-    "preview": ("CHANGED", "EffectKind", "Preview", "refuse_changed"),
+    "preview": ("CHANGED", "ApprovalKind", "EffectKind", "Preview", "refuse_changed"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
@@ -73,6 +73,7 @@ __all__ = [
     "AgentReader",
     "AgentSaid",
     "Answer",
+    "ApprovalKind",
     "Asker",
     "Attempt",
     "Check",

@@ -325,6 +325,10 @@ class Engine(Protocol):
         """
         ...
 
+    async def ask_again(self, run: str) -> bool:
+        """Let a driver look again at what open questions are about. True if there is none: the caller has to drive."""
+        ...
+
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
         ...

@@ -35,6 +35,14 @@ class EffectKind(NodeKind, Protocol):
     async def preview(self, work: Work, context: NodeContext) -> Preview: ...
 
 
+class ApprovalKind(NodeKind, Protocol):
+    """A module in `nodes/` that asks for a yes. The forms that it asks have its name as their id."""
+
+    async def changed(self, work: Work, context: NodeContext) -> list[str]:
+        """The names of what has changed since its open question was asked; empty if nothing has. It only reads."""
+        ...
+
+
 def refuse_changed(work: Work, now: Mapping[str, str]) -> None:
     """Raise `NodeError` if the state is not the one that was approved. Called right before the effect."""
     if work.approved is None:

@@ -22,6 +22,7 @@ from handrail.live.wanted import request_of
 from handrail.process.child import detach
 from handrail.runs.life import resuming
 from handrail.runs.loaded import LoadedRun
+from handrail.runs.looking import ChangedError, refuse_changed
 from handrail.runs.questions import refuse_unless_waiting
 from handrail.runs.restart import refuse_restart
 from handrail.runs.trusting import programs_of_run
@@ -36,8 +37,10 @@ class Late(RefusedError):
 
     code = "late"
 
-    def __init__(self, message: str, *, has_changed: bool, answered: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, hint: str | None = None, *, has_changed: bool, answered: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, hint)
         self.has_changed = has_changed
         self.answered = answered
 
@@ -97,7 +100,10 @@ class Actions:
         refuse_restart(app.runs, flows, definitions.flow_of_run, run, start)
 
     async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
-        """Give the answer to a question. It counts only if the question is still open, and still the same."""
+        """Give the answer to a question. It counts only if the question is still open, and still the same.
+
+        A yes to something that has changed since it was asked is refused, and the run asks again.
+        """
         await asyncio.to_thread(self.refuse, "answer", run=id_)
         run = self.app.runs.load(id_)
         if question in run.state.closed:
@@ -111,6 +117,12 @@ class Actions:
             accepted = accept(formspec.from_json(asked.question), values)
         except WrongAnswers as error:
             raise Wrong(error.problems) from error
+        try:
+            await refuse_changed(self.app.runs, run, asked, accepted)
+        except ChangedError as error:
+            if error.can_ask_again and await self.app.runs.ask_again(run):
+                self._drive(id_, "resume", "--answered")
+            raise Late(error.message, error.hint, has_changed=True) from error
         try:
             has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
         except RefusedError as error:
@@ -158,10 +170,10 @@ def _refusal(run: LoadedRun, question: str, error: RefusedError) -> RefusedError
 
 def _late(run: LoadedRun, question: str) -> Late:
     """Why an answer comes too late: who gave another one and when, or that the question was asked again."""
-    if run.state.closed.get(question) == "withdrawn":
-        return Late(f"question `{question}` was withdrawn meanwhile", has_changed=True)
     if path_of(run.records, question) in run.state.questions:
         return Late("what was asked has changed meanwhile, so it is asked again", has_changed=True)
+    if run.state.closed.get(question) == "withdrawn":
+        return Late(f"question `{question}` was withdrawn meanwhile", has_changed=True)
     found = answer_to(run.records, question)
     if found is None:
         return Late(f"question `{question}` already has an answer", has_changed=False)

@@ -167,11 +167,12 @@ INTERRUPTED = machine.RunEnded("cancelled", None, "interrupted", None, "interrup
 
 
 async def play_to_end(
-    play: Callable[[], Awaitable[Event]], is_stop_requested: Callable[[], bool], has_answer: Callable[[], bool]
+    play: Callable[[], Awaitable[Event]], is_stop_requested: Callable[[], bool], has_news: Callable[[], bool]
 ) -> Event:
     """Play until the life ends, and return its last event.
 
-    Stops soon after `is_stop_requested`. If the run waits for a person and `has_answer`, it is played again.
+    Stops soon after `is_stop_requested`. If the run waits for a person and `has_news`, such as an answer, it is played
+    again.
     """
     while True:
         task = asyncio.ensure_future(play())
@@ -179,7 +180,7 @@ async def play_to_end(
         try:
             return await task
         except Waiting as waiting:
-            if not has_answer():
+            if not has_news():
                 return machine.RunParked(waiting.path, waiting.reason)
         except asyncio.CancelledError:
             if is_stop_requested():

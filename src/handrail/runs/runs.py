@@ -366,6 +366,10 @@ class Runs:
         find(run.id, run.state, question)
         return await self.engine.answer(run.id, question, values, self.site.by, surface)
 
+    async def ask_again(self, run: LoadedRun) -> bool:
+        """Let a run ask again what has changed since it asked. True if the caller has to drive it."""
+        return await self.engine.ask_again(run.id)
+
     def notice(self, id_: str, text: str) -> None:
         """Record something that people should know about a run. It does not change the run."""
         try:

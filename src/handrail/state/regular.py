@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -27,17 +28,18 @@ class Unreadable(Exception):
         self.is_missing = is_missing
 
 
-def read_regular(path: str, most: int) -> bytes:
-    """The content of a regular file of at most `most` bytes. Raises `Unreadable`."""
+def read_regular(path: str, most: int, *, follows: bool = True) -> bytes:
+    """The content of a regular file of at most `most` bytes. Raises `Unreadable`, without `follows` also for a link."""
     flaw = path_flaw(path)
     if flaw is not None:
         raise Unreadable(flaw)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = os.open(path, _FLAGS if follows else _FLAGS | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Unreadable("does not exist", is_missing=True) from error
     except OSError as error:
-        raise Unreadable(_reason(path, error)) from error
+        is_link = not follows and os.path.islink(path)
+        raise Unreadable("is a link, not a file" if is_link else _reason(path, error)) from error
     try:
         kind = other_kind(os.fstat(handle).st_mode)
         if kind is not None:

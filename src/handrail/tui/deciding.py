@@ -117,9 +117,13 @@ def open_needs(top: Top, topic: str) -> list[Row]:
 
 
 def _renew(dialog: FormScreen | ApprovalScreen, feed: Feed, opened: Row) -> None:
-    """Tell an open dialog how its question stands now."""
-    if feed.is_ready and dialog.is_mounted:
-        dialog.need_changed(feed.received.rows.get(("needs", str(opened["id"]))))
+    """Tell an open dialog how its question stands now, or the question that its step asks instead."""
+    if not feed.is_ready or not dialog.is_mounted:
+        return
+    rows = feed.received.rows
+    needs = [row for (section, _), row in rows.items() if section == "needs" and row.get("path") == opened.get("path")]
+    instead = next((row for row in needs if not row.get("answered")), None)
+    dialog.need_changed(rows.get(("needs", str(opened["id"])), instead))
 
 
 def cancel_session(top: Top, id_: str, name: str) -> None:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from handrail.artifacts.shelf import Published
 from handrail.errors import NotFound
+from handrail.live.files import MOST_COMPARED
 from handrail.live.steps import step_of
 from handrail.source.clean import clean
 from handrail.source.plain import plain
@@ -81,7 +82,20 @@ def _text(top: Top, record: Published) -> str | None:
         return None
 
 
-def show_artifact(top: Top, run: str, row: Row) -> None:
+def _readable(text: str, width: int) -> list[Line]:
+    """A text of a file in lines that are not wider than this."""
+    return [line(None, f" {one}") for given in clean(text).split("\n") for one in wrapped(given, width)]
+
+
+def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[Line]:
+    """What is different, line by line. A line that is wider than this is broken."""
+    old, new = (clean(text).split("\n") for text in texts)
+    made = list(difflib.unified_diff(old, new, *ids, lineterm=""))[:MOST_LINES]
+    found = ((one, _STYLES.get(one[:1], "")) for one in made)
+    return [line(None, Piece(f" {part}", style)) for one, style in found for part in wrapped(one, width)]
+
+
+def show_artifact(top: Top, run: str, row: Row, width: int) -> None:
     """Show a file as it was when it was made."""
 
     async def show() -> None:
@@ -92,7 +106,7 @@ def show_artifact(top: Top, run: str, row: Row) -> None:
             facts = (f"size    {row.get('size')}", f"sha256  {row.get('sha256')}", "It is large, or not text.")
             lines = [line(None, f" {fact}") for fact in facts]
         else:
-            lines = [line(None, f" {one}") for given in clean(text).split("\n") for one in wrapped(given, 200)]
+            lines = await asyncio.to_thread(_readable, text, width)
         top.push_screen(ReaderScreen(name, lines, name))
 
     attempt(top, show)
@@ -108,7 +122,7 @@ def show_step(top: Top, run: str, path: str, title: str, lines: Sequence[Line], 
     attempt(top, show)
 
 
-def show_diff(top: Top, run: str, row: Row, artifacts: Sequence[Row]) -> None:
+def show_diff(top: Top, row: Row, width: int) -> None:
     """Compare a file with its previous version."""
 
     async def show() -> None:
@@ -121,16 +135,14 @@ def show_diff(top: Top, run: str, row: Row, artifacts: Sequence[Row]) -> None:
             top.tell(f"`{row.get('path')}` has no previous version")
             return
         old, new = [await asyncio.to_thread(_text, top, one) for one in (earlier[-1], own)]
-        if old is None or new is None:
+        if old is None or new is None or max(old.count("\n"), new.count("\n")) > MOST_COMPARED:
             top.tell(f"`{row.get('path')}` is large or not text, so it is not compared")
             return
-        made = difflib.unified_diff(clean(old).split("\n"), clean(new).split("\n"), earlier[-1].id, own.id, lineterm="")
-        lines = [line(None, Piece(f" {one}", _STYLES.get(one[:1], ""))) for one in list(made)[:MOST_LINES]]
+        lines = await asyncio.to_thread(_compared, (old, new), (earlier[-1].id, own.id), width)
         top.push_screen(
             ReaderScreen(f"{row.get('path')}: changes", lines or [line(None, " no difference")], str(row.get("path")))
         )
 
-    del run, artifacts
     attempt(top, show)
 
 

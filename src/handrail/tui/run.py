@@ -375,12 +375,12 @@ class RunScreen(Views):
     def action_show(self) -> None:
         row = self._artifact()
         if row is not None:
-            show_artifact(self.top, self.id_of_run, row)
+            show_artifact(self.top, self.id_of_run, row, self.size.width - 2)
 
     def action_diff(self) -> None:
         row = self._artifact()
         if row is not None:
-            show_diff(self.top, self.id_of_run, row, self.section("artifacts"))
+            show_diff(self.top, row, self.size.width - 2)
 
     def action_edit(self) -> None:
         row = self._artifact()

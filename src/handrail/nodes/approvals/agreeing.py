@@ -2,7 +2,8 @@
 
 Everything is looked at twice, before the question and after the yes. If it differs, the yes does not count: the person
 is asked again. What was shown is recorded first, so an answer always belongs to what its person saw, also if the run
-was interrupted in between.
+was interrupted in between. A run that is resumed while nobody has answered looks, too, so its question is never older
+than its last life.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from handrail.contracts import NodeContext, NodeError, Preview, Work
+from handrail.contracts import NodeContext, NodeError, Preview, Waiting, Work
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
-from handrail.nodes.approvals.shown import APPROVED, REASON, Record, form, is_same, record
+from handrail.nodes.approvals.shown import APPROVED, REASON, Record, changed_names, form, is_same, record
 from handrail.secrets.redaction import Secrets
 from handrail.settings.rules import STEP
 from handrail.source.dataclasses import dataclass
@@ -84,6 +85,11 @@ def otherwise(work: Work) -> str:
     return str(value)
 
 
+def has_asked(context: NodeContext) -> bool:
+    """True if this step has recorded what it asks about. Another node may use a form with the same id."""
+    return context.recall("seen.0") is not None
+
+
 class Agreement:
     """The rounds of one step until there is a decision about the present state of things."""
 
@@ -99,20 +105,47 @@ class Agreement:
         before: Record | None = None
         recall, remember = self.context.recall, self.context.remember
         for number in range(MOST_ROUNDS):
-            seen: Record = recall(f"seen.{number}") or remember(f"seen.{number}", await self._look())
+            known: Record | None = recall(f"seen.{number}")
+            seen: Record = known or remember(f"seen.{number}", await self._look())
             if not recall(f"void.{number}"):
-                agreed = await self._decide(number, seen, before)
-                if agreed.approved and recall(f"begun.{number}"):
-                    return agreed
-                if not agreed.approved and not recall(f"no.{number}"):
-                    remember(f"no.{number}", True)
-                    return agreed
-                if is_same(seen, await self._look()):
-                    return agreed
+                try:
+                    agreed = await self._decide(number, seen, before)
+                except Waiting:
+                    if known is None or not await self._has_changed(seen):
+                        raise
+                else:
+                    if await self._counts(agreed):
+                        return agreed
                 self.void(number)
             before = seen
-        message = f"what is to be approved has changed {MOST_ROUNDS} times after a yes"
+        message = f"what is to be approved has changed {MOST_ROUNDS} times after it was asked"
         raise NodeError("unstable", message, transient=False)
+
+    async def changed(self) -> list[str]:
+        """The names of what has changed since the open question was asked; empty if nothing has. Records nothing."""
+        recall = self.context.recall
+        numbers = [number for number in range(MOST_ROUNDS) if recall(f"seen.{number}")]
+        if not numbers or recall(f"void.{numbers[-1]}"):
+            return []
+        seen, now = recall(f"seen.{numbers[-1]}"), await self._look()
+        return [] if is_same(seen, now) else changed_names(seen, now)
+
+    async def _counts(self, agreed: Agreed) -> bool:
+        """True if a decision holds for the present state. A no holds for any, when it is given."""
+        recall = self.context.recall
+        if agreed.approved and recall(f"begun.{agreed.number}"):
+            return True
+        if not agreed.approved and not recall(f"no.{agreed.number}"):
+            self.context.remember(f"no.{agreed.number}", True)
+            return True
+        return is_same(agreed.seen, await self._look())
+
+    async def _has_changed(self, seen: Record) -> bool:
+        """True if a question that nobody has answered shows something old. False if that cannot be found out."""
+        try:
+            return not is_same(seen, await self._look())
+        except NodeError:
+            return False
 
     def void(self, number: int) -> None:
         """A yes does not count any more: the state has changed before the effect."""

@@ -34,9 +34,17 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     after_no = otherwise(work)
-    question = Question(work.node, "approve", "Do you approve it?", {})
-    agreed = await Agreement(question, lambda: preview(work, context), work, context).reach()
+    agreed = await _agreement(work, context).reach()
     return agreed.outputs(after_no)
+
+
+async def changed(work: Work, context: NodeContext) -> list[str]:
+    return await _agreement(work, context).changed()
+
+
+def _agreement(work: Work, context: NodeContext) -> Agreement:
+    question = Question(work.node, "approve", "Do you approve it?", {})
+    return Agreement(question, lambda: preview(work, context), work, context)
 
 
 async def preview(work: Work, context: NodeContext) -> Preview:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from handrail import registry
 from handrail.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, Preview, Work
-from handrail.nodes.approvals.agreeing import OTHERWISE, OUTPUTS, Agreed, Agreement, Question, otherwise
+from handrail.nodes.approvals.agreeing import OTHERWISE, OUTPUTS, Agreed, Agreement, Question, has_asked, otherwise
 from handrail.secrets.redaction import refuse_lost
 from handrail.source.dataclasses import replace
 from handrail.source.fields import SCALARS, Field, Reader
@@ -103,18 +103,8 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     after_no = otherwise(work)
-    effect = as_text(work.params["effect"])
-    inner, kind = _inner(work, effect), _kind(effect)
-    if wrong := _wrong(kind.NODE, inner.params):
-        raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
-    own = _own_memory(context)
-
-    async def look() -> Preview:
-        found = await kind.preview(inner, own)
-        given = work.params.get("title")
-        return found if given is None else replace(found, title=as_text(given), facts=_told(found))
-
-    agreement = Agreement(Question(effect, "propose", "Do this?", inner.params), look, work, context)
+    inner, kind = _proposed(work)
+    own, agreement = _own_memory(context), _agreement(work, context)
     while True:
         agreed = await agreement.reach()
         if not agreed.approved:
@@ -127,6 +117,31 @@ async def run(work: Work, context: NodeContext) -> Any:
             agreement.void(agreed.number)
             continue
         return {**agreed.outputs(after_no), "result": result}
+
+
+async def changed(work: Work, context: NodeContext) -> list[str]:
+    return await _agreement(work, context).changed() if has_asked(context) else []
+
+
+def _proposed(work: Work) -> tuple[Work, EffectKind]:
+    """The work of the other node, and that node."""
+    effect = as_text(work.params["effect"])
+    inner, kind = _inner(work, effect), _kind(effect)
+    if wrong := _wrong(kind.NODE, inner.params):
+        raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
+    return inner, kind
+
+
+def _agreement(work: Work, context: NodeContext) -> Agreement:
+    inner, kind = _proposed(work)
+    own = _own_memory(context)
+
+    async def look() -> Preview:
+        found = await kind.preview(inner, own)
+        given = work.params.get("title")
+        return found if given is None else replace(found, title=as_text(given), facts=_told(found))
+
+    return Agreement(Question(inner.node, "propose", "Do this?", inner.params), look, work, context)
 
 
 def _told(found: Preview) -> tuple[tuple[str, str], ...]:

@@ -46,14 +46,21 @@ def is_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The names of what is different, in the words of the preview."""
-    old, new = _by_name(before), _by_name(now)
-    named = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-    states = dict.fromkeys((*before["state"], *now["state"]))
-    for name in states:
-        was, is_ = before["state"].get(name, "none"), now["state"].get(name, "none")
-        if was != is_:
-            named.append(f"{name} ({plain(was)[:12]} → {plain(is_)[:12]})")
-    return named or ["title"]
+    states = [
+        f"{name} ({plain(before['state'].get(name, 'none'))[:12]} → {plain(now['state'].get(name, 'none'))[:12]})"
+        for name in _different(before["state"], now["state"])
+    ]
+    return [*_different(_by_name(before), _by_name(now)), *states] or ["title"]
+
+
+def changed_names(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of what is different, such as files: of the state, or of facts if the state is the same."""
+    states = [plain(name) for name in _different(before["state"], now["state"])]
+    return states or _different(_by_name(before), _by_name(now)) or ["title"]
+
+
+def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
 
 
 def _by_name(seen: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -64,11 +71,11 @@ def _by_name(seen: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def form(id_: str, label: str, seen: Mapping[str, Any], before: Mapping[str, Any] | None) -> Form:
-    """The question for a person. `before` is what the last answer was about, if it has changed since."""
+    """The question for a person. `before` is what it was about when it was asked last, if that has changed since."""
     parts = []
     if before is not None:
         listed = ", ".join(changes(before, seen))
-        parts.append(f"This has changed since the last answer, so it does not count any more: {listed}")
+        parts.append(f"This has changed since it was asked last, so an earlier answer does not count: {listed}")
     parts += [_fact(name, text) for name, text in seen["facts"]]
     fields = (
         FormField(APPROVED, "boolean", label, required=True),

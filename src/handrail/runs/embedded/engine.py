@@ -190,10 +190,11 @@ class Embedded:
             outside = replace(outside, context=replace(outside.context, litter=litter.add))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
+            inbox.take_look()  # this life looks at everything
             inbox.clear_closed(ledger.memory.state.questions)
-            has_answer = lambda: any(inbox.holds(q.id) for q in ledger.memory.state.questions.values())  # noqa: E731
+            has_news = lambda: inbox.has_news(ledger.memory.state.questions)  # noqa: E731 - three words
             try:
-                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer)
+                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_news)
                 for text in inbox.take_notices():
                     ledger.note(machine.Noticed("", text))
                 ledger.record(ended if ended is not STOPPED else stopped(inbox.stopped_by()))
@@ -228,6 +229,15 @@ class Embedded:
         if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
             raise late(run, state, question)
         return inbox.holds(question) and self.driver(run) is None
+
+    async def ask_again(self, run: str) -> bool:
+        if self.driver(run) is None:
+            return True
+        inbox, end = Inbox(self.attempt(run), self.secrets), time.monotonic() + PATIENCE
+        inbox.request_look()
+        while self.driver(run) is not None and time.monotonic() < end and inbox.is_look_requested():
+            await asyncio.sleep(LOOK_AGAIN)
+        return self.driver(run) is None and inbox.take_look()
 
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         Inbox(self.attempt(run), self.secrets).request_stop(by)

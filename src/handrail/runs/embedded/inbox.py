@@ -25,6 +25,7 @@ from handrail.state.files import make_private
 
 FOLDER = "inbox"
 STOP = "stop"
+LOOK = "look"
 NOTICES = "notices"
 
 
@@ -111,6 +112,26 @@ class Inbox:
                     found.append(file.read())
                 os.unlink(entry.path)
         return found
+
+    def request_look(self) -> None:
+        """Ask the driver to look again at what its open questions are about, instead of parking the run."""
+        make_private(self.run)
+        files.replace(os.path.join(self.run, LOOK), b"", durable=False)
+
+    def is_look_requested(self) -> bool:
+        return os.path.exists(os.path.join(self.run, LOOK))
+
+    def take_look(self) -> bool:
+        """True if a look was requested. The request is removed."""
+        try:
+            os.unlink(os.path.join(self.run, LOOK))
+        except OSError:
+            return False
+        return True
+
+    def has_news(self, is_open: Mapping[str, Asked]) -> bool:
+        """True if there is an answer to one of these questions, or if a look was requested, which is removed then."""
+        return self.take_look() or any(self.holds(asked.id) for asked in is_open.values())
 
     def request_stop(self, by: str | None) -> None:
         make_private(self.run)

@@ -136,7 +136,7 @@ def steady(text: str) -> str:
 
 def cell(text: str, width: int) -> str:
     """The text, cut or filled to this width."""
-    text = steady(text[: 8 * width + 64])  # what is further behind is not seen, and measuring it takes long
+    text = steady(text[: _most(width)])  # what is further behind is not seen, and measuring it takes long
     return padded(clipped(text, width), width) if width > 0 else ""
 
 
@@ -172,14 +172,26 @@ def wrapped(text: str, width: int) -> list[str]:
     found: list[str] = []
     for given in steady(text).split("\n"):
         rest = given
-        while columns(rest) > width > 0:
-            head = clipped(rest, width + 1)[:-1]
-            space = head.rfind(" ")
-            at = space if space > width // 3 else len(head)
-            found.append(rest[: max(at, 1)])
-            rest = rest[max(at, 1) :].lstrip(" ")
+        while width > 0 and (at := _break(rest, width)) is not None:
+            found.append(rest[:at])
+            rest = rest[at:].lstrip(" ")
         found.append(rest)
     return found
+
+
+def _break(text: str, width: int) -> int | None:
+    """Where a line is broken; None if it fits. Only its beginning is measured, also if it is very long."""
+    start = text[: _most(width)]
+    if columns(start) <= width:
+        return None if len(start) == len(text) else len(start)
+    head = clipped(start, width + 1)[:-1]
+    space = head.rfind(" ")
+    return max(space if space > width // 3 else len(head), 1)
+
+
+def _most(width: int) -> int:
+    """How many characters are looked at for this width. More do not fit, unless most of them take no room."""
+    return 8 * width + 64
 
 
 def in_lines(parts: Sequence[str], width: int, gap: str) -> list[str]:

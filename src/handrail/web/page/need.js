@@ -56,7 +56,7 @@ class Asked extends Component {
   problem() {
     const { error } = this.state;
     if (!error || error.fields?.length) return null;
-    if (error.status === 410) return html`<p role="alert" class="error">${bdi(error.message)} <button type="button" onClick=${() => location.reload()}>Show what is asked</button></p>`;
+    if (error.status === 410) return html`<p role="alert" class="error">${bdi([error.message, error.hint].filter(Boolean).join("; "))} <a class="button" href=${needAddress(this.props.of, "next")}>Show what is asked</a></p>`;
     return html`<${Problem} error=${error} />`;
   }
 }
@@ -124,7 +124,7 @@ export class NeedPage extends Component {
     if (id === "next" && need) return go(needAddress(topic, need.id), "replace");
     const row = !topic && rows.find((one) => one.need?.id === id);
     if (row) return go(needAddress(row.id, id), "replace");
-    if (need && !this.opened) this.opened = need.digest;
+    if (need && !this.opened) Object.assign(this, { opened: need.digest, path: need.path });
     return null;
   }
 
@@ -140,9 +140,11 @@ export class NeedPage extends Component {
     const { topic, received, readOnly } = this.props;
     if (!topic) return html`<p>This address does not say who asks. <a href="/">Home</a> lists all questions.</p>`;
     if (!received.head) return html`<p class="empty">Reading the question …</p>`;
-    if (!need) return html`<p class="notice">This is not asked any more. Nothing left to do.</p><p><a class="button" href=${addressOf(topic)}>Show what asked</a></p>`;
-    const again = need.answered && received.rows("needs").find((row) => !row.answered && row.path === need.path);
+    const open = received.rows("needs").filter((row) => !row.answered);
+    const again = (!need || need.answered) && open.find((row) => row.path === (need?.path ?? this.path));
     if (again) return html`<p role="alert" class="notice">What was asked has changed meanwhile, so it is asked again. <a class="button" href=${needAddress(topic, again.id)}>Show what is asked</a></p>`;
+    if (!need && open.length) return html`<p class="notice">This is not asked any more. <a class="button" href=${needAddress(topic, "next")}>Show what is asked</a></p>`;
+    if (!need) return html`<p class="notice">This is not asked any more. Nothing left to do.</p><p><a class="button" href=${addressOf(topic)}>Show what asked</a></p>`;
     if (need.answered) return html`<${Ended} need=${need} of=${topic} />`;
     if (this.opened && need.digest !== this.opened) {
       const show = () => {
