@@ -41,7 +41,7 @@ class Steps:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.step(self.flow.reader(item, STEP, self.misplaced(item)), len(steps))
+            step = self.same_as_before(item) or self.step(item, len(steps))
             if step.id:
                 self.check_unique(step.id, item.value["id"], lines)
             steps.append(step)
@@ -62,7 +62,16 @@ class Steps:
             self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
         lines.setdefault(id_, node.line)
 
-    def step(self, reader: Reader, number: int) -> Step:
+    def same_as_before(self, item: Node) -> Step | None:
+        """The step as another round has it, if it is the same in all rounds. Its references are checked in each."""
+        step, slots = self.flow.same_in_rounds.get(id(item), (None, ()))
+        self.flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
+        return step
+
+    def step(self, item: Node, number: int) -> Step:
+        """Read a step. It is kept for other rounds if it has no problem and nothing of it depends on the round."""
+        reports, slots = self.flow.reports, len(self.flow.slots)
+        reader = self.flow.reader(item, STEP, self.misplaced(item))
         first, before, after = (self.flow.expressions(self.around) for _ in range(3))
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
@@ -104,6 +113,9 @@ class Steps:
         self.flow.keep(slot, first)
         self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional), before)
         self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional, own=True), after)
+        is_of_round = first.is_of_round or before.is_of_round or after.is_of_round
+        if self.around.within and not is_of_round and self.flow.reports == reports:
+            self.flow.same_in_rounds[id(item)] = step, tuple(self.flow.slots[slots:])
         return step
 
     def declaration(self, reader: Reader, name: str) -> contracts.Node:
