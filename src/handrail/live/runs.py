@@ -21,7 +21,6 @@ from handrail.topics.checks import CHECKS
 from handrail.topics.rows import Message
 from handrail.topics.run import RunTopic, routes_of
 from handrail.topics.texts import LONG, short
-from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
 PROBE_AGAIN = 1.0
@@ -48,8 +47,7 @@ class LiveRun:
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
         self._probe()
-        for at, event in run.records:
-            self.topic.take(at, seen(event))
+        self.topic.take_all((at, seen(event)) for at, event in run.records)
 
     def _probe(self) -> None:
         engine = self.runs.engine
@@ -83,8 +81,7 @@ class LiveRun:
         self._probe()
         self.tail.refresh(self.runs, self.id)
         records, self.offset = self.runs.events(self.id, self.offset)
-        for at, event in records:
-            self.topic.take(at, seen(event))
+        self.topic.take_all((at, seen(event)) for at, event in records)
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
@@ -104,9 +101,9 @@ class LiveRun:
             "under": under,
             "start": max(0, start),
             "total": len(below),
-            "nodes": [window.get(NODES, id_) for id_ in found],
-            "bars": [row for id_ in found for row in window.of(id_, BARS)],
-            "checks": [row for id_ in found for row in window.of(id_, CHECKS)],
+            "nodes": [window.nodes[id_].copy() for id_ in found],
+            "bars": [row.copy() for id_ in found for row in window.of(id_, BARS)],
+            "checks": [row.copy() for id_ in found for row in window.of(id_, CHECKS)],
         }
 
 
