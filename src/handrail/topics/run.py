@@ -73,6 +73,8 @@ class RunTopic:
             self._resume(at, event)
         self.state.apply(event)
         match event:
+            case machine.StepStarted() | machine.NodeStarted() | machine.NodeFinished() | machine.StepDone():
+                self._step(at, event)  # most events are of these, so they come first
             case machine.RunStarted():
                 self.rows.put(HEAD, "", {"started": at})
             case machine.RunEnded():
@@ -178,9 +180,9 @@ class RunTopic:
         elif status == "running" and (path in self.state.delays or self.tree.get(path).get("until") is not None):
             status = "delayed"
         self._count_work(path)
-        self.tree.status(path, status, at)
+        is_changed = self.tree.status(path, status, at)
         phase = path.rpartition("/")[0]
-        if phase:
+        if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
             self._phase_status(phase, at)
 
     def _count_work(self, path: str) -> None:

@@ -74,13 +74,13 @@ class Tree:
         while path := self.window.parent(path):
             yield path
 
-    def status(self, path: str, status: str, at: float) -> None:
-        """Change the status of a row, and of the rounds and repeats above it."""
+    def status(self, path: str, status: str, at: float) -> bool:
+        """Change the status of a row, and of the rounds and repeats above it. True if it was another."""
         row = self.get(path)
         before, parent = row["status"], row["parent"]
         if before == status:
-            return
-        self.put(path, status=status)
+            return False
+        self.window.change(path, {"status": status})
         self.window.turned(path, status)
         tally = self._tally[parent]
         tally[before] = tally.get(before, 0) - 1
@@ -93,6 +93,7 @@ class Tree:
             started = at if first is None and begun and together != "skipped" else first
             self.put(parent, begun=begun, started=started if begun else None, ended=ended)
             self.status(parent, together, at)
+        return True
 
     def among(self, path: str) -> str | None:
         """The status that the children of a phase give to it while it runs; None if they say nothing."""
@@ -164,7 +165,7 @@ class Tree:
 
     def _add(self, id_: str, parent: str, **fields: Any) -> None:
         self._order += 1
-        self.window.add(id_, parent, {"parent": parent, "order": self._order, **_EMPTY, **fields})
+        self.window.add(parent, {"id": id_, "parent": parent, "order": self._order, **_EMPTY, **fields})
         tally = self._tally[parent]
         tally["pending"] = tally.get("pending", 0) + 1
         if parent.startswith("~"):

@@ -35,11 +35,12 @@ class Window:
         self._others: dict[Place, Row] = {}  # all rows of other sections
         self._shown: dict[str, None] = {}  # the one that changed last is the last; only if it is bounded
 
-    def add(self, id_: str, parent: str, fields: Mapping[str, Any]) -> None:
+    def add(self, parent: str, row: Row) -> None:
         """Add a node. It is shown at once if it is a phase at the top, or if all nodes are shown."""
+        id_ = row["id"]
         self._parents[id_] = parent
         self.below.setdefault(parent, []).append(id_)
-        row = self.nodes[id_] = {"id": id_, **fields}
+        self.nodes[id_] = row
         if not self.is_bounded:
             self.rows.show((NODES, id_), row)
             if len(self._parents) > MOST_NODES:
