@@ -10,7 +10,7 @@ A row is one dict that is changed in place, so that reading a long journal is fa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 Row = dict[str, Any]
@@ -30,13 +30,13 @@ class Rows:
         self._rows: dict[Place, Row] = {}  # in the order of `v`
         self._gone: dict[Place, int] = {}  # in the order of their numbers
 
-    def put(self, section: str, id_: str, fields: Mapping[str, Any]) -> bool:
+    def put(self, section: str, id_: str, fields: dict[str, Any]) -> bool:
         """Add a row, or change the fields that differ. True if anything changed."""
         place = (section, id_)
         row = self._rows.get(place)
         if row is None:
             row = {"id": id_, "v": 0}
-        elif not differs(row, fields):
+        elif fields.items() <= row.items():
             return False
         row.update(fields)
         self.show(place, row)
@@ -45,8 +45,8 @@ class Rows:
     def show(self, place: Place, row: Row) -> None:
         """Take a row that is new or was changed just now. The one who calls this may keep the row too."""
         row["v"] = self.seq
-        self._rows.pop(place, None)
-        self._gone.pop(place, None)
+        if self._rows.pop(place, None) is None:
+            self._gone.pop(place, None)
         self._rows[place] = row
 
     def drop(self, section: str, id_: str) -> None:
@@ -96,17 +96,6 @@ class Rows:
                 "set": _by_section(part),
                 "gone": _ids(gone) if is_last else {},
             }
-
-
-_NOTHING = object()
-
-
-def differs(row: Row, fields: Mapping[str, Any]) -> bool:
-    """True if a row has not all of these fields with these values."""
-    for name, value in fields.items():
-        if row.get(name, _NOTHING) != value:
-            return True
-    return False
 
 
 def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:

@@ -147,11 +147,9 @@ class RunTopic:
                 self._waits[path] = float(event.value)
                 self._wait(path, at)
             case machine.StepSkipped() | machine.StepDone():
-                self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done")
-                self.tree.put(path, why=None)
+                self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done", None)
             case machine.StepFailed():
-                self._end(path, at, "failed")
-                self.tree.put(path, why=why(event.code, event.message))
+                self._end(path, at, "failed", why(event.code, event.message))
             case machine.Noticed() if path:
                 self.tree.put(path, note=short(event.text))
             case _:
@@ -165,10 +163,10 @@ class RunTopic:
             self.bars.open(path, "delay", at, self._try(path))
             self.tree.put(path, until=until)
 
-    def _end(self, path: str, at: float, how: End) -> None:
+    def _end(self, path: str, at: float, how: End, reason: dict[str, str] | None) -> None:
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
-        self.tree.put(path, ended=at, doing=None, until=None)
+        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
         if path in self.tree.own and how != "failed":
             self._done.add(path)
 

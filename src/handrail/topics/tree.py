@@ -62,8 +62,9 @@ class Tree:
 
     def put(self, path: str, **fields: Any) -> None:
         """Change some fields of a phase or step."""
-        self.get(path)
-        self.window.change(path, fields)
+        row = self.get(path)
+        if not fields.items() <= row.items():
+            self.window.change(row, fields)
 
     def step(self, path: str) -> Step | None:
         """The step of the flow at this path; None if no plan has it."""
@@ -80,7 +81,7 @@ class Tree:
         before, parent = row["status"], row["parent"]
         if before == status:
             return False
-        self.window.change(path, {"status": status})
+        self.window.change(row, {"status": status})
         self.window.turned(path, status)
         tally = self._tally[parent]
         tally[before] = tally.get(before, 0) - 1

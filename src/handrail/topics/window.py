@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.topics.rows import Place, Row, Rows, differs
+from handrail.topics.rows import Place, Row, Rows
 
 NODES = "nodes"
 MOST_NODES = 2_000
@@ -51,22 +51,20 @@ class Window:
     def get(self, section: str, id_: str) -> Row | None:
         return self.nodes.get(id_) if section == NODES else self._others.get((section, id_))
 
-    def change(self, id_: str, fields: Mapping[str, Any]) -> None:
-        """Change the row of a node."""
-        row = self.nodes[id_]
-        if differs(row, fields):
-            row.update(fields)
-            if not self.is_bounded or id_ in self._shown:
-                self.rows.show((NODES, id_), row)
+    def change(self, row: Row, fields: Mapping[str, Any]) -> None:
+        """Change some fields of a node. At least one of them differs."""
+        row.update(fields)
+        if not self.is_bounded or row["id"] in self._shown:
+            self.rows.show((NODES, row["id"]), row)
 
-    def put(self, section: str, id_: str, node: str, fields: Mapping[str, Any]) -> None:
+    def put(self, section: str, id_: str, node: str, fields: dict[str, Any]) -> None:
         """Change a row of another section, or add one that belongs to a node."""
         place = (section, id_)
         row = self._others.get(place)
         if row is None:
             row = self._others[place] = {"id": id_}
             self._of.setdefault(node, []).append(place)
-        elif not differs(row, fields):
+        elif fields.items() <= row.items():
             return
         row.update(fields)
         if not self.is_bounded or node in self._shown:
@@ -121,7 +119,8 @@ class Window:
         while above:
             self._show(above)
             above = self._parents.get(above, "")
-        self._fit()
+        if len(self._shown) > MOST_SHOWN:
+            self._fit()
 
     def _close(self, id_: str) -> None:
         """Hide what is below a node that does not run any more, but not the phases of a repeat."""
