@@ -77,6 +77,13 @@ def test_rows_steps_and_the_log_are_read(page: Page) -> None:
     assert page.get(f"{run}/summary")["tree"][0] == {"tag": "h1", "children": ["Title <script>"]}
 
 
+def test_a_run_is_read_while_its_page_loads(page: Page) -> None:
+    with page.client as client:
+        assert client.get(f"/runs/{page.run}").status_code == 200
+        assert client.get("/runs/nothing").status_code == 200, "the page itself says that there is no such run"
+        assert page.get(f"/api/changes?topics=run:{page.run}")[0]["topic"] == f"run:{page.run}"  # type: ignore[index]  # a list
+
+
 def test_an_artifact_is_shown_compared_and_downloaded(page: Page) -> None:
     (row,) = page.get(f"/api/changes?topics=run:{page.run}")[0]["set"]["artifacts"]  # type: ignore[index]  # a list
     address = f"/api/artifacts/{quote(row['id'], safe='')}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from handrail.errors import NotFound
 from handrail.live.tail import Tail
+from handrail.process.collector import without_collector
 from handrail.project import random_token
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
@@ -38,7 +39,11 @@ class LiveRun:
         self.id = id_
         self._stamp: object = None
         self._next_probe = 0.0
-        self._open()
+        self._begin()
+
+    def _begin(self) -> None:
+        with without_collector():
+            self._open()
 
     def _open(self) -> None:
         run = self.runs.load(self.id)
@@ -72,10 +77,10 @@ class LiveRun:
     def _refresh(self) -> None:
         before, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
         if self.runs.attempts(self.id)[-1] != self.attempt:
-            self._open()
+            self._begin()
             return
         if before != self._stamp and not self.runs.engine.has(self.id, self.offset):
-            self._open()
+            self._begin()
             self.topic.rows.epoch += f".{random_token()}"  # the numbers count other events than before
             return
         self._probe()

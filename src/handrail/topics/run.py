@@ -194,7 +194,8 @@ class RunTopic:
         status: str = self.state.phases.get(path, "pending")
         if status == "running":
             status = self.tree.among(path) or status
-            self.tree.put(path, ended=at if status == "failed" else None)
+            if status == "failed" or self.tree.get(path)["ended"] is not None:
+                self.tree.put(path, ended=at if status == "failed" else None)
         self.tree.status(path, status, at)
 
     def _question(self, at: float, event: machine.Asked | machine.Answered) -> None:

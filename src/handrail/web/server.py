@@ -96,7 +96,7 @@ class Serving:
 
 
 PAGES = (
-    *("/", "/runs/{id}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
+    *("/", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
     *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id:path}"),
 )
 """The addresses of the page. Which of them it is, the page finds out by itself."""
@@ -123,6 +123,11 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     async def index(_: Request) -> Response:
         return HTMLResponse(text)
 
+    async def run(request: Request) -> Response:
+        """The page of a run asks for it as soon as its scripts are loaded. Until then, the journal is read."""
+        changes.linger(f"run:{request.path_params['id']}")
+        return HTMLResponse(text)
+
     async def missing(request: Request, _: Exception) -> Response:
         return refusal_page(Refusal.MISSING, request.url.path)
 
@@ -136,6 +141,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         *Definitions(app).routes,
         *Readings(app, hub).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
+        Route("/runs/{id}", run),
         *(Route(path, index) for path in PAGES),
     ]
     if serving.credentials is not None:
