@@ -29,6 +29,7 @@ from handrail.topics.window import Window
 
 ARTIFACTS = "artifacts"
 MOST_ARTIFACTS = 500
+_MOST_EVENTS = (machine.StepStarted, machine.NodeStarted, machine.NodeFinished, machine.StepDone)
 _COUNTED = {"tool": "tools", "denied": "denied", "retry": "retries"}
 
 
@@ -72,9 +73,15 @@ class RunTopic:
         if isinstance(event, machine.RunResumed):
             self._resume(at, event)
         self.state.apply(event)
+        if isinstance(event, _MOST_EVENTS):
+            self._step(at, event)
+        else:
+            self._change(at, event)
+        if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
+            self.last = at
+
+    def _change(self, at: float, event: Event) -> None:
         match event:
-            case machine.StepStarted() | machine.NodeStarted() | machine.NodeFinished() | machine.StepDone():
-                self._step(at, event)  # most events are of these, so they come first
             case machine.RunStarted():
                 self.rows.put(HEAD, "", {"started": at})
             case machine.RunEnded():
@@ -101,8 +108,6 @@ class RunTopic:
                 self._agent(at, event)
             case _:
                 self._step(at, event)
-        if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
-            self.last = at
 
     def _phase(self, at: float, event: machine.PhaseStarted | machine.PhaseDone | machine.PhaseSkipped) -> None:
         path = event.path
