@@ -177,31 +177,34 @@ class RunTopic:
 
     def _status(self, path: str, at: float) -> None:
         found = self.state.steps.get(path)
+        row = self.tree.get(path)
         status: str = "pending" if found is None else found.status
         if status == "running" and path in self.state.questions:
             status = "waiting"
-        elif status == "running" and (path in self.state.delays or self.tree.get(path).get("until") is not None):
+        elif status == "running" and (path in self.state.delays or row.get("until") is not None):
             status = "delayed"
-        self._count_work(path)
-        is_changed = self.tree.status(path, status, at)
+        self._count_work(path, row["worked"])
+        is_changed = row["status"] != status and self.tree.status(path, status, at)
         phase = path.rpartition("/")[0]
         if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
             self._phase_status(phase, at)
 
-    def _count_work(self, path: str) -> None:
-        worked, before = self.bars.worked(path), self.tree.get(path)["worked"]
+    def _count_work(self, path: str, before: float | None) -> None:
+        worked = self.bars.worked(path)
         if worked != before:
             self.tree.put(path, worked=worked)
             self.tree.add_worked(path, (worked or 0.0) - (before or 0.0))
 
     def _phase_status(self, path: str, at: float) -> None:
         """A phase has the status that the flow gives it. While it runs, its steps say more."""
+        row = self.tree.get(path)
         status: str = self.state.phases.get(path, "pending")
         if status == "running":
             status = self.tree.among(path) or status
-            if status == "failed" or self.tree.get(path)["ended"] is not None:
+            if status == "failed" or row["ended"] is not None:
                 self.tree.put(path, ended=at if status == "failed" else None)
-        self.tree.status(path, status, at)
+        if row["status"] != status:
+            self.tree.status(path, status, at)
 
     def _question(self, at: float, event: machine.Asked | machine.Answered) -> None:
         path = event.path
