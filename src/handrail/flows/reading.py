@@ -134,6 +134,7 @@ class Reading:
         self.found: dict[Diagnostic, None] = {}
         self.errors = 0
         self.reports = 0
+        self.of_round = 0  # how many places are different in another round
         self.values_left = MAX_VALUES
         self.is_too_large = False
         self.is_partial = False
@@ -213,6 +214,7 @@ class Reading:
 
     def keep(self, slot: Slot, expressions: Expressions) -> None:
         """Store the references of a place. Check its templates in the first round only."""
+        self.of_round += expressions.is_of_round
         if expressions.used:
             self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:

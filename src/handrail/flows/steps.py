@@ -41,7 +41,7 @@ class Steps:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.same_as_before(item) or self.step(item, len(steps))
+            step = self.same_as_before(item) or self.new(item, len(steps))
             if step.id:
                 self.check_unique(step.id, item.value["id"], lines)
             steps.append(step)
@@ -68,10 +68,16 @@ class Steps:
         self.flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
         return step
 
-    def step(self, item: Node, number: int) -> Step:
+    def new(self, item: Node, number: int) -> Step:
         """Read a step. It is kept for other rounds if it has no problem and nothing of it depends on the round."""
-        reports, slots = self.flow.reports, len(self.flow.slots)
-        reader = self.flow.reader(item, STEP, self.misplaced(item))
+        flow = self.flow
+        before, slots = (flow.reports, flow.of_round), len(flow.slots)
+        step = self.step(flow.reader(item, STEP, self.misplaced(item)), number)
+        if self.around.within and (flow.reports, flow.of_round) == before:
+            flow.same_in_rounds[id(item)] = step, tuple(flow.slots[slots:])
+        return step
+
+    def step(self, reader: Reader, number: int) -> Step:
         first, before, after = (self.flow.expressions(self.around) for _ in range(3))
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
@@ -113,9 +119,6 @@ class Steps:
         self.flow.keep(slot, first)
         self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional), before)
         self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional, own=True), after)
-        is_of_round = first.is_of_round or before.is_of_round or after.is_of_round
-        if self.around.within and not is_of_round and self.flow.reports == reports:
-            self.flow.same_in_rounds[id(item)] = step, tuple(self.flow.slots[slots:])
         return step
 
     def declaration(self, reader: Reader, name: str) -> contracts.Node:
