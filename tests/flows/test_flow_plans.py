@@ -148,6 +148,37 @@ def test_a_round_beyond_the_end_of_the_list_has_no_item() -> None:
     assert items(last, params={"files": []}) == {"file": None, "item": None}
 
 
+def test_a_step_that_is_the_same_in_every_round_is_read_once_and_checked_in_each() -> None:
+    plan, problems = read("""
+params: {x: 1}
+phases:
+- repeat: {var: i, to: 3}
+  phases:
+  - id: a-${i}
+    steps:
+    - {id: same, node: set, params: {n: "${params.x}"}}
+    - {id: number, node: set, params: {n: "${i}"}}
+    - {id: mine, node: set, params: {n: "${steps.a.same.outputs.n}"}}
+""")
+    assert plan is not None, problems
+    first, *others = [phase.steps for phase in plan.phases]
+    assert all(steps[0] is first[0] for steps in others)
+    assert [steps[1].params["n"] for steps in (first, *others)] == [Const("1"), Const("2"), Const("3")]
+    mine = [steps[2].params["n"] for steps in (first, *others)]
+    assert mine == [Ref(f"steps.a-{number}.same.outputs.n") for number in (1, 2, 3)]
+
+
+def test_a_reference_of_a_step_that_is_the_same_in_every_round_may_be_wrong_in_the_first_one_only() -> None:
+    _, problems = read("""
+phases:
+- repeat: {var: i, to: 2}
+  phases:
+  - {id: "a-${i}", steps: [{id: same, node: set, params: {n: "${steps.b-1.t.outputs.n}"}}]}
+  - {id: "b-${i}", steps: [{id: t, node: set, params: {n: 1}}]}
+""")
+    assert [code for code, _ in problems] == ["ref-forward"]
+
+
 def test_an_inner_name_hides_the_outer_one() -> None:
     text = (
         "phases:\n- repeat: {over: [[1, 2]], max: 1}\n  phases:\n"

@@ -37,6 +37,16 @@ def test_output_is_split_into_lines_and_masked_also_if_it_comes_in_pieces(tmp_pa
     assert lines(tmp_path) == [(1, "out", "first"), (2, "out", "the token is [hidden]!"), (3, "out", "last")]
 
 
+def test_only_the_last_lines_are_read_if_no_more_are_wanted(tmp_path: Path) -> None:
+    told = writer(tmp_path)
+    for number in range(5):
+        told.add("a/b", "out", f"row {number}")
+    told.close()
+    every, end = read(str(tmp_path / "activity"), None)
+    assert read(str(tmp_path / "activity"), None, 2) == (every[-2:], end)
+    assert read(str(tmp_path / "activity"), None, 9) == (every, end)
+
+
 def test_an_agent_is_heard_and_its_acts_come_as_events(tmp_path: Path) -> None:
     told = writer(tmp_path)
     told.hear("a/b", AgentSaid("text", {"text": "I begin.\n\nThen I end."}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
+from handrail.live.hub import Live
+from handrail.live.topics import open_topic
+from handrail.web import server
 from handrail.web.entry import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
@@ -80,6 +84,22 @@ def test_rows_steps_and_the_log_are_read(page: Page) -> None:
     assert page.get(f"{run}/log?under=after&kind=agent")["rows"] == []
     assert page.get(f"{run}/changes") == {"run": page.run, "files": None}
     assert page.get(f"{run}/summary")["tree"][0] == {"tag": "h1", "children": ["Title <script>"]}
+
+
+def test_a_run_is_read_while_its_page_loads(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_opened = threading.Event()
+
+    def open_and_tell(app: App, name: str) -> Live:
+        live = open_topic(app, name)
+        is_opened.set()
+        return live
+
+    monkeypatch.setattr(server, "open_topic", open_and_tell)
+    with page.client as client:
+        assert client.get("/runs/nothing").status_code == 200, "the page itself says that there is no such run"
+        assert not is_opened.is_set()
+        assert client.get(f"/runs/{page.run}").status_code == 200
+        assert is_opened.wait(30), "nobody has asked for its rows"
 
 
 def test_an_artifact_is_shown_compared_and_downloaded(page: Page) -> None:

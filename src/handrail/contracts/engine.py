@@ -296,9 +296,10 @@ class Engine(Protocol):
         """True if a program that a step started still runs, perhaps without a driver."""
         ...
 
-    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+    def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
         """What agents and programs printed after a mark, and the mark for the next call; None is the start.
 
+        With `most`, only that many of them, the last ones.
         Each line has a number `n`, its time `t`, its `node`, its `kind` and its `text`. Lines may come again.
         """
         ...

@@ -89,14 +89,13 @@ class Expressions:
         bound: Mapping[str, Expression] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
-        self.source = source
-        self.report = report
-        self.rounds = rounds
-        self.kinds = kinds
+        self.source, self.report = source, report
+        self.rounds, self.kinds = rounds, kinds
         self.bound = bound or {}
         self.aliases = aliases or {}
         self.used: list[Used] = []
         self.templates: list[Templated] = []
+        self.is_of_round = False  # True if something that was read is different in another round
         self._shields = 0
 
     def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
@@ -105,7 +104,8 @@ class Expressions:
     def fill(self, text: str) -> str:
         """Fill in `${i}` for each repeat around this place. Other `${...}` stay."""
         for name, value in self.rounds.items():
-            text = text.replace("${" + name + "}", str(value))
+            if (mark := "${" + name + "}") in text:
+                text, self.is_of_round = text.replace(mark, str(value)), True
         return text
 
     def unknown_form(self, node: Node, code: str, what: str, forms: tuple[str, ...], more: str) -> None:
@@ -131,7 +131,7 @@ class Expressions:
         ref = Ref(self.fill(path))
         parts = ref.names
         if parts[:1] == ["steps"] and len(parts) > 1 and parts[1] in self.aliases:
-            ref = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]]))
+            ref, self.is_of_round = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]])), True
         if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
             return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
         self.used.append(Used(ref, place or place_of(node), self._shields > 0))

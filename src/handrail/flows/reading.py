@@ -11,7 +11,7 @@ from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
 from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
 from handrail.flows.placeholders import template_problems
-from handrail.flows.plan import Lane, Phase, Round, Together
+from handrail.flows.plan import Lane, Phase, Round, Step, Together
 from handrail.source.dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.fields import Reader, Shape
@@ -133,6 +133,8 @@ class Reading:
         self.known = known
         self.found: dict[Diagnostic, None] = {}
         self.errors = 0
+        self.reports = 0
+        self.of_round = 0  # how many places are different in another round
         self.values_left = MAX_VALUES
         self.is_too_large = False
         self.is_partial = False
@@ -141,6 +143,7 @@ class Reading:
         self.rounds_of: dict[str, list[str]] = {}
         self.places: list[Node] = []
         self.slots: list[Slot] = []
+        self.same_in_rounds: dict[int, tuple[Step, tuple[Slot, ...]]] = {}
         self.groups: list[Together] = []
         self.declared = Declared()
         self.nested: dict[Nested, None] = {}
@@ -162,6 +165,7 @@ class Reading:
         return self.is_too_large or self.errors > MAX_ERRORS
 
     def report(self, problem: Diagnostic) -> None:
+        self.reports += 1
         self.errors += problem.severity == "error"
         self.found[problem] = None
 
@@ -210,6 +214,7 @@ class Reading:
 
     def keep(self, slot: Slot, expressions: Expressions) -> None:
         """Store the references of a place. Check its templates in the first round only."""
+        self.of_round += expressions.is_of_round
         if expressions.used:
             self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:

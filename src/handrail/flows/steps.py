@@ -41,7 +41,7 @@ class Steps:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.step(self.flow.reader(item, STEP, self.misplaced(item)), len(steps))
+            step = self.same_as_before(item) or self.new(item, len(steps))
             if step.id:
                 self.check_unique(step.id, item.value["id"], lines)
             steps.append(step)
@@ -61,6 +61,21 @@ class Steps:
             hint = f"the first one is on line {lines[id_]}; give each step its own id"
             self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
         lines.setdefault(id_, node.line)
+
+    def same_as_before(self, item: Node) -> Step | None:
+        """The step as another round has it, if it is the same in all rounds. Its references are checked in each."""
+        step, slots = self.flow.same_in_rounds.get(id(item), (None, ()))
+        self.flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
+        return step
+
+    def new(self, item: Node, number: int) -> Step:
+        """Read a step. It is kept for other rounds if it has no problem and nothing of it depends on the round."""
+        flow = self.flow
+        before, slots = (flow.reports, flow.of_round), len(flow.slots)
+        step = self.step(flow.reader(item, STEP, self.misplaced(item)), number)
+        if self.around.within and (flow.reports, flow.of_round) == before:
+            flow.same_in_rounds[id(item)] = step, tuple(flow.slots[slots:])
+        return step
 
     def step(self, reader: Reader, number: int) -> Step:
         first, before, after = (self.flow.expressions(self.around) for _ in range(3))

@@ -8,6 +8,7 @@ from typing import Any
 
 from handrail.errors import NotFound
 from handrail.live.tail import Tail
+from handrail.process.collector import without_collector
 from handrail.project import random_token
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
@@ -21,7 +22,6 @@ from handrail.topics.checks import CHECKS
 from handrail.topics.rows import Message
 from handrail.topics.run import RunTopic, routes_of
 from handrail.topics.texts import LONG, short
-from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
 PROBE_AGAIN = 1.0
@@ -39,7 +39,11 @@ class LiveRun:
         self.id = id_
         self._stamp: object = None
         self._next_probe = 0.0
-        self._open()
+        self._begin()
+
+    def _begin(self) -> None:
+        with without_collector():
+            self._open()
 
     def _open(self) -> None:
         run = self.runs.load(self.id)
@@ -48,8 +52,7 @@ class LiveRun:
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
         self._probe()
-        for at, event in run.records:
-            self.topic.take(at, seen(event))
+        self.topic.take_all((at, seen(event)) for at, event in run.records)
 
     def _probe(self) -> None:
         engine = self.runs.engine
@@ -74,17 +77,16 @@ class LiveRun:
     def _refresh(self) -> None:
         before, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
         if self.runs.attempts(self.id)[-1] != self.attempt:
-            self._open()
+            self._begin()
             return
         if before != self._stamp and not self.runs.engine.has(self.id, self.offset):
-            self._open()
+            self._begin()
             self.topic.rows.epoch += f".{random_token()}"  # the numbers count other events than before
             return
         self._probe()
         self.tail.refresh(self.runs, self.id)
         records, self.offset = self.runs.events(self.id, self.offset)
-        for at, event in records:
-            self.topic.take(at, seen(event))
+        self.topic.take_all((at, seen(event)) for at, event in records)
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
@@ -104,9 +106,9 @@ class LiveRun:
             "under": under,
             "start": max(0, start),
             "total": len(below),
-            "nodes": [window.get(NODES, id_) for id_ in found],
-            "bars": [row for id_ in found for row in window.of(id_, BARS)],
-            "checks": [row for id_ in found for row in window.of(id_, CHECKS)],
+            "nodes": [window.nodes[id_].copy() for id_ in found],
+            "bars": [row.copy() for id_ in found for row in window.of(id_, BARS)],
+            "checks": [row.copy() for id_ in found for row in window.of(id_, CHECKS)],
         }
 
 

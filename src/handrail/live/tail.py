@@ -26,9 +26,9 @@ class Tail:
 
     def refresh(self, runs: Runs, id_: str) -> None:
         """Read what was written since the last call."""
-        found, self._mark = runs.engine.activity(id_, self._mark)
+        found, self._mark = runs.engine.activity(id_, self._mark, KEPT)
         new = [line for line in found if line["n"] > self.seq]
-        for line in new[-KEPT:]:
+        for line in new:
             text = called(line["text"]) if line["kind"] == "tool" else line["text"]
             self._lines.append({**line, "text": clean(text)[:LONGEST]})
         if new:

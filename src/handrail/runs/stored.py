@@ -47,9 +47,14 @@ def shown(event: Event) -> dict[str, Any]:
 
 
 def seen(event: Event) -> Event:
-    """A stored event as people see it."""
-    names = _FIELDS[type(event)][0]
-    return replace(event, **{name: masked(getattr(event, name)) for name in names}) if names else event
+    """A stored event as people see it; the same object if it contains no secret."""
+    changes: dict[str, Any] = {}
+    for name in _FIELDS[type(event)][0]:
+        before = getattr(event, name)
+        after = masked(before)
+        if after is not before:
+            changes[name] = after
+    return replace(event, **changes) if changes else event
 
 
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:

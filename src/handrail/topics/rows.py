@@ -3,12 +3,14 @@
 A topic (a run, a session, the list of everything) is some sections of rows. Each row has an `id`, and `v`: the number
 of the event that last changed it. A message has the rows that changed after the receiver's number, so ten changes of a
 row between two messages are one row, and finding them costs only what changed. A snapshot is a message from 0.
+
+A row is one dict that is changed in place, so that reading a long journal is fast. A message has copies.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 Row = dict[str, Any]
@@ -28,17 +30,24 @@ class Rows:
         self._rows: dict[Place, Row] = {}  # in the order of `v`
         self._gone: dict[Place, int] = {}  # in the order of their numbers
 
-    def put(self, section: str, id_: str, fields: Mapping[str, Any]) -> bool:
+    def put(self, section: str, id_: str, fields: dict[str, Any]) -> bool:
         """Add a row, or change the fields that differ. True if anything changed."""
         place = (section, id_)
-        before = self._rows.get(place)
-        if before is not None and all(before.get(name, _NOTHING) == value for name, value in fields.items()):
+        row = self._rows.get(place)
+        if row is None:
+            row = {"id": id_, "v": 0}
+        elif fields.items() <= row.items():
             return False
-        row = {"id": id_, "v": self.seq, **{k: v for k, v in (before or {}).items() if k not in ("id", "v")}, **fields}
-        self._rows.pop(place, None)
-        self._gone.pop(place, None)
-        self._rows[place] = row
+        row.update(fields)
+        self.show(place, row)
         return True
+
+    def show(self, place: Place, row: Row) -> None:
+        """Take a row that is new or was changed just now. The one who calls this may keep the row too."""
+        row["v"] = self.seq
+        if self._rows.pop(place, None) is None:
+            self._gone.pop(place, None)
+        self._rows[place] = row
 
     def drop(self, section: str, id_: str) -> None:
         """Remove a row, if it is there."""
@@ -53,12 +62,12 @@ class Rows:
         return [row for (name, _), row in self._rows.items() if name == section]
 
     def since(self, base: int) -> tuple[list[tuple[str, Row]], list[Place]]:
-        """The rows that changed after a number, in the order of their changes, and what was removed since."""
+        """Copies of the rows that changed after a number, in the order of their changes, and what was removed since."""
         changed: list[tuple[str, Row]] = []
-        for (section, id_), row in reversed(self._rows.items()):
+        for (section, _), row in reversed(self._rows.items()):
             if row["v"] <= base and base:
                 break
-            changed.append((section, self._rows[section, id_]))
+            changed.append((section, row.copy()))
         gone: list[Place] = []
         for place, number in reversed(self._gone.items()):
             if number <= base or not base:
@@ -87,9 +96,6 @@ class Rows:
                 "set": _by_section(part),
                 "gone": _ids(gone) if is_last else {},
             }
-
-
-_NOTHING = object()
 
 
 def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:

@@ -1,15 +1,16 @@
 """A run as rows: its head, the tree of its phases and steps, bars, questions and files. Pure.
 
 Call `take` with every record in order. Each call changes only the rows that the event is about, so following a run
-costs the same per event after ten steps and after ten thousand.
+costs the same per event after ten steps and after ten thousand. `take_all` takes a whole journal at once.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from handrail.contracts import Record
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.fold import RunState
@@ -28,6 +29,7 @@ from handrail.topics.window import Window
 
 ARTIFACTS = "artifacts"
 MOST_ARTIFACTS = 500
+_MOST_EVENTS = (machine.StepStarted, machine.NodeStarted, machine.NodeFinished, machine.StepDone)
 _COUNTED = {"tool": "tools", "denied": "denied", "retry": "retries"}
 
 
@@ -57,10 +59,28 @@ class RunTopic:
 
     def take(self, at: float, event: Event) -> None:
         """Apply the next event of the journal, recorded at the time `at`."""
+        self._take(at, event)
+        self._head()
+
+    def take_all(self, records: Iterable[Record]) -> None:
+        """Apply many events. The rows are the same as if each was taken alone, but the head is made once."""
+        for at, event in records:
+            self._take(at, event)
+        self._head()
+
+    def _take(self, at: float, event: Event) -> None:
         self.rows.seq += 1
         if isinstance(event, machine.RunResumed):
             self._resume(at, event)
         self.state.apply(event)
+        if isinstance(event, _MOST_EVENTS):
+            self._step(at, event)
+        else:
+            self._change(at, event)
+        if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
+            self.last = at
+
+    def _change(self, at: float, event: Event) -> None:
         match event:
             case machine.RunStarted():
                 self.rows.put(HEAD, "", {"started": at})
@@ -88,9 +108,6 @@ class RunTopic:
                 self._agent(at, event)
             case _:
                 self._step(at, event)
-        if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
-            self.last = at
-        self._head()
 
     def _phase(self, at: float, event: machine.PhaseStarted | machine.PhaseDone | machine.PhaseSkipped) -> None:
         path = event.path
@@ -135,11 +152,9 @@ class RunTopic:
                 self._waits[path] = float(event.value)
                 self._wait(path, at)
             case machine.StepSkipped() | machine.StepDone():
-                self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done")
-                self.tree.put(path, why=None)
+                self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done", None)
             case machine.StepFailed():
-                self._end(path, at, "failed")
-                self.tree.put(path, why=why(event.code, event.message))
+                self._end(path, at, "failed", why(event.code, event.message))
             case machine.Noticed() if path:
                 self.tree.put(path, note=short(event.text))
             case _:
@@ -153,39 +168,43 @@ class RunTopic:
             self.bars.open(path, "delay", at, self._try(path))
             self.tree.put(path, until=until)
 
-    def _end(self, path: str, at: float, how: End) -> None:
+    def _end(self, path: str, at: float, how: End, reason: dict[str, str] | None) -> None:
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
-        self.tree.put(path, ended=at, doing=None, until=None)
+        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
         if path in self.tree.own and how != "failed":
             self._done.add(path)
 
     def _status(self, path: str, at: float) -> None:
         found = self.state.steps.get(path)
+        row = self.tree.get(path)
         status: str = "pending" if found is None else found.status
         if status == "running" and path in self.state.questions:
             status = "waiting"
-        elif status == "running" and (path in self.state.delays or self.tree.get(path).get("until") is not None):
+        elif status == "running" and (path in self.state.delays or row.get("until") is not None):
             status = "delayed"
-        self._count_work(path)
-        self.tree.status(path, status, at)
+        self._count_work(path, row["worked"])
+        is_changed = row["status"] != status and self.tree.status(path, status, at)
         phase = path.rpartition("/")[0]
-        if phase:
+        if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
             self._phase_status(phase, at)
 
-    def _count_work(self, path: str) -> None:
-        worked, before = self.bars.worked(path), self.tree.get(path)["worked"]
+    def _count_work(self, path: str, before: float | None) -> None:
+        worked = self.bars.worked(path)
         if worked != before:
             self.tree.put(path, worked=worked)
             self.tree.add_worked(path, (worked or 0.0) - (before or 0.0))
 
     def _phase_status(self, path: str, at: float) -> None:
         """A phase has the status that the flow gives it. While it runs, its steps say more."""
+        row = self.tree.get(path)
         status: str = self.state.phases.get(path, "pending")
         if status == "running":
             status = self.tree.among(path) or status
-            self.tree.put(path, ended=at if status == "failed" else None)
-        self.tree.status(path, status, at)
+            if status == "failed" or row["ended"] is not None:
+                self.tree.put(path, ended=at if status == "failed" else None)
+        if row["status"] != status:
+            self.tree.status(path, status, at)
 
     def _question(self, at: float, event: machine.Asked | machine.Answered) -> None:
         path = event.path

@@ -6,7 +6,7 @@ tree and not its width.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +14,7 @@ from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.topics.rows import Row
-from handrail.topics.window import ACTIVE, NODES, Window
+from handrail.topics.window import ACTIVE, Window
 
 Finder = Callable[[str], FlowPlan | None]
 _EMPTY: dict[str, Any] = {
@@ -45,7 +45,7 @@ class Tree:
         self.own: set[str] = set()
         self._steps: dict[str, Step] = {}
         self._below: dict[str, list[str]] = {}
-        self._tally: dict[str, Counter[str]] = {}
+        self._tally: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._order = 0
         for phase in plan.phases:
             self._add_phase(phase, "")
@@ -53,18 +53,18 @@ class Tree:
 
     def get(self, path: str) -> Row:
         """The row of a phase or step. One that no plan announced is added."""
-        row = self.window.get(NODES, path)
+        row = self.window.nodes.get(path)
         if row is None:
             parent, _, name = path.rpartition("/")
             self._add(path, parent, kind="step" if path.count("/") % 2 else "phase", name=name, shape=path)
-            row = self.window.get(NODES, path)
-            assert row is not None
+            row = self.window.nodes[path]
         return row
 
     def put(self, path: str, **fields: Any) -> None:
         """Change some fields of a phase or step."""
-        self.get(path)
-        self.window.put(NODES, path, path, fields)
+        row = self.get(path)
+        if not fields.items() <= row.items():
+            self.window.change(row, fields)
 
     def step(self, path: str) -> Step | None:
         """The step of the flow at this path; None if no plan has it."""
@@ -75,30 +75,31 @@ class Tree:
         while path := self.window.parent(path):
             yield path
 
-    def status(self, path: str, status: str, at: float) -> None:
-        """Change the status of a row, and of the rounds and repeats above it."""
+    def status(self, path: str, status: str, at: float) -> bool:
+        """Change the status of a row, and of the rounds and repeats above it. True if it was another."""
         row = self.get(path)
         before, parent = row["status"], row["parent"]
         if before == status:
-            return
-        self.put(path, status=status)
+            return False
+        self.window.change(row, {"status": status})
         self.window.turned(path, status)
-        tally = self._tally.setdefault(parent, Counter())
-        tally[before] -= 1
-        tally[status] += 1
+        tally = self._tally[parent]
+        tally[before] = tally.get(before, 0) - 1
+        tally[status] = tally.get(status, 0) + 1
         if parent.startswith("~"):
-            begun = sum(tally.values()) - tally["pending"] - tally["skipped"]
+            begun = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
             together = _together(tally)
             ended = at if together in ("done", "skipped", "failed") else None
             first = self.get(parent)["started"]
             started = at if first is None and begun and together != "skipped" else first
             self.put(parent, begun=begun, started=started if begun else None, ended=ended)
             self.status(parent, together, at)
+        return True
 
     def among(self, path: str) -> str | None:
         """The status that the children of a phase give to it while it runs; None if they say nothing."""
-        tally = self._tally.get(path, Counter())
-        return next((one for one in ACTIVE if tally[one] > 0), None)
+        tally = self._tally.get(path)
+        return None if tally is None else _active(tally)
 
     def add_worked(self, path: str, seconds: float) -> None:
         """Add time at work to everything that a step is in."""
@@ -124,7 +125,7 @@ class Tree:
 
     def forget(self, path: str, at: float) -> None:
         """A phase or step runs again: its row is as before its start."""
-        row = self.window.get(NODES, path)
+        row = self.window.nodes.get(path)
         if row is not None:
             if row["kind"] == "step" and row["worked"]:
                 self.add_worked(path, -row["worked"])
@@ -155,27 +156,36 @@ class Tree:
         mark = f"~{base}"
         for one in phase.within:
             block = f"{mark}{segment(one.block)}"
-            if self.window.get(NODES, block) is None:
+            if block not in self.window.nodes:
                 self._add(block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, begun=0)
             parent = f"{block}/{one.number}"
-            if self.window.get(NODES, parent) is None:
+            if parent not in self.window.nodes:
                 self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
             mark = f"{parent}~"
         return parent
 
     def _add(self, id_: str, parent: str, **fields: Any) -> None:
         self._order += 1
-        self.window.add(id_, parent, {"parent": parent, "order": self._order, **_EMPTY, **fields})
-        self._tally.setdefault(parent, Counter())["pending"] += 1
+        self.window.add(parent, {"id": id_, "parent": parent, "order": self._order, **_EMPTY, **fields})
+        tally = self._tally[parent]
+        tally["pending"] = tally.get("pending", 0) + 1
         if parent.startswith("~"):
             self.put(parent, children=len(self.window.below[parent]))
 
 
-def _together(tally: Counter[str]) -> str:
+def _active(tally: dict[str, int]) -> str | None:
+    """The first active status that something has; None if nothing is active."""
+    for one in ACTIVE:
+        if tally.get(one, 0) > 0:
+            return one
+    return None
+
+
+def _together(tally: dict[str, int]) -> str:
     """The status of a round or repeat, from those of what is in it."""
-    active = next((one for one in ACTIVE if tally[one] > 0), None)
+    active = _active(tally)
     if active is not None:
         return active
-    if not tally["pending"]:
-        return "done" if tally["done"] else "skipped"
-    return "running" if tally["done"] or tally["skipped"] else "pending"
+    if not tally.get("pending"):
+        return "done" if tally.get("done") else "skipped"
+    return "running" if tally.get("done") or tally.get("skipped") else "pending"

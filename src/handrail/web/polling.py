@@ -69,11 +69,11 @@ class Changes:
                 watched.check()
                 epoch, seq, tail = since.get(name, ("", 0, 0))
                 found += (await watched.messages(epoch, seq, self.clock(), tail))[0]
-                self._linger(name)
+                self.linger(name)
         return found
 
-    def _linger(self, name: str) -> None:
-        """Keep a topic open for a while longer."""
+    def linger(self, name: str) -> None:
+        """Keep a topic open for a while longer. One that is not open is opened: somebody will ask for it soon."""
         loop = asyncio.get_running_loop()
         self._asked[name] = loop.time()
         if name not in self._lingering and len(self._lingering) < MOST_LINGERING:
@@ -82,7 +82,7 @@ class Changes:
     async def _keep(self, name: str) -> None:
         loop = asyncio.get_running_loop()
         try:
-            with contextlib.suppress(HandrailError):
+            with contextlib.suppress(HandrailError, OSError):  # who asks for the topic is told
                 async with self.hub.watching(name):
                     while (left := self._asked[name] + LINGER - loop.time()) > 0:
                         await asyncio.sleep(left)

@@ -96,7 +96,7 @@ class Serving:
 
 
 PAGES = (
-    *("/", "/runs/{id}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
+    *("/", "/runs/{run}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
     *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id:path}"),
 )
 """The addresses of the page. Which of them it is, the page finds out by itself."""
@@ -120,7 +120,9 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         cookie = door.admit(request.query_params.get("token", ""))
         return refusal_page(Refusal.LINK, request.url.path) if cookie is None else _entered(address, cookie)
 
-    async def index(_: Request) -> Response:
+    async def index(request: Request) -> Response:
+        if "run" in request.path_params:  # the page asks for it when its scripts are loaded: begin to read it now
+            changes.linger(f"run:{request.path_params['run']}")
         return HTMLResponse(text)
 
     async def missing(request: Request, _: Exception) -> Response:

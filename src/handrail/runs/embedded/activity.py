@@ -168,8 +168,11 @@ class Output:
         self.activity.add(self.path, "out", line[:LAST].decode("utf-8", "replace"))
 
 
-def read(path: str, since: Mark | None) -> tuple[list[dict[str, Any]], Mark | None]:
-    """The lines after a mark, and the next mark. If the file was replaced, all its lines: compare their numbers."""
+def read(path: str, since: Mark | None, most: int | None = None) -> tuple[list[dict[str, Any]], Mark | None]:
+    """The lines after a mark, and the next mark. If the file was replaced, all its lines: compare their numbers.
+
+    With `most`, only the last lines.
+    """
     try:
         found = os.stat(path)
         known, offset = since or (found.st_ino, 0)
@@ -181,7 +184,9 @@ def read(path: str, since: Mark | None) -> tuple[list[dict[str, Any]], Mark | No
     except OSError:
         return [], None
     whole = data[: data.rfind(b"\n") + 1]
-    values = [value for line in whole.split(b"\n") if (value := lines.decode(line)) is not None]
+    written = whole.split(b"\n")[:-1]
+    wanted = written if most is None else written[-most:]
+    values = [value for line in wanted if (value := lines.decode(line)) is not None]
     return values, (found.st_ino, offset + len(whole))
 
 

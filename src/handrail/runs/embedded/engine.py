@@ -143,8 +143,8 @@ class Embedded:
     def has_program(self, run: str) -> bool:
         return has_program(self.attempt(run))
 
-    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
-        return activity.read(os.path.join(self.attempt(run), activity.NAME), since)
+    def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
+        return activity.read(os.path.join(self.attempt(run), activity.NAME), since, most)
 
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")

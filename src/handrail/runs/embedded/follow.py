@@ -7,8 +7,9 @@ import time
 
 from handrail.contracts import Record
 from handrail.errors import StateError
+from handrail.process.collector import without_collector
 from handrail.runs.embedded.attempts import WAY_OUT
-from handrail.runs.embedded.ledger import events_of, read_journal, without_collector
+from handrail.runs.embedded.ledger import events_of, read_journal
 from handrail.state import journal
 
 SETTLED = 100_000_000

@@ -5,13 +5,12 @@ The caller holds the run's lock. `records` holds all events of the journal, so i
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from handrail.contracts import History, Observer, Record
 from handrail.errors import StateError
+from handrail.process.collector import without_collector
 from handrail.runs import machine
 from handrail.runs.embedded.attempts import WAY_OUT, number_of, offset_at
 from handrail.runs.embedded.recorder import Recorder
@@ -87,18 +86,6 @@ class Ledger:
 
     def close(self) -> None:
         self.recorder.close()
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Pause the garbage collector while a journal is read. Every new object is kept, so a collection finds nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
