@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +99,12 @@ def refused_at(project: Project, name: str, before: str, *lines: Line) -> str:
     """The agent does something more before it leaves a phase. Returns the text that refuses to let it go."""
     script = SCRIPTS[name]
     at = next(number for number, line in enumerate(script) if line.get("summary") == before)
-    project.write("../script.yaml", json.dumps([*script[:at], *lines, done(before), {"stop": True}]))
-    project.run("run", f"workflow:{name}", "it", "--agent", "scripted")
-    session = next(one for one in project.json("sessions")["sessions"] if one["phase"] is not None)
-    assert session["phase"]["id"] == before
-    # The agent is ended while it repeats its script, perhaps between the emptying and the writing of a file.
-    for given in (line["input"] for line in [*script[:at], *lines] if line.get("tool") == "write"):
-        project.write(given["path"], given["content"])
-    return project.json("next", "--session", session["session"], code=5)["message"]  # type: ignore[no-any-return]
+    path = project.write("../script.yaml", json.dumps([*script[:at], *lines]))
+    project.json("start", name, "it", "--session", "S")
+    argv = [sys.executable, "-m", "handrail.agents.scripted", str(path), str(project.folder), "S"]
+    subprocess.run(argv, capture_output=True, timeout=120, check=True)
+    assert project.json("status", "--session", "S")["phase"]["id"] == before
+    return project.json("next", "--session", "S", code=5)["message"]  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
