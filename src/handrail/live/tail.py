@@ -8,7 +8,6 @@ from typing import Any
 from handrail.runs.runs import Runs
 from handrail.source.clean import clean
 from handrail.topics.rows import Message
-from handrail.topics.texts import called
 
 KEPT = 2_000
 MOST = 200
@@ -29,8 +28,7 @@ class Tail:
         found, self._mark = runs.engine.activity(id_, self._mark, KEPT)
         new = [line for line in found if line["n"] > self.seq]
         for line in new:
-            text = called(line["text"]) if line["kind"] == "tool" else line["text"]
-            self._lines.append({**line, "text": clean(text)[:LONGEST]})
+            self._lines.append({**line, "text": clean(line["text"])[:LONGEST]})
         if new:
             self.seq = new[-1]["n"]
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from handrail.runs.summary import ENDED, Summary, reason_words
 from handrail.source.clean import clean
 from handrail.topics.rows import HEAD, Rows
-from handrail.topics.texts import called
 
 ENTRIES = "entries"
 _PATH = re.compile(r" `/[^`]*`")
@@ -149,7 +148,7 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "total": glance.get("total"),
         "need": _need(run, glance.get("need")),
         "delay": _delay(glance.get("delay")) if status == "delayed" else None,
-        "doing": _text(called(glance["doing"])) if status == "running" and glance.get("doing") else None,
+        "doing": _text(glance["doing"]) if status == "running" and glance.get("doing") else None,
         "why": _why(run, glance, is_left=is_left),
         "who": glance.get("who"),
         "started": run.started if run.started is not None else run.created,

@@ -23,7 +23,7 @@ from handrail.topics.bars import Bars, End, Kind
 from handrail.topics.checks import Checks
 from handrail.topics.needs import Needs
 from handrail.topics.rows import HEAD, Rows
-from handrail.topics.texts import called, long, page, short, why
+from handrail.topics.texts import long, page, short, why
 from handrail.topics.tree import Finder, Tree
 from handrail.topics.window import Window
 
@@ -249,7 +249,7 @@ class RunTopic:
                 if event.kind in _COUNTED:
                     name = _COUNTED[event.kind]
                     counts[name] = counts.get(name, 0) + 1
-                self.tree.put(path, doing=short(called(event.text)), counts=dict(counts))
+                self.tree.put(path, doing=short(event.text), counts=dict(counts))
             case machine.Guided():
                 self.tree.put(path, doing=short(f"{event.place}: {event.text or event.kind}"))
             case machine.SessionOpened():
