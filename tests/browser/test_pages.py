@@ -12,6 +12,7 @@ from browser.chromium import Chromium
 from browser.pages import reload_same
 from browser.site import Screen, Site
 from browser.tab import Tab
+from handrail.source.codes import rules
 
 APPROVE = """
 phases:
@@ -250,6 +251,17 @@ def test_keys_can_be_switched_off_and_help_lists_those_that_work(tab: Tab) -> No
     tab.press("n")
     assert tab.evaluate("location.pathname") == "/"
     tab.evaluate("localStorage.clear()")
+
+
+def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
+    tab.open("/catalog/flow/broken")
+    tab.wait("document.querySelector('.wrong .explain')")
+    assert "misspelt-key" in tab.evaluate("document.querySelector('.wrong').innerText")
+    assert not tab.evaluate("document.querySelector('.explain').open")
+    tab.evaluate("document.querySelector('.explain summary').focus()")
+    tab.press("Enter")
+    tab.wait("document.querySelector('.explain').open")
+    tab.wait_text(rules()["misspelt-key"].cure)
 
 
 def test_the_theme_is_remembered(tab: Tab) -> None:

@@ -12,6 +12,7 @@ from handrail.app import App
 from handrail.errors import NotFound
 from handrail.live import catalog
 from handrail.live.catalog import LiveCatalog, definition
+from handrail.source.codes import rules
 from support import Project
 
 BROKEN = "description: Runs at night.\nphases:\n- id: unit\n  stpes: []\n"
@@ -134,7 +135,9 @@ def test_a_flow_is_shown_with_its_text_its_problems_and_its_plan_as_written(app:
     found = definition(app, "flow", "nightly")
     (file,) = found["files"]
     assert file["text"].splitlines()[3] == "  stpes: []"
-    assert [problem["line"] for problem in file["problems"]] == [4]
+    (problem,) = file["problems"]
+    rule = rules()[problem["code"]]
+    assert (problem["line"], problem["meaning"], problem["cure"]) == (4, rule.meaning, rule.cure)
     assert found["plan"] is None
     check, review, sides = definition(app, "flow", "release")["plan"]
     assert [(step["name"], step["node"], step["tries"]) for step in check["items"]] == [("tests", "command", 2)]

@@ -15,6 +15,7 @@ from handrail.plugins.search import plugin_folders
 from handrail.project import prompt_roots, shipped_flows, shown_path, workflow_roots
 from handrail.settings import read_settings
 from handrail.source.clean import clean
+from handrail.source.codes import rules
 from handrail.topics.catalog import (
     FLOW,
     KINDS,
@@ -149,8 +150,14 @@ def definition(app: App, kind: str, key: str) -> dict[str, Any]:
     texts, plan = _workflow(app, row, nth) if kind == WORKFLOW else _flow(app, row, nth) if kind == FLOW else ([], None)
     shown = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
     for one in shown:
-        one["problems"] = [problem for problem in row["problems"] if problem["file"] == one["file"]]
+        one["problems"] = [_explained(problem) for problem in row["problems"] if problem["file"] == one["file"]]
     return {"entry": row, "files": shown, "plan": plan}
+
+
+def _explained(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem with what `handrail explain` says about its code."""
+    rule = rules().get(problem["code"])
+    return problem if rule is None else {**problem, "meaning": rule.meaning, "cure": rule.cure}
 
 
 def _flow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:

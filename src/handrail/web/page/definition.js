@@ -14,6 +14,7 @@ const Mark = ({ problem }) => {
   const carets = "^".repeat(Math.min(80, Math.max(1, problem.width ?? 1)));
   return html`
     <span class=${`mark ${problem.severity === "error" ? "failed" : "interrupted"}`}>${indent}${carets} ${problem.severity}[${problem.code}] ${bdi(problem.message)}${problem.hint ? html`<span class="hint">${indent}${" ".repeat(carets.length)} hint: ${bdi(problem.hint)}</span>` : null}</span>
+    ${problem.meaning ? html`<details class="explain"><summary>explain<span class="unseen"> ${problem.code}</span></summary><p>${problem.meaning}</p><p>${problem.cure}</p></details>` : null}
   `;
 };
 
