@@ -7,12 +7,13 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
 PYTHON ?= python3
 BIN := .venv/bin
-PARALLEL := -n auto --maxprocesses 8
-# Agents wait for most of the time: one more worker than cores is faster on two cores.
-AGENTS := -n 3
+# Tests often wait for a program or for a moment: one more worker than cores is faster, up to eight.
+PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
+# Agents wait more often.
+AGENTS := -n 4
 # Each worker starts a Chromium of its own.
 BROWSER := -n 2 --dist loadfile
-# What `make test` runs. CI leaves out `explores` there, because `make test-long` follows.
+# More arguments for `make test`.
 SELECT :=
 # What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
 CLAUDE := coming_back driven_claude failures gate interrupts side_by_side stops terminal_conversations whole_workflow

@@ -158,25 +158,19 @@ def test_every_node_that_publishes_files_is_here() -> None:
 KNOWING = [effect for effect in EFFECTS if effect.node != "telegram-notify"]
 
 
-@pytest.mark.parametrize("effect", KNOWING, ids=lambda effect: effect.name)
-def test_an_effect_happens_once(outside: Outside, effect: Effect) -> None:
-    wanted = account(outside.whole(effect))
-    dooms = [BEFORE, UNRECORDED, RECORDED]
-    found = outside.pool.each(lambda doom: problems(outside, wanted, effect, doom), dooms)
-    none_of([problem for wrong in found for problem in wrong])
-
-
 @pytest.mark.explores
 @pytest.mark.parametrize("effect", KNOWING, ids=lambda effect: effect.name)
-def test_an_effect_happens_once_wherever_it_is_cut(outside: Outside, effect: Effect, depth: Depth) -> None:
-    """The driver is killed after every eighth sync of a file: of the project, of the journal, of the shelf.
+def test_an_effect_happens_once(outside: Outside, effect: Effect, depth: Depth) -> None:
+    """The driver is killed before the effect, after it, after its record, and after every eighth sync of a file.
 
-    Different effects begin at different places, so together they try all.
+    The syncs are those of the project, of the journal and of the shelf. Different effects begin at different places, so
+    together they try all.
     """
     whole, first = outside.whole(effect), 1 + KNOWING.index(effect) % 8
     syncs = json.loads((whole.folder / "layer").read_text())["syncs"]
     wanted, places = account(whole), depth.places(range(first, syncs + 1, 8), every=2)
-    found = outside.pool.each(lambda at: problems(outside, wanted, effect, Doom("synced", at)), places)
+    dooms = [BEFORE, UNRECORDED, RECORDED, *(Doom("synced", at) for at in places)]
+    found = outside.pool.each(lambda doom: problems(outside, wanted, effect, doom), dooms)
     none_of([problem for wrong in found for problem in wrong])
 
 
