@@ -3,14 +3,14 @@
 SHELL := /bin/sh
 # Tests start thousands of Pythons. Without kept bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests write many small files and wait for the disk to have them: memory is faster.
-export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
+# Tests write many small files and wait for the disk to have them: memory is faster. Sandboxes of agents hide it.
+test test-long: export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests often wait for a program or for a moment: one more worker than cores is faster, up to eight.
 PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
-# Agents wait more often.
-AGENTS := -n 4
+# Each agent is several processes.
+AGENTS := -n 3
 # Each worker starts a Chromium of its own.
 BROWSER := -n 2 --dist loadfile
 # More arguments for `make test`.

@@ -38,7 +38,13 @@ _CONFIG = {
     "provider": {"fake": _PROVIDER},
 }
 _OFF = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")
-ENVIRONMENT = {"OPENCODE_CONFIG_CONTENT": json.dumps(_CONFIG)} | {f"OPENCODE_DISABLE_{name}": "1" for name in _OFF}
+_MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "models.json")
+"""No models, instead of the long list that OpenCode has: it starts in two thirds of the time."""
+ENVIRONMENT = {
+    "OPENCODE_CONFIG_CONTENT": json.dumps(_CONFIG),
+    "OPENCODE_MODELS_PATH": _MODELS,
+    **{f"OPENCODE_DISABLE_{name}": "1" for name in _OFF},
+}
 FILES: dict[str, str] = {}
 _LOCK = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
 HOST_FILES = {
