@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from flows.everyflow import flow
 from handrail.contracts import Record
+from handrail.runs.glance import APPROVED, kind_of_question
 from handrail.runs.machine import (
     AgentActed,
     Answered,
@@ -53,6 +53,7 @@ phases:
 INNER = flow(f"phases: [{{id: one, steps: [{{id: a, {SET}}}, {{id: b, {SET}}}]}}]", "inner")
 STEPS = [f"{phase.id}/{step.id}" for phase in PLAN.phases for step in phase.steps]
 BEGIN: list[Event] = [RunStarted("flow", "d", None), StepStarted("child/go")]
+YES_OR_NO = {"title": "Push?", "formId": "approve", "fields": [{"id": APPROVED, "type": "boolean"}]}
 USED = {"inputTokens": 10, "outputTokens": 5, "usd": None}
 
 
@@ -74,6 +75,7 @@ def events_about(path: str) -> list[Event]:
         AttemptStarted(path, 2, again=True),
         Delayed(path, 50.0, "later"),
         Asked(path, "i", {"title": "Sure?"}, f"q-{path}"),
+        Asked(path, "i", YES_OR_NO, f"y-{path}"),
         Answered(path, "i", {}, f"q-{path}", "person", 1.0),
         AgentActed(path, "tool", "edit a.py"),
         SessionOpened(path, "pi", "s"),
@@ -90,24 +92,26 @@ PATHS = st.sampled_from([*STEPS, "child/go/one/a", "child/go/one/b"])
 EVENTS = st.lists(PATHS.flatmap(lambda path: st.sampled_from(events_about(path))), max_size=60)
 
 
-def new_topic() -> RunTopic:
-    return RunTopic(PLAN, {"inner": INNER}.get, 1, {"name": "flow"})
+def new_topic(records: Sequence[Record] = ()) -> RunTopic:
+    return RunTopic(PLAN, {"inner": INNER}.get, 1, {"name": "flow"}, records)
 
 
 def shown_in(topic: RunTopic) -> dict[Place, Row]:
-    return without_number({(name, row["id"]): row for name, row in topic.rows.since(0)[0]})
+    return {(name, row["id"]): row for name, row in topic.rows.since(0)[0]}
 
 
-def without_number(rows: dict[Place, Row]) -> dict[Place, Row]:
-    """The rows, but the head without its number: after reading at once, that may be later than its last change."""
-    return {**rows, (HEAD, ""): {**rows[HEAD, ""], "v": None}}
-
-
-def rows_of(topic: RunTopic) -> dict[str, Any]:
+def all_in(topic: RunTopic) -> dict[Place, Row]:
     """All rows, also those that are not shown."""
-    shown = shown_in(topic)
-    of_nodes = {id_: [topic.window.of(id_, name) for name in ("bars", "checks")] for id_ in topic.window.nodes}
-    return {"shown": shown, "all": topic.window.nodes, "of": of_nodes}
+    window = topic.window
+    nodes = {("nodes", id_): row for id_, row in window.nodes.items()}
+    others = {
+        (name, row["id"]): row for name in ("bars", "checks") for id_ in window.nodes for row in window.of(id_, name)
+    }
+    return {**shown_in(topic), **nodes, **others}
+
+
+def without_numbers(rows: dict[Place, Row]) -> dict[Place, Row]:
+    return {place: {name: value for name, value in row.items() if name != "v"} for place, row in rows.items()}
 
 
 @pytest.fixture(params=[2_000, 20, 8], ids=["all-are-shown", "bounded-later", "bounded-at-once"], scope="module")
@@ -128,19 +132,43 @@ def test_a_journal_that_is_read_at_once_gives_the_rows_of_one_that_is_followed(
 ) -> None:
     records: list[Record] = [(number / 2, event) for number, event in enumerate([*BEGIN, *events])]
     cut = data.draw(st.integers(0, len(records)))
-    followed, at_once, received = new_topic(), new_topic(), Received()
-    at_once.take_all(records[:cut])
-    seen = data.draw(st.integers(0, len(records)))
+    followed, at_once = new_topic(), new_topic(records[:cut])
     for number, (at, event) in enumerate(records):
         followed.take(at, event)
         if number >= cut:
             at_once.take(at, event)
-        if number == seen:
-            assert all(map(received.take, followed.rows.messages("run:r", 0, 0.0)))
-    assert rows_of(at_once) == rows_of(followed)
-    base = received.seq if received.epoch == at_once.rows.epoch else 0
-    assert all(map(received.take, at_once.rows.messages("run:r", base, 0.0)))
-    assert without_number(received.rows) == shown_in(at_once)
+    assert without_numbers(all_in(at_once)) == without_numbers(all_in(followed))
+    if not at_once.window.is_bounded:
+        heads = [{**shown_in(topic), (HEAD, ""): None} for topic in (at_once, followed)]
+        assert heads[0] == heads[1], "the numbers differ, and not only that of the head, which is made once"
+
+
+@pytest.mark.usefixtures("_most")
+@given(EVENTS, st.data())
+def test_who_followed_one_server_has_no_old_row_after_going_to_another(
+    events: list[Event], data: st.DataObject
+) -> None:
+    records: list[Record] = [(number / 2, event) for number, event in enumerate([*BEGIN, *events])]
+    left = data.draw(st.integers(0, len(records)))
+    first, received = new_topic(), Received()
+    for at, event in records[:left]:
+        first.take(at, event)
+    assert all(map(received.take, first.rows.messages("run:r", 0, 0.0)))
+    second = new_topic(records)
+    base = received.seq if received.epoch == second.rows.epoch else 0
+    assert all(map(received.take, second.rows.messages("run:r", base, 0.0)))
+    assert without_numbers(received.rows).items() <= without_numbers(all_in(second)).items()
+    shown = {place: row for place, row in shown_in(second).items() if place != (HEAD, "")}
+    assert {place: received.rows.get(place) for place in shown} == shown
+
+
+def test_whoever_is_asked_for_a_yes_sees_the_checks_of_a_run_that_was_read_at_once() -> None:
+    assert kind_of_question(YES_OR_NO) == "approval"
+    checked = Checked("plan/think", [{"name": "a.txt", "kind": "file", "held": False}])
+    events = [*BEGIN, checked, Asked("plan/read", "i", YES_OR_NO, "y")]
+    topic = new_topic([(1.0, event) for event in events])
+    (need,) = topic.rows.section("needs")
+    assert [(one["name"], one["held"]) for one in need["action"]["checks"]] == [("a.txt", False)]
 
 
 def test_a_message_keeps_its_rows_when_the_run_goes_on() -> None:

@@ -48,11 +48,11 @@ class LiveRun:
     def _open(self) -> None:
         run = self.runs.load(self.id)
         self.attempt, self.offset = run.attempt, run.history.offset
-        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run))
+        records = ((at, seen(event)) for at, event in run.records)
+        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), records)
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
         self._probe()
-        self.topic.take_all((at, seen(event)) for at, event in run.records)
 
     def _probe(self) -> None:
         engine = self.runs.engine

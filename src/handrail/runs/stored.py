@@ -48,8 +48,11 @@ def shown(event: Event) -> dict[str, Any]:
 
 def seen(event: Event) -> Event:
     """A stored event as people see it; the same object if it contains no secret."""
+    names = _FIELDS[type(event)][0]
+    if not names:
+        return event
     changes: dict[str, Any] = {}
-    for name in _FIELDS[type(event)][0]:
+    for name in names:
         before = getattr(event, name)
         after = masked(before)
         if after is not before:

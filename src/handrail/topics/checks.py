@@ -8,6 +8,7 @@ from handrail.contracts.check import subject
 from handrail.expressions.tree import Const
 from handrail.flows.plan import Expectation
 from handrail.runs.machine import Checked
+from handrail.topics.rows import Row
 from handrail.topics.texts import long, short
 from handrail.topics.tree import Tree
 from handrail.topics.window import Window
@@ -22,6 +23,7 @@ class Checks:
         self.window = window
         self.tree = tree
         self._count: dict[str, int] = {}
+        self._ran: dict[str, Row] = {}  # the one that ran last is the last
 
     def announce(self, path: str) -> None:
         """Show the checks of a step that begins. None of them has run."""
@@ -32,10 +34,16 @@ class Checks:
     def take(self, at: float, event: Checked) -> None:
         self._put(event.path, at, event.results)
 
+    def ran(self) -> list[Row]:
+        """The last result of each check that ran, in the order of their times."""
+        return list(self._ran.values())
+
     def forget(self, path: str) -> None:
         """Remove the checks of a step that runs again from its beginning."""
         for number in range(self._count.pop(path, 0)):
-            self.window.drop(CHECKS, f"{path}#{number}", path)
+            id_ = f"{path}#{number}"
+            self._ran.pop(id_, None)
+            self.window.drop(CHECKS, id_, path)
 
     def _put(self, path: str, at: float | None, results: list[dict[str, Any]]) -> None:
         self._count[path] = max(len(results), self._count.get(path, 0))
@@ -45,7 +53,11 @@ class Checks:
             row = {"node": path, "name": short(str(result.get("name"))), "kind": result.get("kind")}
             row |= {"held": held[-1], "detail": long(str(result.get("detail") or "")), "at": at}
             row |= {"seconds": result.get("seconds"), "tree": None, "stale": None}
-            self.window.put(CHECKS, f"{path}#{number}", path, row)
+            id_ = f"{path}#{number}"
+            self.window.put(CHECKS, id_, path, row)
+            if at is not None:
+                self._ran.pop(id_, None)
+                self._ran[id_] = row
         counts = {"held": held.count(True), "failed": held.count(False), "notRun": held.count(None)}
         self.tree.put(path, checks=counts)
 

@@ -18,7 +18,7 @@ _STAT = re.compile(r" (?P<path>.+?) +\| +(?:[0-9]+ ?[+-]*|Bin.*)")
 def effect_of(
     kind: str, path: str, title: str, seen: Mapping[str, Any] | None, checks: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """The `action` of a question. `seen` is what its node recorded before it asked, `checks` are those of the run.
+    """The `action` of a question. `seen` is what its node recorded before it asked, `checks` are those that ran.
 
     Of a check that ran in several rounds, the last result counts. Besides the fields that every approval has, `state`
     is what the yes is for: if it differs when the yes comes, the person is asked again.
@@ -27,7 +27,7 @@ def effect_of(
         return {**UNKNOWN, "does": f"{short(path)} runs again"}
     if kind != "approval":
         return None
-    shown = ({name: check.get(name) for name in _OF_CHECK} for check in checks if check.get("at") is not None)
+    shown = ({name: check.get(name) for name in _OF_CHECK} for check in checks)
     ran = list({(check["name"], check["kind"]): check for check in shown}.values())
     does = f"the run goes on after {' › '.join(short(path).split('/'))}" if title.endswith("?") else short(title)
     found = {**UNKNOWN, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": None}

@@ -10,10 +10,10 @@ from handrail.runs.glance import APPROVED, RERUN, kind_of_question
 from handrail.runs.machine import Answered, Asked, FactFound
 from handrail.runs.tries import OWN
 from handrail.topics.effects import effect_of
-from handrail.topics.rows import Rows
+from handrail.topics.rows import Row, Rows
 from handrail.topics.texts import cleaned, short
 
-NEEDS, CHECKS = "needs", "checks"
+NEEDS = "needs"
 MOST = 50
 MOST_TEXT = 32 * 1024
 """Characters of one text of a form. A flow may put the output of an agent there."""
@@ -38,14 +38,14 @@ class Needs:
         if is_shown and isinstance(event.value, dict):
             self._seen[event.path] = event.value
 
-    def ask(self, at: float, event: Asked, id_: str) -> None:
+    def ask(self, at: float, event: Asked, id_: str, checks: list[Row]) -> None:
+        """A step asks. `checks` are those that ran: whoever is asked for a yes sees them."""
         self.withdraw(event.path)
         self._open[event.path] = id_
         form = _bounded(cleaned(event.question, _DATA))
         title, kind = short(str(event.question.get("title") or "a question")), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
-        checks = self.rows.section(CHECKS) if kind == "approval" else []
         row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
         self.rows.put(NEEDS, id_, row)
         self._fit()

@@ -49,10 +49,18 @@ class Rows:
             self._gone.pop(place, None)
         self._rows[place] = row
 
-    def drop(self, section: str, id_: str) -> None:
-        """Remove a row, if it is there."""
-        if self._rows.pop((section, id_), None) is not None:
-            self._gone[section, id_] = self.seq
+    def fill(self, rows: dict[Place, Row]) -> None:
+        """Take rows that have their `v` already."""
+        self._rows = dict(sorted((self._rows | rows).items(), key=lambda item: int(item[1]["v"])))
+        for place in self._gone.keys() & rows.keys():
+            del self._gone[place]
+
+    def drop(self, section: str, id_: str, *, is_there: bool = False) -> None:
+        """Remove a row, if it is there. `is_there`: it is, but not yet in this object."""
+        place = (section, id_)
+        if self._rows.pop(place, None) is not None or is_there:
+            self._gone.pop(place, None)
+            self._gone[place] = self.seq
 
     def get(self, section: str, id_: str) -> Row | None:
         return self._rows.get((section, id_))

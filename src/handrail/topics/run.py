@@ -1,13 +1,13 @@
 """A run as rows: its head, the tree of its phases and steps, bars, questions and files. Pure.
 
-Call `take` with every record in order. Each call changes only the rows that the event is about, so following a run
-costs the same per event after ten steps and after ten thousand. `take_all` takes a whole journal at once.
+A topic begins with the records that are there. Call `take` with every later one, in order. Each call changes only the
+rows that the event is about, so following a run costs the same per event after ten steps and after ten thousand.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from handrail.contracts import Record
@@ -29,19 +29,21 @@ from handrail.topics.window import Window
 
 ARTIFACTS = "artifacts"
 MOST_ARTIFACTS = 500
-_MOST_EVENTS = (machine.StepStarted, machine.NodeStarted, machine.NodeFinished, machine.StepDone)
 _COUNTED = {"tool": "tools", "denied": "denied", "retry": "retries"}
 
 
 class RunTopic:
     """The rows of one attempt of a run. `facts` are the fields of the head that do not come from events."""
 
-    def __init__(self, plan: FlowPlan, find: Finder, attempt: int, facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, plan: FlowPlan, find: Finder, attempt: int, facts: Mapping[str, Any], records: Iterable[Record] = ()
+    ) -> None:
         self.plan = plan
         self.attempt = attempt
         self.resumes = 0
         self.state = RunState()
-        self.rows = Rows(f"{attempt}.0")
+        self._read = ""
+        self.rows = Rows(self._epoch())
         self.rows.put(HEAD, "", {"summary": None, **facts, "attempt": attempt, "started": None, "ended": None})
         self.window = Window(self.rows)
         self.tree = Tree(self.window, plan, find)
@@ -55,7 +57,21 @@ class RunTopic:
         self._spent: dict[str, Spent] = {}
         self._calls = Calls()
         self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
-        self._head()
+        self._of_step: dict[type[Event], Callable[[float, Any], None]] = {
+            machine.StepStarted: self._start,
+            machine.NodeStarted: self._work,
+            machine.AttemptStarted: self._work,
+            machine.NodeFinished: self._finish,
+            machine.NodeFailed: self._fail,
+            machine.AttemptFailed: self._fail,
+            machine.Delayed: self._delay,
+            **dict.fromkeys(_ENDS, self._end),
+        }
+        self.take_all(records)
+        self.window.release()
+        if self.window.is_bounded:  # what is shown now is decided by the end of these records, and by none before it
+            self._read = f".{self.rows.seq}"
+            self.rows.epoch = self._epoch()
 
     def take(self, at: float, event: Event) -> None:
         """Apply the next event of the journal, recorded at the time `at`."""
@@ -63,7 +79,7 @@ class RunTopic:
         self._head()
 
     def take_all(self, records: Iterable[Record]) -> None:
-        """Apply many events. The rows are the same as if each was taken alone, but the head is made once."""
+        """Apply several events. The rows are the same as if each was taken alone, but the head is made once."""
         for at, event in records:
             self._take(at, event)
         self._head()
@@ -73,10 +89,12 @@ class RunTopic:
         if isinstance(event, machine.RunResumed):
             self._resume(at, event)
         self.state.apply(event)
-        if isinstance(event, _MOST_EVENTS):
-            self._step(at, event)
-        else:
+        change = self._of_step.get(type(event))
+        if change is None:
             self._change(at, event)
+        else:
+            change(at, event)
+            self._status(str(getattr(event, "path", "")), at)
         if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
             self.last = at
 
@@ -92,8 +110,8 @@ class RunTopic:
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
                 self._question(at, event)
-            case machine.FactFound() if event.place != WAIT:
-                self.needs.see(event)
+            case machine.FactFound():
+                self._fact(at, event)
             case machine.ArtifactPublished():
                 self._artifact(at, event)
             case machine.Checked():
@@ -106,8 +124,9 @@ class RunTopic:
                 self.rows.put(HEAD, "", {"limits": event.named})
             case machine.AgentActed() | machine.Guided() | machine.SessionOpened() | machine.UsageReported():
                 self._agent(at, event)
-            case _:
-                self._step(at, event)
+            case machine.Noticed() if event.path:
+                self.tree.put(event.path, note=short(event.text))
+                self._status(event.path, at)
 
     def _phase(self, at: float, event: machine.PhaseStarted | machine.PhaseDone | machine.PhaseSkipped) -> None:
         path = event.path
@@ -121,45 +140,50 @@ class RunTopic:
                 self._done.update(self.tree.own.intersection(self.tree.steps(path)))
         self._phase_status(path, at)
 
-    def _step(self, at: float, event: Event) -> None:
-        path = getattr(event, "path", "")
-        match event:
-            case machine.StepStarted():
-                self.tree.put(path, started=at, ended=None, why=None)
-                self.tree.start_nested(path)
-                self.checks.announce(path)
-            case machine.NodeStarted() | machine.AttemptStarted():
-                if isinstance(event, machine.AttemptStarted) and event.again:
-                    self._forget([phase for phase in self.tree.phases() if phase.startswith(f"{path}/")], at)
-                self.bars.open(path, "work", at, event.attempt)
-                most = max(self.tree.get(path)["tries"], event.attempt)
-                self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
-                self._wait(path, at)
-            case machine.NodeFinished():
-                self._work_again(path, at)
-                self.bars.close(path, at, "done")
-                self._settle(path)
-            case machine.NodeFailed() | machine.AttemptFailed():
-                self._work_again(path, at)
-                self.bars.close(path, at, "failed")
-                self._settle(path)
-                self.tree.put(path, why=why(event.code, event.message))
-            case machine.Delayed():
-                kind: Kind = "delay" if self.bars.kind(path) in ("work", "delay") else "pause"
-                self.bars.open(path, kind, at, self._try(path))
-                self.tree.put(path, doing=short(event.reason), until=event.until)
-            case machine.FactFound() if isinstance(event.value, int | float):
-                self._waits[path] = float(event.value)
-                self._wait(path, at)
-            case machine.StepSkipped() | machine.StepDone():
-                self._end(path, at, "skipped" if isinstance(event, machine.StepSkipped) else "done", None)
-            case machine.StepFailed():
-                self._end(path, at, "failed", why(event.code, event.message))
-            case machine.Noticed() if path:
-                self.tree.put(path, note=short(event.text))
-            case _:
-                return
-        self._status(path, at)
+    def _start(self, at: float, event: machine.StepStarted) -> None:
+        path = event.path
+        self.tree.put(path, started=at, ended=None, why=None)
+        self.tree.start_nested(path)
+        self.checks.announce(path)
+
+    def _work(self, at: float, event: machine.NodeStarted | machine.AttemptStarted) -> None:
+        path = event.path
+        if isinstance(event, machine.AttemptStarted) and event.again:
+            self._forget([phase for phase in self.tree.phases() if phase.startswith(f"{path}/")], at)
+        self.bars.open(path, "work", at, event.attempt)
+        most = max(self.tree.get(path)["tries"], event.attempt)
+        self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
+        self._wait(path, at)
+
+    def _finish(self, at: float, event: machine.NodeFinished) -> None:
+        self._settle(event.path, at, "done")
+
+    def _fail(self, at: float, event: machine.NodeFailed | machine.AttemptFailed) -> None:
+        self._settle(event.path, at, "failed")
+        self.tree.put(event.path, why=why(event.code, event.message))
+
+    def _delay(self, at: float, event: machine.Delayed) -> None:
+        path = event.path
+        kind: Kind = "delay" if self.bars.kind(path) in ("work", "delay") else "pause"
+        self.bars.open(path, kind, at, self._try(path))
+        self.tree.put(path, doing=short(event.reason), until=event.until)
+
+    def _fact(self, at: float, event: machine.FactFound) -> None:
+        if event.place != WAIT:
+            self.needs.see(event)
+        elif isinstance(event.value, int | float):
+            self._waits[event.path] = float(event.value)
+            self._wait(event.path, at)
+            self._status(event.path, at)
+
+    def _end(self, at: float, event: machine.StepDone | machine.StepSkipped | machine.StepFailed) -> None:
+        path, how = event.path, _ENDS[type(event)]
+        reason = why(event.code, event.message) if isinstance(event, machine.StepFailed) else None
+        self.bars.close(path, at, how)
+        self.needs.withdraw(path)
+        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
+        if how != "failed" and path in self.tree.own:
+            self._done.add(path)
 
     def _wait(self, path: str, at: float) -> None:
         """A step waits for a point in time, and goes on with that after a resume."""
@@ -168,32 +192,24 @@ class RunTopic:
             self.bars.open(path, "delay", at, self._try(path))
             self.tree.put(path, until=until)
 
-    def _end(self, path: str, at: float, how: End, reason: dict[str, str] | None) -> None:
-        self.bars.close(path, at, how)
-        self.needs.withdraw(path)
-        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
-        if path in self.tree.own and how != "failed":
-            self._done.add(path)
-
     def _status(self, path: str, at: float) -> None:
-        found = self.state.steps.get(path)
-        row = self.tree.get(path)
+        state, row = self.state, self.tree.get(path)
+        found = state.steps.get(path)
         status: str = "pending" if found is None else found.status
-        if status == "running" and path in self.state.questions:
-            status = "waiting"
-        elif status == "running" and (path in self.state.delays or row.get("until") is not None):
-            status = "delayed"
-        self._count_work(path, row["worked"])
+        if status == "running":
+            if path in state.questions:
+                status = "waiting"
+            elif path in state.delays or row.get("until") is not None:
+                status = "delayed"
+        worked = self.bars.worked(path)
+        if worked != row["worked"]:
+            before = row["worked"] or 0.0
+            self.tree.put(path, worked=worked)
+            self.tree.add_worked(path, (worked or 0.0) - before)
         is_changed = row["status"] != status and self.tree.status(path, status, at)
         phase = path.rpartition("/")[0]
         if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
             self._phase_status(phase, at)
-
-    def _count_work(self, path: str, before: float | None) -> None:
-        worked = self.bars.worked(path)
-        if worked != before:
-            self.tree.put(path, worked=worked)
-            self.tree.add_worked(path, (worked or 0.0) - (before or 0.0))
 
     def _phase_status(self, path: str, at: float) -> None:
         """A phase has the status that the flow gives it. While it runs, its steps say more."""
@@ -210,7 +226,7 @@ class RunTopic:
         path = event.path
         if isinstance(event, machine.Asked):
             self.bars.open(path, "asked", at, self._try(path))
-            self.needs.ask(at, event, self.state.questions[path].id)
+            self.needs.ask(at, event, self.state.questions[path].id, self.checks.ran())
         else:
             self.bars.close(path, at, "answered")
             self.needs.answer(at, event)
@@ -233,8 +249,10 @@ class RunTopic:
             self.bars.open(path, "work", at if until is None else min(at, until), self._try(path))
             self.tree.put(path, until=None)
 
-    def _settle(self, path: str) -> None:
+    def _settle(self, path: str, at: float, how: End) -> None:
         """The node of a step has ended. If its agent did not report what it used, the sums are not complete."""
+        self._work_again(path, at)
+        self.bars.close(path, at, how)
         self._waits.pop(path, None)
         if self._calls.end(path):
             self._spend(path, {})
@@ -275,7 +293,7 @@ class RunTopic:
         self.resumes += 1
         for path in self._calls.interrupt():
             self._spend(path, {})
-        self.rows.epoch = f"{self.attempt}.{self.resumes}"
+        self.rows.epoch = self._epoch()
         if self.last is not None:
             self.bars.away(self.last, at)
         gone = set(event.rewound)
@@ -284,6 +302,9 @@ class RunTopic:
         if (self.rows.get(HEAD, "") or {}).get("started") is None:
             self.rows.put(HEAD, "", {"started": at})
         self.rows.put(HEAD, "", {"ended": None})
+
+    def _epoch(self) -> str:
+        return f"{self.attempt}.{self.resumes}{self._read}"
 
     def _forget(self, phases: list[str], at: float) -> None:
         """These phases run again from their beginning."""
@@ -320,6 +341,11 @@ class RunTopic:
         return {"path": path, "code": state.code, "message": long(state.error or state.reason or "")}
 
 
+_ENDS: dict[type[Event], End] = {
+    machine.StepDone: "done",
+    machine.StepSkipped: "skipped",
+    machine.StepFailed: "failed",
+}
 _OF_ARTIFACT = ("version", "family", "schema", "size", "sha256", "supersedes")
 
 

@@ -30,6 +30,8 @@ class Window:
         self.nodes: dict[str, Row] = {}  # the rows of all nodes, also of those that are not shown
         self.below: dict[str, list[str]] = {}
         self.is_bounded = False
+        self.is_held = True
+        """True while a journal is read: what is shown is decided once, by `release`."""
         self._parents: dict[str, str] = {}
         self._of: dict[str, list[Place]] = {}
         self._others: dict[Place, Row] = {}  # all rows of other sections
@@ -41,7 +43,9 @@ class Window:
         self._parents[id_] = parent
         self.below.setdefault(parent, []).append(id_)
         self.nodes[id_] = row
-        if not self.is_bounded:
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded:
             self.rows.show((NODES, id_), row)
             if len(self._parents) > MOST_NODES:
                 self._bound()
@@ -54,7 +58,9 @@ class Window:
     def change(self, row: Row, fields: Mapping[str, Any]) -> None:
         """Change some fields of a node. At least one of them differs."""
         row.update(fields)
-        if not self.is_bounded or row["id"] in self._shown:
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded or row["id"] in self._shown:
             self.rows.show((NODES, row["id"]), row)
 
     def put(self, section: str, id_: str, node: str, fields: dict[str, Any]) -> None:
@@ -67,13 +73,28 @@ class Window:
         elif fields.items() <= row.items():
             return
         row.update(fields)
-        if not self.is_bounded or node in self._shown:
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded or node in self._shown:
             self.rows.show(place, row)
+
+    def release(self) -> None:
+        """The journal was read: decide what is shown. From now on, every change is seen at once."""
+        rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._others}
+        if len(self._parents) <= MOST_NODES:
+            self.rows.fill(rows)
+        else:
+            self._bound()
+            self._shown = dict.fromkeys(sorted(self._shown, key=lambda id_: int(self.nodes[id_]["v"])))
+            self.rows.fill({place: rows.pop(place) for id_ in self._shown for place in self._places(id_)})
+            for row in rows.values():
+                del row["v"]
+        self.is_held = False
 
     def drop(self, section: str, id_: str, node: str) -> None:
         """Remove a row that belongs to a node."""
         if self._others.pop((section, id_), None) is not None:
-            self.rows.drop(section, id_)
+            self.rows.drop(section, id_, is_there=self.is_held)
             self._of[node].remove((section, id_))
 
     def parent(self, id_: str) -> str:
@@ -81,7 +102,7 @@ class Window:
 
     def turned(self, id_: str, status: str) -> None:
         """The status of a node has changed. Call it after the change."""
-        if not self.is_bounded:
+        if self.is_held or not self.is_bounded:
             return
         if status in ACTIVE:
             self._open(id_)
@@ -91,6 +112,10 @@ class Window:
     def of(self, node: str, section: str) -> list[Row]:
         """The rows of a section that belong to a node."""
         return [self._others[place] for place in self._of.get(node, ()) if place[0] == section]
+
+    def _places(self, id_: str) -> list[Place]:
+        """A node and what belongs to it."""
+        return [(NODES, id_), *self._of.get(id_, ())]
 
     def _is_outline(self, id_: str) -> bool:
         """True for what is always shown if there is room: phases, repeats and rounds that are not in a nested flow."""
@@ -138,6 +163,8 @@ class Window:
         if row is None:  # what is above a row that no plan announced
             return
         self._shown[id_] = None
+        if self.is_held:
+            return
         self.rows.show((NODES, id_), row)
         for place in self._of.get(id_, ()):
             self.rows.show(place, self._others[place])
@@ -153,7 +180,9 @@ class Window:
 
     def _take_away(self, id_: str) -> None:
         """Remove the rows of a node and what belongs to it from the topic. A row has a `v` only while it is there."""
-        for place in ((NODES, id_), *self._of.get(id_, ())):
+        if self.is_held:
+            return
+        for place in self._places(id_):
             self.rows.drop(*place)
             if (row := self.get(*place)) is not None:
                 row.pop("v", None)

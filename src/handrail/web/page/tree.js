@@ -6,6 +6,7 @@ import { cost, SIGNS } from "./words.js";
 
 const ALL = 200; // up to so many lines, all are in the page
 const AROUND = 40; // lines that are kept above and below the screen
+const HEIGHT = 32; // of a line, until one can be measured
 
 class Line extends Component {
   // `mark` has the versions of everything that the line shows.
@@ -44,15 +45,15 @@ class Line extends Component {
 export class Tree extends Component {
   constructor(props) {
     super(props);
-    this.state = { first: 0, many: 80 };
+    this.state = { first: 0, many: Math.ceil(innerHeight / HEIGHT) }; // of many lines, first only those that are seen
     this.look = this.look.bind(this);
   }
 
   componentDidMount() {
     addEventListener("scroll", this.look, { passive: true });
     addEventListener("resize", this.look);
-    this.look();
     this.show();
+    requestAnimationFrame(() => setTimeout(this.look)); // when these are painted, those around them
   }
 
   componentDidUpdate(before) {
@@ -76,7 +77,7 @@ export class Tree extends Component {
   }
 
   height() {
-    return this.body.querySelector(".line")?.offsetHeight || 32;
+    return this.body.querySelector(".line")?.offsetHeight || HEIGHT;
   }
 
   // Bring the chosen line into view.
@@ -152,7 +153,7 @@ export class Tree extends Component {
     const shown = isAll ? lines : lines.slice(from, from + many);
     const ids = new Set(lines.map(({ row }) => row.id));
     const current = ids.has(at) ? at : ids.has(here) ? here : shown[0]?.row.id;
-    const height = this.body ? this.height() : 32;
+    const height = this.body ? this.height() : HEIGHT;
     const space = (count) => (count > 0 ? html`<div class="space" style=${{ height: `${count * height}px` }}></div>` : null);
     return html`
       <div role="treegrid" aria-label="Phases and steps" aria-rowcount=${lines.length + 1} class=${`grid ${isAll ? "" : "fixed"}`}>
