@@ -6,11 +6,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.flowplace import Flows, many
-from bench.measure import Sample, interleave, talk
+from bench.measure import interleave, talk
 from bench.place import ROOT
 from bench.rows import Bound, Part, skipped, slower
 from bench.streams import server
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from browser.tab import Tab
 
 SMALL, LARGE = 10, 10_000
-ROUNDS, STARTS = 15, 5
+ROUNDS, STARTS = 15, 9
 PATIENCE = 60.0
 TITLE = "Opening a run in the page"
 ABOUT = f"""\
 The page of a run of {LARGE:,} steps and that of one of {SMALL} are opened in turn in Chromium, {ROUNDS} times each. The
 time counts from the navigation until the frame in which the first rows of the tree are painted. *After a start of the
-server*, its journal is read first, too; each of the {STARTS} times has a new server."""
+server*, its journal is read first, too; each of the {STARTS} times has a new server and a new Chromium."""
 WHAT, AGAINST, BOUND = f"first paint of a run of {LARGE:,} steps", f"{SMALL} steps", Bound(3)
 COLD = f"{WHAT}, after a start of the server"
 SCRIPT = """
@@ -48,17 +49,19 @@ def measure(folder: Path) -> Part:
     with server(place) as (_, port, door), _tab(port, door.new_cookie()) as tab:
         for run in ("r1", "r2"):
             _painted(tab, run)
-        jobs = {run: lambda run=run: _painted(tab, run) for run in ("r1", "r2")}
+        jobs = {run: partial(_painted, tab, run) for run in ("r1", "r2")}
         warm = interleave("first paint", jobs, ROUNDS)
-    cold: dict[str, list[float]] = {"r1": [], "r2": []}
-    for number in range(STARTS):
-        with server(place) as (_, port, door), _tab(port, door.new_cookie()) as tab:
-            tab.open("/")
-            for run in ("r1", "r2") if number % 2 else ("r2", "r1"):
-                cold[run].append(_painted(tab, run))
-    first = {run: Sample(tuple(times)) for run, times in cold.items()}
-    rows = [slower(WHAT, AGAINST, warm["r2"], warm["r1"], BOUND), slower(COLD, AGAINST, first["r2"], first["r1"])]
-    return Part(TITLE, ABOUT, rows)
+    starts = {run: partial(_first, place, run) for run in ("r1", "r2")}
+    cold = interleave("first paint after a start", starts, STARTS)
+    pairs = ((WHAT, warm), (COLD, cold))
+    return Part(TITLE, ABOUT, [slower(what, AGAINST, took["r2"], took["r1"], BOUND) for what, took in pairs])
+
+
+def _first(place: Path, run: str) -> float:
+    """How long it takes until the steps of a run are seen, if it is the first one that a server shows."""
+    with server(place) as (_, port, door), _tab(port, door.new_cookie()) as tab:
+        tab.open("/")
+        return _painted(tab, run)
 
 
 @contextmanager
