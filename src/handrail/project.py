@@ -23,12 +23,19 @@ def find_root(start: str) -> str:
     start = os.path.realpath(start)
     folder = start
     while True:
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in MARKERS):
+        if any(_is_mark(os.path.join(folder, marker)) for marker in MARKERS):
             return folder
         above = os.path.dirname(folder)
         if above == folder:
             return start
         folder = above
+
+
+def _is_mark(path: str) -> bool:
+    """True if this marks a project. An empty `.git` is no repository: Git looks further up, and so do we."""
+    if not os.path.exists(path):
+        return False
+    return not path.endswith(".git") or not os.path.isdir(path) or os.path.exists(os.path.join(path, "HEAD"))
 
 
 class Checkout:
@@ -44,7 +51,7 @@ class Checkout:
 def checkout(folder: str) -> Checkout | None:
     """The Git checkout around a folder; None if there is none. Starts no process."""
     folder = os.path.realpath(folder)
-    while not os.path.exists(mark := os.path.join(folder, ".git")):
+    while not _is_mark(mark := os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
             return None

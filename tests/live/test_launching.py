@@ -35,6 +35,9 @@ phases:
 """
 
 
+ASKS = "phases: [{id: a, steps: [{id: b, node: approve, params: {question: Go?}}]}]"
+
+
 def app_of(project: Project, by: str = "person") -> App:
     return App(str(project.folder), os.environ, by=by)
 
@@ -89,6 +92,13 @@ def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) ->
     run = project.json("run", "release", "--param", "version=1.20", "--until", "check")["run"]
     assert open_topic(app_of(project), f"run:{run}").topic.rows.section("head")[0]["params"] == {"version": "1.20"}
     assert offer(app_of(project), "release")["run"]["params"] == {"version": "1.20"}
+
+
+def test_the_dialog_says_that_a_run_of_the_flow_waits(project: Project) -> None:
+    project.write(".handrail/flows/ask.yaml", ASKS)
+    assert offer(app_of(project), "ask")["warnings"] == []
+    run = project.json("run", "ask", code=4)["run"]
+    assert offer(app_of(project), "ask")["warnings"] == [f"{run} of this flow waits for an answer"]
 
 
 def test_each_wrong_field_is_named_and_nothing_is_begun(project: Project) -> None:

@@ -294,3 +294,49 @@ def test_a_question_with_a_very_long_text_is_cut() -> None:
     assert len(json.dumps(need)) < 60_000
     assert need["form"]["description"].endswith("more characters)")
     assert need["form"]["fields"][0]["default"] == "z" * 9_000  # it may be part of the answer
+
+
+def test_what_waits_in_a_run_that_was_stopped_is_interrupted_and_asks_nothing_until_it_is_resumed() -> None:
+    asked = [
+        (1.0, BEGIN),
+        (1.0, PhaseStarted("ship")),
+        (1.0, StepStarted("ship/push")),
+        (1.0, Asked("ship/push", "i", {"title": "Push?"}, "q1")),
+        (2.0, RunParked("ship/push", "needs an answer")),
+    ]
+    stopped = [*asked, (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False))]
+    topic = topic_after(*stopped)
+    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
+    assert topic.rows.section("needs") == []
+    topic = topic_after(*stopped, (4.0, RunResumed("resume", [], None)))
+    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["waiting", "waiting"]
+    assert [need["title"] for need in topic.rows.section("needs")] == ["Push?"]
+
+
+def test_a_step_that_was_rejected_says_so_and_the_run_too() -> None:
+    path = "ship/push"
+    value = {"approved": False, "reason": "not now", "stopped": True}
+    topic = topic_after(
+        (1.0, BEGIN),
+        (1.0, PhaseStarted("ship")),
+        (1.0, StepStarted(path)),
+        (2.0, NodeFinished(path, "i", 1, value)),
+        (2.0, StepDone(path, stop=True)),
+        (2.0, RunEnded("stopped", "stopped", "Stopped by ship:push", None, "stop-flow-if")),
+    )
+    assert node(topic, path)["why"] == {"code": "stop-flow-if", "message": "rejected: not now"}
+    assert head(topic)["why"] == {"path": path, "code": "stop-flow-if", "message": "rejected: not now"}
+
+
+def test_a_flow_that_ended_early_says_where() -> None:
+    path = "plan/read"
+    topic = topic_after(
+        (1.0, BEGIN),
+        (1.0, PhaseStarted("plan")),
+        (1.0, StepStarted(path)),
+        (2.0, NodeFinished(path, "i", 1, {})),
+        (2.0, StepDone(path, stop=True)),
+        (2.0, RunEnded("stopped", "stopped", "Stopped by plan:read", None, "stop-flow-if")),
+    )
+    message = "the flow ended here, because `stopFlowIf` was true"
+    assert head(topic)["why"] == {"path": path, "code": "stop-flow-if", "message": message}

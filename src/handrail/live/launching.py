@@ -60,7 +60,8 @@ def offer(app: App, name: str, scope: str = "") -> dict[str, Any]:
     plan = flow.plan
     request = Request(params={}, scope=scope, preset="")
     here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
-    previous = _as_written(_previous(app, flow, here))
+    newest = _newest(app, flow.id, here)
+    previous = _as_written(_previous(app, flow, newest))
     return {
         "kind": "workflow" if flow.source == "workflow" else "flow",
         "id": flow.id.removeprefix("workflow:"),
@@ -81,7 +82,7 @@ def offer(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "run": None,
         **previous,
         "estimate": words_of_estimate(app, flow, request),
-        "warnings": [clean(line) for line in app.warnings(flow)],
+        "warnings": [clean(line) for line in (*_going_on(newest), *app.warnings(flow))],
     }
 
 
@@ -130,12 +131,19 @@ def _route(route: Route | None) -> dict[str, str | None]:
     return {"route": str(route), "agent": route.agent, "model": route.model}
 
 
-def _previous(app: App, flow: FoundFlow, scope: str) -> dict[str, Any]:
+def _going_on(run: LoadedRun | None) -> Iterator[str]:
+    """What to know before another run of the same flow and scope begins."""
+    if run is not None and run.state.status == "waiting":
+        yield f"{run.id} of this flow waits for an answer"
+    elif run is not None and run.driver is not None:
+        yield f"{run.id} of this flow is running"
+
+
+def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any]:
     """The newest run of the same flow and scope, if something can be done with it, and what is preselected.
 
     Resume for a run that failed, was cancelled or was interrupted; continue for one that ended and allows it.
     """
-    run = _newest(app, flow.id, scope)
     if run is None or run.driver is not None or run.state.status == "waiting":
         return {}
     allowed = available(run.state, run.plan)

@@ -29,6 +29,7 @@ class Needs:
         self.run = run
         self._open: dict[str, str] = {}  # by the path of the step
         self._closed: list[str] = []
+        self._is_over = False
         self._aside: dict[str, dict[str, Any]] = {}  # open, but there is no room
         self._seen: dict[str, dict[str, Any]] = {}
 
@@ -48,6 +49,11 @@ class Needs:
         row |= {"title": title, "since": at, "form": form, "answered": None}
         row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
         self.rows.put(NEEDS, id_, row)
+        self._fit()
+
+    def rest(self, *, is_over: bool) -> None:
+        """Hide the open questions of a run that has ended, and show them again when it goes on."""
+        self._is_over = is_over
         self._fit()
 
     def answer(self, at: float, event: Answered) -> None:
@@ -72,10 +78,11 @@ class Needs:
         """Remove the oldest answered questions if there are too many. Of open ones, the first are shown."""
         while self._closed and len(self._closed) + len(self._open) > MOST:
             self.rows.drop(NEEDS, self._closed.pop(0))
+        most = 0 if self._is_over else MOST
         for number, id_ in enumerate(self._open.values()):
-            if number < MOST and id_ in self._aside:
+            if number < most and id_ in self._aside:
                 self.rows.put(NEEDS, id_, self._aside.pop(id_))
-            elif number >= MOST and (row := self.rows.get(NEEDS, id_)) is not None:
+            elif number >= most and (row := self.rows.get(NEEDS, id_)) is not None:
                 self._aside[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
                 self.rows.drop(NEEDS, id_)
 

@@ -14,6 +14,7 @@ from handrail.contracts import Record
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.fold import RunState
+from handrail.runs.glance import APPROVED, ENDED
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.runs.routing import Routed
@@ -106,6 +107,9 @@ class RunTopic:
                 end = at if event.driven or self.last is None else self.last
                 self.bars.interrupt(end)
                 self.rows.put(HEAD, "", {"ended": end})
+                self._pause(at, is_over=True)
+            case machine.RunResumed():
+                self._pause(at, is_over=False)
             case machine.PhaseStarted() | machine.PhaseDone() | machine.PhaseSkipped():
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
@@ -178,7 +182,7 @@ class RunTopic:
 
     def _end(self, at: float, event: machine.StepDone | machine.StepSkipped | machine.StepFailed) -> None:
         path, how = event.path, _ENDS[type(event)]
-        reason = why(event.code, event.message) if isinstance(event, machine.StepFailed) else None
+        reason = why(event.code, event.message) if isinstance(event, machine.StepFailed) else self._rejected(event)
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
         self.tree.put(path, ended=at, doing=None, until=None, why=reason)
@@ -192,6 +196,20 @@ class RunTopic:
             self.bars.open(path, "delay", at, self._try(path))
             self.tree.put(path, until=until)
 
+    def _rejected(self, event: machine.StepDone | machine.StepSkipped) -> dict[str, str] | None:
+        """Why a step ended the flow, if it asked for a yes and a person said no."""
+        value = self.state.steps[event.path].value if isinstance(event, machine.StepDone) and event.stop else None
+        if not isinstance(value, dict) or value.get(APPROVED) is not False:
+            return None
+        return why("stop-flow-if", f"rejected: {value.get('reason') or 'without a reason'}")
+
+    def _pause(self, at: float, *, is_over: bool) -> None:
+        """A run ends or goes on: so do the steps that were not finished, and their questions."""
+        self.needs.rest(is_over=is_over)
+        for path, step in self.state.steps.items():
+            if step.status == "running":
+                self._status(path, at)
+
     def _status(self, path: str, at: float) -> None:
         state, row = self.state, self.tree.get(path)
         found = state.steps.get(path)
@@ -201,6 +219,8 @@ class RunTopic:
                 status = "waiting"
             elif path in state.delays or row.get("until") is not None:
                 status = "delayed"
+            if state.status in ENDED:
+                status = "interrupted"
         worked = self.bars.worked(path)
         if worked != row["worked"]:
             before = row["worked"] or 0.0
@@ -338,7 +358,12 @@ class RunTopic:
         if state.status not in ("failed", "stopped", "cancelled"):
             return None
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
-        return {"path": path, "code": state.code, "message": long(state.error or state.reason or "")}
+        message = state.error or state.reason or ""
+        if state.code == "stop-flow-if":
+            path = next((path for path, step in state.steps.items() if step.stop and path in self.tree.own), path)
+            told = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
+            message = told.get("message") or "the flow ended here, because `stopFlowIf` was true"
+        return {"path": path, "code": state.code, "message": long(message)}
 
 
 _ENDS: dict[type[Event], End] = {

@@ -89,7 +89,7 @@ class Tree:
         if parent.startswith("~"):
             begun = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
             together = _together(tally)
-            ended = at if together in ("done", "skipped", "failed") else None
+            ended = at if together in ("done", "skipped", "failed", "interrupted") else None
             first = self.get(parent)["started"]
             started = at if first is None and begun and together != "skipped" else first
             self.put(parent, begun=begun, started=started if begun else None, ended=ended)

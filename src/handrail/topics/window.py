@@ -17,7 +17,7 @@ MOST_NODES = 2_000
 MOST_SHOWN = 1_200
 MOST_BELOW = 400
 """How many children are shown when a phase or step begins. More are shown when they begin themselves."""
-ACTIVE = ("running", "waiting", "delayed", "failed")
+ACTIVE = ("running", "waiting", "delayed", "failed", "interrupted")
 """What is shown while it lasts. The first of these that a child has decides the status of a row with children."""
 CONTAINERS = ("phase", "repeat", "round")
 

@@ -130,8 +130,8 @@ class Progress:
 
     @property
     def finished(self) -> int:
-        """How many steps of the flow itself are done, skipped or failed."""
-        return len(self._finished & self._attempts.keys())
+        """How many steps of the flow itself are done or skipped."""
+        return sum(self.status(path) != "failed" for path in self._finished & self._attempts.keys())
 
     def elapsed(self, path: str, now: float) -> float | None:
         """How long a phase or step took, or has been running; None if it has not started."""

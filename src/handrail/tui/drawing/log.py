@@ -55,6 +55,14 @@ class Teller:
                 yield Entry(self.number, at, kind_of(event), path, clean(text.strip()))
 
 
+def _without_place(text: str, path: str) -> str:
+    """A text without the path or the name of its step at its begin: its place has a column of its own."""
+    for name in filter(None, (path, path.rpartition("/")[2])):
+        if text == name or text.startswith((f"{name} ", f"{name}:")):
+            return text[len(name) :].lstrip(": ")
+    return text
+
+
 def log_lines(
     entries: Iterable[Entry], kinds: Iterable[str], times: Times, width: int, *, wraps: bool = False
 ) -> Iterator[Line]:
@@ -67,8 +75,7 @@ def log_lines(
         count += 1
         sign = entry.text[:1] if entry.text[1:2] == " " and entry.text[:1] in (*STYLES, "!") else ""
         text = (entry.text[2:] if sign else entry.text).strip()
-        name = entry.path.rpartition("/")[2]
-        text = text.removeprefix(name).strip() if sign and name else text
+        text = _without_place(text, entry.path) if sign else text
         head = f" {times.of_day(entry.at)}  "
         place = cell(path_words(entry.path), place_width)
         room = max(8, width - columns(head) - 2 - place_width - 1)

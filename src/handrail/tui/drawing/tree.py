@@ -166,7 +166,7 @@ def tree_line(branch: Branch, times: Times, width: int) -> Line:
 def _about(row: Row) -> str:
     """What runs in a row, or why it did not."""
     status, why = row.get("status"), row.get("why")
-    if why and status in ("failed", "skipped"):
+    if why and status in ("failed", "skipped", "done"):
         return str(why.get("message") or why.get("code") or "")
     if row.get("kind") != "step":
         return ""

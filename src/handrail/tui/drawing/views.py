@@ -34,7 +34,7 @@ from handrail.view.columns import columns
 
 MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
-TAIL_WORDS = {"answered": "answer"}
+TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
 """Words of the tail that are too long for its column."""
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 

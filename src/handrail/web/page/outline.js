@@ -100,7 +100,7 @@ export const countsOf = (counts) =>
 export const detail = (row, inner = row) => {
   if (row.status === "skipped") return inner.why?.message ?? row.note ?? WORDS.skipped;
   if (row.kind === "repeat") return `↻ ${row.begun ?? "–"} of ${row.rounds ?? "–"}`;
-  if (row.why?.message && row.status !== "done") return row.why.message;
+  if (row.why?.message) return row.why.message;
   if (row.doing && (row.status === "running" || row.status === "delayed")) return row.doing;
   const what = row.flow ? `flow ${row.flow}` : row.node;
   return [row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
