@@ -109,7 +109,7 @@ def test_the_question_about_an_interrupted_command_is_printed_once(project: Proj
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{kill}]}}]\n")
     project.process("run", "demo")
     waiting = project.run("resume", "last")
-    asked = "`a/x` was running when the run was interrupted, and may have finished"
+    asked = "Did `a/x` finish? It was running when the run was interrupted"
     assert (waiting.code, waiting.out.count(asked)) == (4, 1)
     shown = project.run("answer", "last", "--show")
     assert (shown.out + shown.err).count(asked) == 1

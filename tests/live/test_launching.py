@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +100,22 @@ def test_the_dialog_says_that_a_run_of_the_flow_waits(project: Project) -> None:
     assert offer(app_of(project), "ask")["warnings"] == []
     run = project.json("run", "ask", code=4)["run"]
     assert offer(app_of(project), "ask")["warnings"] == [f"{run} of this flow waits for an answer"]
+
+
+def test_an_agent_that_is_not_installed_is_named_before_the_run_begins(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(".handrail/flows/release.yaml", FLOW)
+    project.write(".handrail/settings.yaml", "routes: {review: gemini}\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    told = "`gemini` is not installed or not on the PATH, and the step `look/it` needs it"
+    assert offer(app_of(project), "release")["warnings"] == [told]
+    said = project.run("run", "release", "--param", "version=1")
+    assert said.err.count(f"warning: {told}\n") == 1
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "gemini").write_text("#!/bin/sh\n")
+    (tmp_path / "empty" / "gemini").chmod(0o755)
+    assert offer(app_of(project), "release")["warnings"] == []
 
 
 def test_each_wrong_field_is_named_and_nothing_is_begun(project: Project) -> None:

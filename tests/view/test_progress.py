@@ -120,7 +120,7 @@ def test_a_failure_stays_unfolded_with_its_reason() -> None:
         "  ✗ sub  1.0s  `make` ended with 2",
         "  ○ push",
         "○ ship",
-        "failed, 1/6 steps, 1.0s",
+        "failed, 0/6 steps, 1.0s",
     ]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -44,6 +45,7 @@ from handrail.forms.form import Form, initial
 from handrail.process.child import detach
 from handrail.project import shown_path
 from handrail.pruning import Rule
+from handrail.runs.agents import absent
 from handrail.runs.bounds import OPTIONS, Bounded
 from handrail.runs.changed import changed_files
 from handrail.runs.estimate import estimate
@@ -52,6 +54,7 @@ from handrail.runs.machine import Asked, Cause
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
+from handrail.runs.routing import agent_of
 from handrail.runs.trusting import programs_of_run, programs_of_setup
 from handrail.source.dataclasses import replace
 from handrail.source.plain import some
@@ -115,6 +118,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     setup = programs_of_setup(request.worktree)
     need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     begun = app.runs.begin(app.flows, flow, request, id_)
+    for told in absent(begun.plans.values(), partial(agent_of, begun.routing), app.env):
+        shell.talk(f"warning: {told}")
     for told in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(told)
     shell.talk(f"run {begun.id}")

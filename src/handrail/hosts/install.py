@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from handrail import registry
 from handrail.app import App
 from handrail.contracts import Recipe, Stubs
 from handrail.errors import HandrailError
-from handrail.process.chosen import NoSuchProgram, chosen_program
+from handrail.process.chosen import is_installed
 from handrail.source.dataclasses import dataclass
 from handrail.state.files import is_below, make_private, mode_of, real_inside, replace, write_whole
 
@@ -182,14 +181,7 @@ def _remove_empty(folder: str) -> None:
 def found_agents(env: Mapping[str, str]) -> list[str]:
     """The agents that Handrail can be installed into and whose program is on the PATH, or chosen by a variable."""
     programs = {agent: registry.executor(agent).PROGRAM for agent in registry.installable()}
-    return [agent for agent, program in programs.items() if _is_there(program, env)]
-
-
-def _is_there(program: str, env: Mapping[str, str]) -> bool:
-    try:
-        return chosen_program(program, env) is not None or shutil.which(program, path=env.get("PATH")) is not None
-    except NoSuchProgram:
-        return False
+    return [agent for agent, program in programs.items() if is_installed(program, env)]
 
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:

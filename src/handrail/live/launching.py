@@ -21,7 +21,7 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Param, Phase, Step
 from handrail.flows.preview import PreviewRow
 from handrail.live.wanted import TASK, Launch, Wrong, declared, kind_of, request_of, wrong_routes
-from handrail.runs.agents import own_of
+from handrail.runs.agents import absent, own_of
 from handrail.runs.bounds import NAMES
 from handrail.runs.estimate import Estimate, estimate
 from handrail.runs.loaded import LoadedRun
@@ -82,7 +82,7 @@ def offer(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "run": None,
         **previous,
         "estimate": words_of_estimate(app, flow, request),
-        "warnings": [clean(line) for line in (*_going_on(newest), *app.warnings(flow))],
+        "warnings": [clean(line) for line in (*_going_on(newest), *_absent(app, flow), *app.warnings(flow))],
     }
 
 
@@ -129,6 +129,13 @@ def _route(route: Route | None) -> dict[str, str | None]:
     if route is None:
         return {"route": None, "agent": None, "model": None}
     return {"route": str(route), "agent": route.agent, "model": route.model}
+
+
+def _absent(app: App, flow: FoundFlow) -> list[str]:
+    assert flow.plan is not None
+    routing = Routed(None, None, {}, "", app.runs.table(flow.plan, None))
+    plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
+    return absent(plans, partial(agent_of, routing), app.env)
 
 
 def _going_on(run: LoadedRun | None) -> Iterator[str]:

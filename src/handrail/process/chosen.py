@@ -20,6 +20,14 @@ def variable_of(program: str) -> str | None:
     return None if os.sep in program else f"{program.upper().replace('-', '_')}_BIN"
 
 
+def is_installed(program: str, env: Mapping[str, str]) -> bool:
+    """True if a program is on the PATH, or chosen by its variable."""
+    try:
+        return chosen_program(program, env) is not None or shutil.which(program, path=env.get("PATH")) is not None
+    except NoSuchProgram:
+        return False
+
+
 def chosen_program(program: str, env: Mapping[str, str]) -> str | None:
     """The path of the program that is used in place of this one. None if its variable is not set.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from handrail import registry
 from handrail.errors import RefusedError
@@ -11,6 +11,7 @@ from handrail.flows.outline import Finder, child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
+from handrail.process.chosen import is_installed
 from handrail.settings.routes import Own, Route
 from handrail.source.agents import AcpAgents, NoSuchAgent, agent_named
 from handrail.source.dataclasses import dataclass
@@ -94,6 +95,25 @@ def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
                 yield phase, step
             if step.stop_if is not None:
                 return
+
+
+def absent(plans: Iterable[FlowPlan], route: Router, env: Mapping[str, str]) -> list[str]:
+    """The agents of these flows whose programs are not installed, in words. Not every step of a flow may run."""
+    found: dict[str, str] = {}
+    every = [
+        (f"{phase.shape or phase.id}/{step.id}", step) for one in plans for phase in one.phases for step in phase.steps
+    ]
+    for path, step in every:
+        node, own = registry.nodes().get(step.node), own_of(step)
+        chosen = route(step.routing_group, own) if node is not None and node.NODE.routed and own is not None else None
+        if chosen is not None and registry.has_executor(chosen.agent):
+            found.setdefault(chosen.agent, path)
+    programs = {agent: registry.executor(agent).PROGRAM for agent in found}
+    return [
+        f"`{programs[agent]}` is not installed or not on the PATH, and the step `{step}` needs it"
+        for agent, step in found.items()
+        if not is_installed(programs[agent], env)
+    ]
 
 
 def own_of(step: Step) -> Own | None:

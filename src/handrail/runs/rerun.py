@@ -21,13 +21,15 @@ _AGAIN = {"value": "again", "label": "run it again"}
 
 def interrupted_form(path: str, start: int, reads: Sequence[str]) -> dict[str, Any]:
     """Asks what to do with an interrupted node. If it had finished, the outputs that the flow uses are asked for."""
-    message = interrupted(path)
+    title = f"Did `{path}` finish? It was running when the run was interrupted"
     options = [
         _AGAIN,
-        {"value": "done", "label": "it had finished: continue"},
+        {"value": "done", "label": "it finished: continue"},
         {"value": "fail", "label": "neither: fail the run"},
     ]
-    fields = [{"id": RERUN, "type": "single-select", "label": message, "required": True, "options": options}]
+    fields = [
+        {"id": RERUN, "type": "single-select", "label": "what to do with it", "required": True, "options": options}
+    ]
     when = {"field": RERUN, "equals": "done"}
     told = "the flow uses it; JSON or text, `null` if there is none"
     for name in reads:
@@ -35,7 +37,7 @@ def interrupted_form(path: str, start: int, reads: Sequence[str]) -> dict[str, A
         id_ = name if name == WHOLE else f"{_OUTPUT}{name}"
         field = {"id": id_, "type": "text", "label": label, "help": told, "required": True, "when": when}
         fields.append({**field, "json": True})
-    return {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": fields}
+    return {"formId": RERUN, "title": title, "description": f"attempt {start}", "fields": fields}
 
 
 def interrupted(path: str) -> str:
