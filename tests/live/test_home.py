@@ -288,3 +288,16 @@ def test_a_session_is_a_row_that_moves_with_its_phases(project: Project) -> None
     assert row["why"]["message"] == "no progress"
     project.json("cancel", "--session", session, "--yes")
     assert until(home, lambda rows: rows[key]["group"] == "recent")[key]["status"] == "cancelled"
+
+
+def test_a_subworkflow_counts_as_one_phase_of_a_session_as_in_its_status_line(project: Project) -> None:
+    project.workflow("check", ["look", "test"])
+    project.workflow("demo", ["@check", "build"])
+    home = LiveHome(app_in(project))
+    key = f"session:{project.json('start', 'demo', 'login page')['session']}"
+    row = until(home, lambda rows: key in rows)[key]
+    assert (row["done"], row["total"]) == (0, 2)
+    assert "[1/2] > " in row["statusLine"]
+    project.json("next")
+    row = until(home, lambda rows: rows[key]["place"][-1] == "Test")[key]
+    assert (row["done"], row["total"]) == (0, 2)

@@ -85,6 +85,7 @@ def seated(session: Session, changed: float | None) -> Seated:
         return Seated(session.id, "", "", "damaged", changed=changed, wrong=error.message)
     plan, state = report.plan, report.state
     stop = plan.stops[state.at] if plan is not None and state.at < len(plan.stops) else None
+    outer = None if stop is None else stop.levels[0]  # a subworkflow counts as one phase, as in the status line
     return Seated(
         id=session.id,
         workflow="" if plan is None else plan.name,
@@ -95,8 +96,8 @@ def seated(session: Session, changed: float | None) -> Seated:
         started=state.started or None,
         let_go=marks.content(session.folder, marks.LET_GO) or None,
         changed=changed,
-        done=None if plan is None else len(plan.stops) if state.status == "done" else state.at,
-        total=None if plan is None else len(plan.stops),
+        done=None if outer is None else outer.total if state.status == "done" else outer.position,
+        total=None if outer is None else outer.total,
         line=report.status_line,
     )
 
