@@ -40,10 +40,11 @@ class Shown(NamedTuple):
 
 
 def measure(folder: Path) -> Part:
-    flows = Flows(folder, {"done": many(STEPS)})
+    place = folder / "terminal"
+    flows = Flows(place, {"done": many(STEPS)})
     for _ in range(RUNS):
         flows.run("done")
-    env = {**environment(folder / "home"), "TERM": "xterm-256color"}
+    env = {**environment(place / "home"), "TERM": "xterm-256color"}
     handrail = [sys.executable, "-P", "-m", "handrail", "--project", str(flows.project), "ui"]
     talk(f"an idle terminal surface and an empty Textual app, {IDLE_SECONDS:.0f} seconds")
     with _in_terminal(handrail, env) as own, _in_terminal([sys.executable, "-P", "-c", EMPTY], env) as empty:
