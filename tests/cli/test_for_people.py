@@ -129,3 +129,16 @@ def test_quiet_prints_results_and_errors_only(walked: Project) -> None:
     assert said.err == ""
     assert "✗ `out.txt` does not exist" in said.out
     assert walked.run("show", "nothing", "-q").err.startswith("error: there is no workflow and no flow `nothing`")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "told"),
+    [
+        (["nope"], 1, "there is no workflow `nope`"),
+        (["tiny"], 2, "the task is missing"),
+        (["tiny", " "], 2, "the task is blank"),
+    ],
+)
+def test_a_start_says_what_is_missing(walked: Project, args: list[str], code: int, told: str) -> None:
+    said = walked.run("start", *args)
+    assert (said.code, f"error: {told}\n" in said.err) == (code, True)

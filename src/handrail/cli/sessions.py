@@ -32,7 +32,7 @@ from handrail.workflows.programs import programs_of_checks
 
 @click.command()
 @click.argument("workflow", shell_complete=complete_workflow)
-@click.argument("task", nargs=-1, required=True)
+@click.argument("task", nargs=-1, metavar="TASK...")
 @session_option
 @click.option("--replace", is_flag=True, help="First cancel the active workflow of this session.")
 @trust_option
@@ -45,7 +45,9 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
     """
     words = " ".join(task).strip()
     if not words:
-        raise UsageError("the task is blank", f"write the task: `handrail start {workflow} TASK`")
+        app.catalog.find(workflow)  # a name that does not exist is the first thing to know
+        message = "the task is blank" if task else "the task is missing"
+        raise UsageError(message, f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
     if replace:
