@@ -18,6 +18,9 @@ phases:
     node: command
     params: {argv: [sh, -c, "until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done; exit 3"]}
 """
+FAILS = "phases: [{id: unit, steps: [{id: tests, node: command, params: {argv: [sh, -c, exit 3]}}]}]"
+NESTED = "phases: [{id: all, steps: [{id: call, node: flow-run, params: {fileName: fails}}]}]"
+TWICE = "phases: [{id: top, steps: [{id: call, node: flow-run, params: {fileName: nested}}]}]"
 WIDTHS = (1280, 390)
 TITLE = "document.querySelector('.drawer h2')?.innerText"
 IS_SEEN = """(box => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
@@ -28,7 +31,7 @@ IS_SEEN = """(box => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
 
 @pytest.fixture(scope="module", autouse=True)
 def flows(site: Site) -> None:
-    for name, text in {"doubt": DOUBT}.items():
+    for name, text in {"doubt": DOUBT, "fails": FAILS, "nested": NESTED, "twice": TWICE}.items():
         site.write(f".handrail/flows/{name}.yaml", text)
 
 
@@ -68,3 +71,11 @@ def test_a_failure_leaves_the_step_that_a_person_chose(site: Site, tab: Tab) -> 
     (site.folder / "go").unlink()
     tab.wait("document.querySelector('.above .why')")
     assert tab.evaluate(TITLE) == "ask › sure"
+
+
+def test_the_innermost_step_that_failed_is_opened(site: Site, tab: Tab) -> None:
+    run = site.made("twice")
+    tab.open(f"/runs/{run}")
+    tab.wait(f"{TITLE}?.endsWith('unit › tests')")
+    assert tab.evaluate("document.querySelector('.line.here .name').innerText") == "tests"
+    assert "unit › tests: " in tab.evaluate("document.querySelector('.above .why').innerText")

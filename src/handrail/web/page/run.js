@@ -175,7 +175,7 @@ class RunPage extends Component {
     const worked = spans.worked({ id: "" }, end);
     const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
     const need = needs.find((one) => !one.answered);
-    const place = head.why?.path ? outline.words(head.why.path) : null;
+    const place = head.why?.path ? outline.words(outline.innermost(head.why.path)) : null;
     return html`
       <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
         <div class="above" inert=${isCovered}>
