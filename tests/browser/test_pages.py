@@ -10,7 +10,7 @@ import pytest
 
 from browser.chromium import Chromium
 from browser.pages import reload_same
-from browser.site import Screen, Site
+from browser.site import BROKEN, Screen, Site
 from browser.tab import Tab
 from handrail.source.codes import rules
 
@@ -262,6 +262,29 @@ def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.press("Enter")
     tab.wait("document.querySelector('.explain').open")
     tab.wait_text(rules()["misspelt-key"].cure)
+
+
+def test_what_cannot_be_launched_is_named_with_its_reason(site: Site, tab: Tab) -> None:
+    left_out = "document.querySelector('.left-out')?.innerText"
+    tab.open("/launch")
+    tab.wait(f"{left_out}?.includes('1 cannot be launched:')")
+    tab.click_text("broken")
+    tab.wait("location.pathname === '/catalog/flow/broken'")
+    uses = "phases: [{id: a, steps: [{id: b, node: flow-run, params: {fileName: bad-1}}]}]"
+    flows = {"uses-bad": uses, **{f"bad-{number}": BROKEN + "- {id: more, stpes: []}\n" for number in range(1, 7)}}
+    files = [site.write(f".handrail/flows/{name}.yaml", text) for name, text in flows.items()]
+    tab.open("/launch")
+    tab.wait(f"{left_out}?.includes('8 cannot be launched:')")
+    shown = tab.evaluate("[...document.querySelectorAll('.left-out li')].map(line => line.innerText)")
+    assert shown == [*(f"bad-{number} broken (2 errors)" for number in range(1, 6)), "and 3 more"]
+    tab.press("/")
+    tab.write("uses")
+    tab.wait(f"{left_out}?.includes('uses-bad needs bad-1, which has errors')")
+    tab.open("/launch")
+    tab.click_text("and 3 more")
+    tab.wait("location.search === '?problems=1'")
+    for file in files:
+        file.unlink()
 
 
 def test_the_theme_is_remembered(tab: Tab) -> None:
