@@ -253,6 +253,25 @@ def test_keys_can_be_switched_off_and_help_lists_those_that_work(tab: Tab) -> No
     tab.evaluate("localStorage.clear()")
 
 
+def test_a_page_has_one_way_to_find_something_which_says_what_it_finds(site: Site, tab: Tab) -> None:
+    ways = (
+        "[...document.querySelectorAll('[aria-keyshortcuts=\"/\"]')]"
+        ".map(one => one.placeholder || one.closest('label, button').innerText.trim())"
+    )
+    run = site.made("quick")
+    for address, wanted in {
+        "/": "find a run or session",
+        "/catalog": "find a definition",
+        "/launch": "find a definition",
+        f"/runs/{run}?view=log": "find in the log",
+        f"/runs/{run}?view=tail": "Find a run /",
+    }.items():
+        tab.open(address)
+        tab.wait(f"JSON.stringify({ways}) === {json.dumps(json.dumps([wanted], separators=(',', ':')))}")
+    tab.press("/")
+    tab.wait("location.pathname === '/' && document.activeElement.placeholder === 'find a run or session'")
+
+
 def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.open("/catalog/flow/broken")
     tab.wait("document.querySelector('.wrong .explain')")

@@ -60,7 +60,7 @@ const List = ({ entries, all, query, isLaunch }) => {
 
 const Bar = ({ title, query, children }) => html`
   <div class="titlebar"><h1 tabindex="-1">${title}</h1>
-    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
+    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find a definition" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
     ${children}</div>
 `;
 
