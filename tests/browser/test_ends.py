@@ -21,6 +21,7 @@ phases:
 FAILS = "phases: [{id: unit, steps: [{id: tests, node: command, params: {argv: [sh, -c, exit 3]}}]}]"
 NESTED = "phases: [{id: all, steps: [{id: call, node: flow-run, params: {fileName: fails}}]}]"
 TWICE = "phases: [{id: top, steps: [{id: call, node: flow-run, params: {fileName: nested}}]}]"
+PUBLISH = "phases: [{id: ask, steps: [{id: ok, node: approve, params: {question: Publish?, details: Two pages}}]}]"
 WIDTHS = (1280, 390)
 TITLE = "document.querySelector('.drawer h2')?.innerText"
 IS_SEEN = """(box => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
@@ -28,10 +29,12 @@ IS_SEEN = """(box => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
   document.querySelector('.above .why').getBoundingClientRect())"""
 """True if the reason of the failure is on the screen, and nothing covers it."""
 
+LINE = "[...document.querySelectorAll('.line')].find(one => one.querySelector('.name').innerText === 'NAME')"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def flows(site: Site) -> None:
-    for name, text in {"doubt": DOUBT, "fails": FAILS, "nested": NESTED, "twice": TWICE}.items():
+    for name, text in {"doubt": DOUBT, "publish": PUBLISH, "fails": FAILS, "nested": NESTED, "twice": TWICE}.items():
         site.write(f".handrail/flows/{name}.yaml", text)
 
 
@@ -79,3 +82,44 @@ def test_the_innermost_step_that_failed_is_opened(site: Site, tab: Tab) -> None:
     tab.wait(f"{TITLE}?.endsWith('unit › tests')")
     assert tab.evaluate("document.querySelector('.line.here .name').innerText") == "tests"
     assert "unit › tests: " in tab.evaluate("document.querySelector('.above .why').innerText")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_stopped_run_asks_nothing_until_it_is_resumed(site: Site, tab: Tab, width: int) -> None:
+    run = site.made("doubt")
+    sure = LINE.replace("NAME", "sure")
+    tab.size(width)
+    tab.open(f"/runs/{run}")
+    tab.wait("document.querySelector('.above .asks')")
+    site.handrail("stop", run)
+    site.until(run, "cancelled")
+    tab.wait("document.querySelector('.above .why') && !document.querySelector('.asks')")
+    assert tab.evaluate(f"{sure}.querySelector('.sign').innerText") == "!"
+    assert tab.evaluate(f"{sure}.querySelector('.what').innerText") == "interrupted · user-input"
+    assert not tab.evaluate("document.querySelector('.bar.open')")
+    assert "waits" not in tab.text
+    site.handrail("resume", run)
+    site.until(run, "waiting")
+    tab.wait("document.querySelector('.above .asks') && !document.querySelector('.above .why')")
+    assert tab.evaluate(f"{sure}.querySelector('.sign').innerText") == "?"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_rejection_is_told_with_its_note(site: Site, tab: Tab, width: int) -> None:
+    run = site.made("publish")
+    told = "rejected: the second page is wrong"
+    tab.size(width)
+    tab.open(f"/needs/next?of=run:{run}")
+    tab.wait("document.getElementById('note-0')")
+    tab.evaluate("document.getElementById('note-0').focus()")
+    tab.write("the second page is wrong")
+    tab.click_text("Reject…")
+    tab.wait(f"location.pathname === '/runs/{run}'")
+    tab.wait(f"document.querySelector('.above .why')?.innerText.includes({told!r})")
+    assert told in tab.evaluate(LINE.replace("NAME", "ok") + ".innerText")
+    tab.click_text("Log")
+    tab.wait("document.querySelector('.log .is-rejected')?.innerText.includes('the second page is wrong')")
+    colours = (
+        "[...document.querySelectorAll('.is-rejected .kind, .above .why')].map(one => getComputedStyle(one).color)"
+    )
+    assert len(set(tab.evaluate(colours))) == 1

@@ -110,7 +110,7 @@ export const detail = (row, inner = row) => {
   if (row.why?.message) return row.why.message;
   if (row.doing && (row.status === "running" || row.status === "delayed")) return row.doing;
   const what = row.flow ? `flow ${row.flow}` : row.node;
-  return [row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
+  return [row.status === "interrupted" && WORDS.interrupted, row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
 };
 
 export const statusWord = (row) => WORDS[row.status] ?? row.status;
