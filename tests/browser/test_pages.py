@@ -306,6 +306,20 @@ def test_what_cannot_be_launched_is_named_with_its_reason(site: Site, tab: Tab) 
         file.unlink()
 
 
+def test_a_session_shows_what_to_do_now(site: Site, tab: Tab) -> None:
+    texts = {name: f"---\nid: {name}\nname: {name}\nemoji: x\n---\nDo the {name}.\n" for name in ("plan", "build")}
+    workflow = "name: Two\ncommandName: two\ninitialMessage: Go.\nphases: [plan.md, build.md]\n"
+    site.write(".handrail/workflows/two/workflow.yaml", workflow)
+    for name, text in texts.items():
+        site.write(f".handrail/workflows/two/{name}.md", text)
+    site.handrail("start", "two", "login page", "--session", "s-two", code=0)
+    tab.open("/sessions/s-two")
+    tab.wait_text("What to do now")
+    tab.wait_text("Do the plan.")
+    site.handrail("next", "--summary", "planned", "--session", "s-two", code=0)
+    tab.wait_text("Do the build.")
+
+
 def test_the_theme_is_remembered(tab: Tab) -> None:
     tab.open("/")
     tab.wait_text("Needs you")
