@@ -272,6 +272,21 @@ def test_a_page_has_one_way_to_find_something_which_says_what_it_finds(site: Sit
     tab.wait("location.pathname === '/' && document.activeElement.placeholder === 'find a run or session'")
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_choice_stands_in_the_line_of_its_words(site: Site, tab: Tab, width: int) -> None:
+    run = site.made("release", version="8")
+    tab.size(width)
+    tab.open(f"/needs/next?of=run:{run}")
+    tab.wait("document.querySelectorAll('input[type=radio], input[type=checkbox]').length === 6")
+    off = tab.evaluate(
+        "[...document.querySelectorAll('input[type=radio], input[type=checkbox]')].map(input => {"
+        "const middle = box => box.top + box.height / 2, words = document.createRange();"
+        "words.selectNodeContents(input.closest('label').querySelector('bdi'));"
+        "return middle(input.getBoundingClientRect()) - middle(words.getBoundingClientRect()) })"
+    )
+    assert max(map(abs, off)) <= 1, off
+
+
 def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.open("/catalog/flow/broken")
     tab.wait("document.querySelector('.wrong .explain')")
