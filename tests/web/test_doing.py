@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
+from handrail.live.seen import Seen
 from handrail.trust.store import TrustStore
 from handrail.web.entry import Doorkeeper
 from handrail.web.server import Address, make_server
@@ -211,6 +212,18 @@ def test_a_failure_that_was_seen_needs_nobody(project: Project, page: TestClient
 @pytest.mark.parametrize("ids", [None, [], "run:a", [1], ["home"], ["run:"], ["run:a\n"], ["run:a"] * 101])
 def test_only_rows_of_home_can_be_seen(page: TestClient, ids: object) -> None:
     assert page.post("/api/seen", json={"ids": ids}).status_code == 400
+
+
+def test_what_does_not_exist_is_not_kept_as_seen(project: Project, page: TestClient) -> None:
+    project.write(".handrail/flows/quick.yaml", "phases: [{id: a, steps: [{id: b, node: set, params: {n: 1}}]}]")
+    run = project.json("run", "quick")["run"]
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    rows = [f"run:{run}", "session:s1"]
+    answer = page.post("/api/seen", json={"ids": [*rows, "run:r-none", "session:s2", "run:s1", f"run:{run[:-1]}"]})
+    assert answer.json() == {"seen": 2}
+    seen = Seen(App(str(project.folder), os.environ))
+    seen.refresh()
+    assert sorted(seen.opened) == rows
 
 
 def test_a_dry_run_tells_what_a_launch_would_do_and_begins_nothing(project: Project, page: TestClient) -> None:
