@@ -17,6 +17,7 @@ from handrail.trust.store import TrustStore
 from handrail.web.entry import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
+from web.patience import ended, until
 
 ADDRESS = Address("127.0.0.1", 8123)
 HEADERS = {"sec-fetch-site": "same-origin", "x-handrail": "1", "content-type": "application/json"}
@@ -62,17 +63,9 @@ def page(project: Project) -> TestClient:
 
 def waiting(project: Project, run: str) -> dict[str, Any]:
     """The question of a run, once it waits for an answer."""
-    while (found := project.json("runs", run))["status"] != "waiting" or found["driver"] is not None:
-        time.sleep(0.05)
+    found = until(lambda: project.json("runs", run), lambda now: now["status"] == "waiting" and now["driver"] is None)
     question: dict[str, Any] = found["questions"][0]
     return question
-
-
-def ended(project: Project, run: str) -> str:
-    while (found := project.json("runs", run))["status"] in ("running", "waiting"):
-        time.sleep(0.05)
-    status: str = found["status"]
-    return status
 
 
 def launched(project: Project, page: TestClient) -> tuple[str, str, dict[str, str]]:
