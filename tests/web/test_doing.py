@@ -219,6 +219,14 @@ def test_what_does_not_exist_is_not_kept_as_seen(project: Project, page: TestCli
     assert sorted(seen.opened) == rows
 
 
+def test_a_change_that_cannot_be_written_is_refused(project: Project, page: TestClient) -> None:
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    (project.home / "state" / "seen").write_text("no folder", encoding="utf-8")
+    answer = page.post("/api/seen", json={"ids": ["session:s1"]})
+    assert answer.status_code == 503
+    assert "try again" in answer.json()["error"]["hint"]
+
+
 def test_a_dry_run_tells_what_a_launch_would_do_and_begins_nothing(project: Project, page: TestClient) -> None:
     answer = page.post("/api/runs", json={"name": "release", "params": {"version": "1"}, "dryRun": True})
     assert answer.status_code == 200, answer.text

@@ -33,6 +33,7 @@ class RunPage extends Component {
   }
 
   componentDidUpdate() {
+    this.uncover();
     this.settle();
   }
 
@@ -86,17 +87,26 @@ class RunPage extends Component {
 
   // True if the page itself chose what is open.
   isUntouched() {
-    return !this.isChosen && (inQuery("step") ?? this.place) === this.place && (inQuery("view") ?? "progress") === "progress";
+    return !this.isChosen && (inQuery("step") ?? this.beside) === this.beside && (inQuery("view") ?? "progress") === "progress";
   }
 
   // What a person wants to see first. The address then says so. On a phone a step would hide the page.
   openFirst() {
     const { outline, needs, head } = this.model();
-    const place = (this.place = outline.firstPlace(head, needs) ?? undefined);
+    const place = outline.firstPlace(head, needs);
     if (!place) return changeQuery({ view: ACTIVE.has(head.status) ? "progress" : "summary" }, true);
-    if (!isNarrow()) changeQuery({ step: place }, true);
     this.setState({ at: place });
     this.unfoldTo(place);
+    if (isNarrow()) return;
+    this.beside = place;
+    changeQuery({ step: place }, true);
+  }
+
+  // What the page opened beside the tree does not cover it when the window becomes narrow.
+  uncover() {
+    if (!this.beside || this.isChosen || inQuery("step") !== this.beside || !isNarrow()) return;
+    this.beside = undefined;
+    changeQuery({ step: null }, true);
   }
 
   // A failure that somebody has opened needs nobody any more.
