@@ -10,7 +10,7 @@ import pytest
 
 from browser.chromium import Chromium
 from browser.pages import reload_same
-from browser.site import Screen, Site
+from browser.site import BROKEN, Screen, Site
 from browser.tab import Tab
 from handrail.source.codes import rules
 
@@ -253,6 +253,40 @@ def test_keys_can_be_switched_off_and_help_lists_those_that_work(tab: Tab) -> No
     tab.evaluate("localStorage.clear()")
 
 
+def test_a_page_has_one_way_to_find_something_which_says_what_it_finds(site: Site, tab: Tab) -> None:
+    ways = (
+        "[...document.querySelectorAll('[aria-keyshortcuts=\"/\"]')]"
+        ".map(one => one.placeholder || one.closest('label, button').innerText.trim())"
+    )
+    run = site.made("quick")
+    for address, wanted in {
+        "/": "find a run or session",
+        "/catalog": "find a definition",
+        "/launch": "find a definition",
+        f"/runs/{run}?view=log": "find in the log",
+        f"/runs/{run}?view=tail": "Find a run /",
+    }.items():
+        tab.open(address)
+        tab.wait(f"JSON.stringify({ways}) === {json.dumps(json.dumps([wanted], separators=(',', ':')))}")
+    tab.press("/")
+    tab.wait("location.pathname === '/' && document.activeElement.placeholder === 'find a run or session'")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_choice_stands_in_the_line_of_its_words(site: Site, tab: Tab, width: int) -> None:
+    run = site.made("release", version="8")
+    tab.size(width)
+    tab.open(f"/needs/next?of=run:{run}")
+    tab.wait("document.querySelectorAll('input[type=radio], input[type=checkbox]').length === 6")
+    off = tab.evaluate(
+        "[...document.querySelectorAll('input[type=radio], input[type=checkbox]')].map(input => {"
+        "const middle = box => box.top + box.height / 2, words = document.createRange();"
+        "words.selectNodeContents(input.closest('label').querySelector('bdi'));"
+        "return middle(input.getBoundingClientRect()) - middle(words.getBoundingClientRect()) })"
+    )
+    assert max(map(abs, off)) <= 1, off
+
+
 def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.open("/catalog/flow/broken")
     tab.wait("document.querySelector('.wrong .explain')")
@@ -262,6 +296,43 @@ def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.press("Enter")
     tab.wait("document.querySelector('.explain').open")
     tab.wait_text(rules()["misspelt-key"].cure)
+
+
+def test_what_cannot_be_launched_is_named_with_its_reason(site: Site, tab: Tab) -> None:
+    left_out = "document.querySelector('.left-out')?.innerText"
+    tab.open("/launch")
+    tab.wait(f"{left_out}?.includes('1 cannot be launched:')")
+    tab.click_text("broken")
+    tab.wait("location.pathname === '/catalog/flow/broken'")
+    uses = "phases: [{id: a, steps: [{id: b, node: flow-run, params: {fileName: bad-1}}]}]"
+    flows = {"uses-bad": uses, **{f"bad-{number}": BROKEN + "- {id: more, stpes: []}\n" for number in range(1, 7)}}
+    files = [site.write(f".handrail/flows/{name}.yaml", text) for name, text in flows.items()]
+    tab.open("/launch")
+    tab.wait(f"{left_out}?.includes('8 cannot be launched:')")
+    shown = tab.evaluate("[...document.querySelectorAll('.left-out li')].map(line => line.innerText)")
+    assert shown == [*(f"bad-{number} broken (2 errors)" for number in range(1, 6)), "and 3 more"]
+    tab.press("/")
+    tab.write("uses")
+    tab.wait(f"{left_out}?.includes('uses-bad needs bad-1, which has errors')")
+    tab.open("/launch")
+    tab.click_text("and 3 more")
+    tab.wait("location.search === '?problems=1'")
+    for file in files:
+        file.unlink()
+
+
+def test_a_session_shows_what_to_do_now(site: Site, tab: Tab) -> None:
+    texts = {name: f"---\nid: {name}\nname: {name}\nemoji: x\n---\nDo the {name}.\n" for name in ("plan", "build")}
+    workflow = "name: Two\ncommandName: two\ninitialMessage: Go.\nphases: [plan.md, build.md]\n"
+    site.write(".handrail/workflows/two/workflow.yaml", workflow)
+    for name, text in texts.items():
+        site.write(f".handrail/workflows/two/{name}.md", text)
+    site.handrail("start", "two", "login page", "--session", "s-two", code=0)
+    tab.open("/sessions/s-two")
+    tab.wait_text("What to do now")
+    tab.wait_text("Do the plan.")
+    site.handrail("next", "--summary", "planned", "--session", "s-two", code=0)
+    tab.wait_text("Do the build.")
 
 
 def test_the_theme_is_remembered(tab: Tab) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -72,6 +72,33 @@ CARDS = """[...document.querySelectorAll('.card')].map(card => {
   return [card.innerText.replaceAll('\\n', ' '), ...places];
 })"""
 BARS = "[...document.querySelectorAll('button.bar')].map(bar => [bar.getAttribute('aria-label'), bar.className])"
+
+AXIS = """(async () => {
+  const base = document.querySelector('script[type=module]').src.replace(/[^/]*$/, '');
+  const [{ Axis }, { scaleOf }, { html, render }] =
+    await Promise.all(['bars', 'spans', 'dom'].map(name => import(`${base}${name}.js`)));
+  const found = [];
+  for (const works of WORKS) {
+    const bars = works.map(([from, to]) => ({ kind: 'work', from, to }));
+    const scale = scaleOf(bars, { from: 0, to: END, isOpen: true });
+    for (const width of [120, 160, 240, 400, 640]) {
+      const place = document.body.appendChild(document.createElement('div'));
+      Object.assign(place.style, { width: `${width}px` });
+      place.className = 'time';
+      render(html`<${Axis} scale=${scale} />`, place);
+      const all = place.getBoundingClientRect();
+      const marks = [...place.querySelectorAll('.tick, .gap')];
+      found.push(marks.filter(one => getComputedStyle(one).visibility === 'visible').map(one => {
+        const range = document.createRange();
+        range.selectNodeContents(one);
+        const box = range.getBoundingClientRect();
+        return [one.innerText, box.left - all.left, box.right - all.left, width];
+      }));
+      place.remove();
+    }
+  }
+  return found;
+})()"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -152,6 +179,19 @@ def test_every_wait_has_a_bar_of_its_own(site: Site, tab: Tab) -> None:
         assert [name for name in names if name.startswith(start)], names
     assert tab.evaluate("document.querySelector('[aria-selected=true] .name').innerText") == "ask"
     assert "step=all%2Fask" in tab.path
+
+
+def test_marks_of_time_do_not_cover_each_other(tab: Tab) -> None:
+    works = [[[0, 5], [90, 95]], [[60, 66]], [[0, 0.02]], [[0, 1], [70, 71], [140, 141], [400, 401]], [[0, 100]]]
+    tab.open("/")
+    tab.wait_text("Needs you")
+    drawn = tab.evaluate(AXIS.replace("WORKS", json.dumps(works)).replace("END", "410"))
+    assert len(drawn) == len(works) * 5
+    for marks in drawn:
+        marks.sort(key=lambda mark: mark[1])
+        assert marks
+        assert not [pair for pair in pairwise(marks) if pair[0][2] > pair[1][1]], marks
+        assert not [mark for mark in marks if mark[1] < 0 or mark[2] > mark[3] + 1], marks
 
 
 def test_a_killed_step_does_not_look_like_running(site: Site, tab: Tab) -> None:

@@ -15,6 +15,7 @@ from handrail.app import App
 from handrail.web.entry import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
+from web.patience import ended, until
 
 ADDRESS = Address("127.0.0.1", 8123)
 HEADERS = {"sec-fetch-site": "same-origin", "x-handrail": "1", "content-type": "application/json"}
@@ -53,29 +54,19 @@ def run(project: Project) -> str:
 
 def needs(project: Project, run: str) -> dict[str, dict[str, Any]]:
     """All questions of a run by their ids, once no process drives it."""
-    while project.json("runs", run)["driver"] is not None:
-        time.sleep(0.05)
+    until(lambda: project.json("runs", run), lambda now: now["driver"] is None)
     found = json.loads(project.run("view", f"run:{run}").out)["set"].get("needs", [])
     return {row["id"]: row for row in found}
 
 
 def until_asked(project: Project, run: str, id_: str) -> dict[str, Any]:
-    while id_ not in (found := needs(project, run)):
-        time.sleep(0.05)
-    return found[id_]
+    return until(lambda: needs(project, run), lambda found: id_ in found)[id_]
 
 
 def answered(page: TestClient, need: dict[str, Any], values: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     given = {"of": need["of"], "digest": need["digest"], "values": values}
     reply = page.post(f"/api/needs/{need['id']}", json=given)
     return reply.status_code, reply.json()
-
-
-def ended(project: Project, run: str) -> str:
-    while (found := project.json("runs", run))["status"] in ("running", "waiting"):
-        time.sleep(0.05)
-    status: str = found["status"]
-    return status
 
 
 def records(project: Project, run: str, kind: str) -> list[Any]:

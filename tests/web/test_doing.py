@@ -12,10 +12,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
+from handrail.live.seen import Seen
 from handrail.trust.store import TrustStore
 from handrail.web.entry import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
+from web.patience import ended, until
 
 ADDRESS = Address("127.0.0.1", 8123)
 HEADERS = {"sec-fetch-site": "same-origin", "x-handrail": "1", "content-type": "application/json"}
@@ -61,17 +63,9 @@ def page(project: Project) -> TestClient:
 
 def waiting(project: Project, run: str) -> dict[str, Any]:
     """The question of a run, once it waits for an answer."""
-    while (found := project.json("runs", run))["status"] != "waiting" or found["driver"] is not None:
-        time.sleep(0.05)
+    found = until(lambda: project.json("runs", run), lambda now: now["status"] == "waiting" and now["driver"] is None)
     question: dict[str, Any] = found["questions"][0]
     return question
-
-
-def ended(project: Project, run: str) -> str:
-    while (found := project.json("runs", run))["status"] in ("running", "waiting"):
-        time.sleep(0.05)
-    status: str = found["status"]
-    return status
 
 
 def launched(project: Project, page: TestClient) -> tuple[str, str, dict[str, str]]:
@@ -211,6 +205,26 @@ def test_a_failure_that_was_seen_needs_nobody(project: Project, page: TestClient
 @pytest.mark.parametrize("ids", [None, [], "run:a", [1], ["home"], ["run:"], ["run:a\n"], ["run:a"] * 101])
 def test_only_rows_of_home_can_be_seen(page: TestClient, ids: object) -> None:
     assert page.post("/api/seen", json={"ids": ids}).status_code == 400
+
+
+def test_what_does_not_exist_is_not_kept_as_seen(project: Project, page: TestClient) -> None:
+    project.write(".handrail/flows/quick.yaml", "phases: [{id: a, steps: [{id: b, node: set, params: {n: 1}}]}]")
+    run = project.json("run", "quick")["run"]
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    rows = [f"run:{run}", "session:s1"]
+    answer = page.post("/api/seen", json={"ids": [*rows, "run:r-none", "session:s2", "run:s1", f"run:{run[:-1]}"]})
+    assert answer.json() == {"seen": 2}
+    seen = Seen(App(str(project.folder), os.environ))
+    seen.refresh()
+    assert sorted(seen.opened) == rows
+
+
+def test_a_change_that_cannot_be_written_is_refused(project: Project, page: TestClient) -> None:
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    (project.home / "state" / "seen").write_text("no folder", encoding="utf-8")
+    answer = page.post("/api/seen", json={"ids": ["session:s1"]})
+    assert answer.status_code == 503
+    assert "try again" in answer.json()["error"]["hint"]
 
 
 def test_a_dry_run_tells_what_a_launch_would_do_and_begins_nothing(project: Project, page: TestClient) -> None:

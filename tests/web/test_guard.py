@@ -127,20 +127,13 @@ def test_a_damaged_file_of_cookies_lets_nobody_in(tmp_path: Path, clock: Clock, 
     assert door.knows(door.new_cookie())
 
 
-def test_state_that_cannot_be_written_keeps_nobody_out_and_changes_are_refused(
-    signed_in: TestClient, tmp_path: Path, clock: Clock
-) -> None:
+def test_state_that_cannot_be_written_keeps_nobody_out(tmp_path: Path, clock: Clock) -> None:
     kept = Kept(str(tmp_path / "state"), str(tmp_path))
     (Path(kept.folder) / "cookies").mkdir()
     (Path(kept.folder) / "port").mkdir()
     kept.port = 1
     door = Doorkeeper(clock, kept.cookies, kept.keep)
     assert door.knows(door.new_cookie())
-    (tmp_path / "home" / "state").mkdir(parents=True, mode=0o700)
-    (tmp_path / "home" / "state" / "seen").write_text("no folder", encoding="utf-8")
-    answer = signed_in.post("/api/seen", headers=POST, json={"ids": ["run:r-1"]})
-    assert answer.status_code == 503
-    assert "try again" in answer.json()["error"]["hint"]
 
 
 @pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1:9", "127.0.0.1", "", "127.0.0.1:8123.evil.example"])

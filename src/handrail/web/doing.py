@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from handrail.app import App
 from handrail.errors import (
     HandrailError,
     NotFound,
@@ -115,9 +116,11 @@ class Doings:
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SEEN or not all(map(_is_row, ids)):
             raise UsageError("`ids` has to be a list of rows of home", "such as `run:ID`")
         await asyncio.to_thread(self.actions.refuse, "seen")
-        for one in ids:
+        known = await asyncio.to_thread(_rows, self.actions.app)
+        found = [one for one in ids if one in known]  # others are ignored: a run may have been removed meanwhile
+        for one in found:
             await asyncio.to_thread(mark_seen, self.actions.app, one)
-        return {"seen": len(ids)}
+        return {"seen": len(found)}
 
     async def told(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
         given = _only(body, ("of", "need"))
@@ -148,6 +151,11 @@ class Doings:
             return {"run": request.path_params["id"]}
 
         return doing
+
+
+def _rows(app: App) -> set[str]:
+    """The ids of all rows that home can have."""
+    return {f"run:{id_}" for id_ in app.runs.ids()} | {f"session:{one.id}" for one in app.sessions.all()}
 
 
 def _is_row(id_: object) -> bool:

@@ -1,6 +1,6 @@
 // What a person approves: the effect first, then what Handrail checked, then what changed. The agent's claim stands apart.
 import { bdi, html } from "./dom.js";
-import { duration, SIGNS } from "./words.js";
+import { duration, plural, SIGNS } from "./words.js";
 
 const CHECKS = { true: ["done", "✓"], false: ["failed", "✗"], null: ["pending", "○"] };
 
@@ -22,7 +22,7 @@ const Changes = ({ changes }) => {
   const isCounted = files.every((file) => file.added != null && file.removed != null);
   const lines = (added, removed) => (isCounted ? ` +${added} −${removed}` : "");
   const sum = (name) => files.reduce((total, file) => total + (file[name] ?? 0), 0);
-  return html`<details><summary>Changed ${files.length} files${lines(sum("added"), sum("removed"))}</summary>
+  return html`<details><summary>Changed ${plural(files.length, "file")}${lines(sum("added"), sum("removed"))}</summary>
     <ul class="files">${files.map((file) => html`<li key=${file.path}>${bdi(`${file.status ?? ""} ${file.path ?? file}${lines(file.added, file.removed)}`.trim())}</li>`)}</ul>
     ${changes.diff ? html`<pre tabindex="0">${bdi(changes.diff)}</pre>` : null}</details>`;
 };

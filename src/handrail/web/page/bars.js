@@ -1,5 +1,5 @@
 // The line of time of one row: one bar per try and wait. Kinds differ by their pattern, not by colour alone.
-import { html } from "./dom.js";
+import { Component, html } from "./dom.js";
 import { united } from "./spans.js";
 import { duration } from "./words.js";
 
@@ -62,16 +62,39 @@ export const Bars = ({ row, bars, scale, end, hasMore, onOpen }) => {
     : html`<${Steps} row=${row} bars=${bars} scale=${scale} end=${end} onOpen=${onOpen} />`;
 };
 
-export const Axis = ({ scale }) => html`
-  ${scale?.ticks.filter((tick) => tick.x < 95 && !scale.gaps.some((gap) => isNear(gap, tick))).map((tick) => html`<span key=${tick.seconds} class="tick" style=${{ left: `${tick.x.toFixed(3)}%` }}>${tickWords(tick.seconds)}</span>`)}
-  ${scale?.gaps.map((gap) => html`<span key=${gap.x} class="gap" style=${gapPlace(gap)} title=${`nothing worked for ${duration(gap.seconds)}`}>⋯${gapWords(gap.seconds)}⋯</span>`)}
-`;
+// The marks of time above the bars. A mark that would cover another one is hidden; the gaps come first.
+export class Axis extends Component {
+  componentDidMount() {
+    this.part();
+  }
 
-// A mark of a gap is wider than the gap: a tick beside it would be hidden in part.
-const isNear = (gap, { x, seconds }) => seconds > 0 && x > Math.min(gap.x, 84) - 10 && x < gap.x + gap.w + 2;
+  componentDidUpdate() {
+    this.part();
+  }
 
-// A mark at the right end ends there, so that it does not leave its column.
-const gapPlace = ({ x, w }) => (x + w > 90 ? { right: 0 } : { left: `${x.toFixed(3)}%`, width: `${w}%` });
+  part() {
+    const room = this.element.getBoundingClientRect();
+    const marks = [...this.element.children].map((element) => ({ element, box: element.getBoundingClientRect() }));
+    const shown = [];
+    for (const { element, box } of marks) {
+      const isFree = box.right <= room.right + 1 && shown.every((other) => box.right < other.left || box.left > other.right);
+      element.classList.toggle("covered", !isFree);
+      if (isFree) shown.push(box);
+    }
+  }
+
+  render({ scale }) {
+    return html`
+      <span class="axis" ref=${(element) => (this.element = element ?? this.element)}>
+        ${scale?.gaps.map((gap) => html`<span key=${`gap ${gap.x}`} class="gap" style=${gapPlace(gap)} title=${`nothing worked for ${duration(gap.seconds)}`}>⋯${gapWords(gap.seconds)}⋯</span>`)}
+        ${scale?.ticks.map((tick) => html`<span key=${tick.seconds} class="tick" style=${{ left: `${tick.x.toFixed(3)}%` }}>${tickWords(tick.seconds)}</span>`)}
+      </span>
+    `;
+  }
+}
+
+// A gap near the right end is marked before that end, so that its mark does not leave the column.
+const gapPlace = ({ x, w }) => ({ left: `min(${x.toFixed(3)}%, calc(100% - 7ch))`, width: `${w}%` });
 
 const tickWords = (seconds) => {
   if (!seconds) return "0";

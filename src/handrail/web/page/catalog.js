@@ -60,7 +60,7 @@ const List = ({ entries, all, query, isLaunch }) => {
 
 const Bar = ({ title, query, children }) => html`
   <div class="titlebar"><h1 tabindex="-1">${title}</h1>
-    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
+    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find a definition" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
     ${children}</div>
 `;
 
@@ -82,11 +82,28 @@ export const Catalog = ({ catalog, query }) => {
   `;
 };
 
+const MOST_LEFT_OUT = 5;
+
+// What is not in the list because it has errors: without this line, a person searches for it in vain.
+const LeftOut = ({ entries }) => html`
+  <section class="left-out" aria-label="Cannot be launched">
+    <p><strong class="word failed">✗ ${entries.length} cannot be launched:</strong></p>
+    <ul class="lines">
+      ${entries.slice(0, MOST_LEFT_OUT).map((entry) => html`<li key=${entry.id}><a href=${catalogAddress(entry.kind, nameOf(entry))}>${bdi(entry.name)}</a> ${entry.state === "broken" ? `broken (${problemWords(entry)})` : bdi(problemWords(entry))}</li>`)}
+      ${entries.length > MOST_LEFT_OUT ? html`<li><a href="/catalog?problems=1">and ${entries.length - MOST_LEFT_OUT} more</a></li>` : null}
+    </ul>
+  </section>
+`;
+
 export const Choose = ({ catalog, query }) => {
   if (!catalog?.seq) return html`<h1>Launch</h1><p class="empty">Reading the definitions …</p>`;
-  const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && !entry.shadowedBy && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
+  const all = catalog.rows("entries");
+  const found = all.filter((entry) => ["flow", "workflow"].includes(entry.kind) && !entry.shadowedBy && holds(entry, query.get("find")));
+  const entries = found.filter((entry) => canLaunch(entry) && entry.visible !== false);
+  const leftOut = found.filter((entry) => !canLaunch(entry)).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
   return html`
     <${Bar} title="Launch what?" query=${query} />
-    ${entries.length ? html`<${List} entries=${entries} all=${catalog.rows("entries")} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
+    ${entries.length ? html`<${List} entries=${entries} all=${all} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
+    ${leftOut.length ? html`<${LeftOut} entries=${leftOut} />` : null}
   `;
 };

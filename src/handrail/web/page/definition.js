@@ -5,7 +5,7 @@ import { Problem } from "./dialog.js";
 import { get } from "./doing.js";
 import { bdi, Component, html } from "./dom.js";
 import { addressOf, ask, launchAddress } from "./routes.js";
-import { moment, SIGNS, WORDS } from "./words.js";
+import { moment, plural, SIGNS, WORDS } from "./words.js";
 
 const VIEWS = ["Text", "Plan", "Graph", "Runs"];
 
@@ -33,7 +33,7 @@ const bringIntoView = (element) => element?.scrollIntoView({ block: "center" });
 // An item of the plan in words: what it is, who does it, when.
 const about = (item) => [item.parallel && "steps at the same time", item.node, item.group && `agent: ${item.group}`, item.flow && `flow ${item.flow}`, item.tries > 1 && `${item.tries} tries`, item.when && `when ${item.when}`,
   item.stops && `stops if ${item.stops}`, item.exit?.length && `exit: ${item.exit.join(", ")}`, item.loopable && "↻ may start over"].filter(Boolean).join(" · ");
-const titleOf = (item) => ({ repeat: `↻ ${item.name}, up to ${item.rounds} rounds`, parallel: "at the same time" })[item.kind] ?? item.name;
+const titleOf = (item) => ({ repeat: `↻ ${item.name}, up to ${plural(item.rounds, "round")}`, parallel: "at the same time" })[item.kind] ?? item.name;
 
 const Plan = ({ items }) => html`<ul class="plan">${items.map((item, index) => html`
   <li key=${index}><span class=${item.items?.length ? "name" : ""}>${bdi(`${item.emoji ? `${item.emoji} ` : ""}${titleOf(item)}`)}</span> <span class="mute">${bdi(about(item))}</span>${item.items?.length ? html`<${Plan} items=${item.items} />` : null}</li>`)}</ul>`;

@@ -3,13 +3,13 @@ import { inQuery, toQuery } from "./address.js";
 import { html } from "./dom.js";
 import { Preview } from "./preview.js";
 import { Fetched } from "./reading.js";
-import { time } from "./words.js";
+import { plural, time } from "./words.js";
 
 const enc = encodeURIComponent;
 
 export const sizeWords = (bytes) => {
   if (bytes == null) return "–";
-  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1000) return plural(bytes, "byte");
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 };
 

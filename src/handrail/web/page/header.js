@@ -1,4 +1,5 @@
 // The header of every page: where this is, what needs a person, and what can be done from everywhere.
+import { inQuery } from "./address.js";
 import { bdi, Component, html, readOnly, remembered } from "./dom.js";
 import { addressOf, needAddress } from "./routes.js";
 import { askForNotes, stopNotes, wantsNotes } from "./news.js";
@@ -57,6 +58,9 @@ const Menu = ({ onHelp, onClose }) => {
 
 export const countWords = (count) => (count ? `${count} ${count === 1 ? "needs" : "need"} you` : "nothing needs you");
 
+// Pages with a field of their own to find something: `/` leads there, and everywhere else to home.
+const hasFind = (view) => ["home", "catalog", "choose"].includes(view) || (view === "run" && inQuery("view") === "log");
+
 export const Header = ({ head, rows, topic, view, isLive, onHelp, onClose, onFind }) => {
   const needs = rows.filter((row) => row.group === "needs");
   const order = rows.filter((row) => row.group !== "recent" || row.id === topic || row.order < 20);
@@ -70,7 +74,7 @@ export const Header = ({ head, rows, topic, view, isLive, onHelp, onClose, onFin
       <a class=${needs.length ? "count waiting" : "count"} href=${oldest ? needAddress(oldest.id, oldest.need.id) : "/"}
         aria-keyshortcuts=${oldest && view !== "need" ? "a" : undefined}>${countWords(needs.length)}</a>
       <nav aria-label="Handrail">
-        <button class="wide" aria-keyshortcuts="/" onClick=${onFind}>Find <kbd>/</kbd></button>
+        ${hasFind(view) ? null : html`<button class="wide" aria-keyshortcuts="/" onClick=${onFind}>Find a run <kbd>/</kbd></button>`}
         <a class="button wide" href="/launch" aria-keyshortcuts="n">Launch <kbd>n</kbd></a>
         <span class="wide"><${Theme} /></span>
         <button popovertarget="menu">Menu</button>

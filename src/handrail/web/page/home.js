@@ -123,7 +123,7 @@ export const Home = ({ home, rows, now, query }) => {
   return html`
     <div class="titlebar">
       <h1 tabindex="-1">Home</h1>
-      <input type="search" aria-keyshortcuts="/" aria-label="Find a run or session" placeholder="find" value=${find} onInput=${(e) => ask({ find: e.target.value })} />
+      <input type="search" aria-keyshortcuts="/" aria-label="Find a run or session" placeholder="find a run or session" value=${find} onInput=${(e) => ask({ find: e.target.value })} />
     </div>
     <${Group} id="needs" title="Needs you" rows=${of("needs")} empty="nothing" now=${now}>
       ${failures.length > 1 ? html`<p class="filters"><button onClick=${() => post("/api/seen", { ids: failures.map((row) => row.id) })}>Mark ${failures.length} failures as seen</button></p>` : null}

@@ -59,7 +59,7 @@ export class Log extends Component {
     const toggle = (kind, isOn) => changeQuery({ kind: KINDS.filter((one) => (one === kind ? isOn : kinds.includes(one))).join(",") }, true);
     return html`
       <p class="switches">
-        <label>find <input type="search" aria-keyshortcuts="/" value=${inQuery("q") ?? ""} onInput=${(event) => this.search(event.target.value)} /></label>
+        <label>find in the log <input type="search" aria-keyshortcuts="/" value=${inQuery("q") ?? ""} onInput=${(event) => this.search(event.target.value)} /></label>
         ${KINDS.map((kind) => html`<label key=${kind}><input type="checkbox" checked=${kinds.includes(kind)} onChange=${(event) => toggle(kind, event.target.checked)} /> ${kind}</label>`)}
         ${inQuery("under") ? html`<button type="button" onClick=${() => changeQuery({ under: null }, true)}>under <bdi>${outline.words(inQuery("under"))}</bdi> ×</button>` : null}
       </p>

@@ -64,7 +64,7 @@ class Page extends Component {
     this.follow();
     const isSame = before && keyOf(before) === keyOf(this.at);
     if (isSame) return this.tick();
-    this.wantsFocus = false;
+    this.wantsFocus = this.isFinding = false;
     scrollTo(0, 0);
     return this.setState({ dialog: null }, () => {
       this.wantsFocus = !isFirst || location.pathname !== "/";
@@ -72,12 +72,13 @@ class Page extends Component {
     });
   }
 
-  // A new page focuses its heading, as soon as there is one.
+  // A new page focuses its heading, or the field to find something, as soon as there is one.
   focus() {
-    const heading = this.wantsFocus && document.querySelector("main h1[tabindex]"); // not while it is being read
-    if (!heading) return;
+    const wanted = this.isFinding ? 'main [aria-keyshortcuts="/"]' : "main h1[tabindex]"; // no `tabindex` while it is being read
+    const found = this.wantsFocus && document.querySelector(wanted);
+    if (!found) return;
     this.wantsFocus = false;
-    if (document.activeElement === document.body || !document.activeElement?.closest("main")) heading.focus();
+    if (document.activeElement === document.body || !document.activeElement?.closest("main")) found.focus();
   }
 
   componentDidUpdate() {
@@ -128,9 +129,8 @@ class Page extends Component {
   }
 
   find() {
-    const focus = () => document.querySelector('main [aria-keyshortcuts="/"]')?.focus();
-    if (!document.querySelector('main [aria-keyshortcuts="/"]')) go("/");
-    setTimeout(focus, 50);
+    go("/");
+    this.isFinding = true;
   }
 
   async close() {

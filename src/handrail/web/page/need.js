@@ -37,7 +37,7 @@ class Asked extends Component {
     try {
       await post(`/api/needs/${encodeURIComponent(need.id)}`, { of, digest: need.digest, values });
       draft.drop(this.name);
-      go(addressOf(of));
+      go(`${addressOf(of)}?view=progress`); // and not the step that asked: it still seems to ask for a moment
     } catch (error) {
       this.setState({ error, isSending: false }, error.fields?.length ? focusWrong : undefined);
     }

@@ -71,11 +71,18 @@ export class Outline {
     return OVER.has(row.status) && (row.kind === "round" || row.kind === "step");
   }
 
+  // Of a step that failed: the step of its nested flows that failed, the innermost one. Else the step itself.
+  innermost(id) {
+    const inside = this.rows.filter((row) => row.kind === "step" && row.status === "failed" && row.id.startsWith(`${id}/`));
+    const depth = (path) => path.split("/").length;
+    return inside.reduce((deepest, row) => (depth(row.id) > depth(deepest) ? row.id : deepest), id);
+  }
+
   // Where a person wants to look first: the question, the failed step, the running step. None: the summary.
   firstPlace(head, needs) {
     const asked = needs.find((need) => !need.answered);
     if (asked) return asked.path;
-    if (head.why?.path && this.byId.has(head.why.path)) return head.why.path;
+    if (head.why?.path && this.byId.has(head.why.path)) return this.innermost(head.why.path);
     const steps = this.rows.filter((row) => row.kind === "step" && !this.below.has(row.id));
     for (const status of ["failed", "interrupted", "running", "delayed"]) {
       const found = steps.find((row) => row.status === status);
@@ -103,7 +110,7 @@ export const detail = (row, inner = row) => {
   if (row.why?.message) return row.why.message;
   if (row.doing && (row.status === "running" || row.status === "delayed")) return row.doing;
   const what = row.flow ? `flow ${row.flow}` : row.node;
-  return [row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
+  return [row.status === "interrupted" && WORDS.interrupted, row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
 };
 
 export const statusWord = (row) => WORDS[row.status] ?? row.status;

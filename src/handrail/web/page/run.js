@@ -33,6 +33,7 @@ class RunPage extends Component {
   }
 
   componentDidUpdate() {
+    this.uncover();
     this.settle();
   }
 
@@ -71,19 +72,41 @@ class RunPage extends Component {
     return [...rows, ...[...this.more[section].values()].filter((row) => !known.has(row.id))];
   }
 
-  // The first time: open what a person wants to see first. The address then says so.
+  // The first time: open what a person wants to see first. Later: open what failed, unless a person chose a step.
   settle() {
     const { received } = this.props;
-    if (this.isSettled || !received.head || received.isWhole === false) return;
-    this.isSettled = true;
-    this.markSeen();
-    if (inQuery("view") || inQuery("step")) return this.unfoldTo(inQuery("step"));
+    if (!received.head || received.isWhole === false) return;
+    const before = this.settled;
+    this.settled = received.head.status;
+    if (!before) {
+      this.markSeen();
+      if (inQuery("view") || inQuery("step")) this.unfoldTo(inQuery("step"));
+      else this.openFirst();
+    } else if (before !== "failed" && this.settled === "failed" && this.isUntouched()) this.openFirst();
+  }
+
+  // True if the page itself chose what is open.
+  isUntouched() {
+    return !this.isChosen && (inQuery("step") ?? this.beside) === this.beside && (inQuery("view") ?? "progress") === "progress";
+  }
+
+  // What a person wants to see first. The address then says so. On a phone a step would hide the page.
+  openFirst() {
     const { outline, needs, head } = this.model();
     const place = outline.firstPlace(head, needs);
-    if (place && !isNarrow()) changeQuery({ step: place }, true);
-    if (place) this.setState({ at: place });
-    if (!place) changeQuery({ view: ACTIVE.has(head.status) ? "progress" : "summary" }, true);
-    if (place) this.unfoldTo(place);
+    if (!place) return changeQuery({ view: ACTIVE.has(head.status) ? "progress" : "summary" }, true);
+    this.setState({ at: place });
+    this.unfoldTo(place);
+    if (isNarrow()) return;
+    this.beside = place;
+    changeQuery({ step: place }, true);
+  }
+
+  // What the page opened beside the tree does not cover it when the window becomes narrow.
+  uncover() {
+    if (!this.beside || this.isChosen || inQuery("step") !== this.beside || !isNarrow()) return;
+    this.beside = undefined;
+    changeQuery({ step: null }, true);
   }
 
   // A failure that somebody has opened needs nobody any more.
@@ -119,10 +142,12 @@ class RunPage extends Component {
 
   open(row, number) {
     this.opener = document.activeElement;
+    this.isChosen = true;
     changeQuery({ step: row.id, try: number ?? null, part: number ? inQuery("part") : null });
   }
 
   close() {
+    this.isChosen = true;
     const opener = this.opener?.isConnected ? this.opener : document.getElementById(`node ${inQuery("step")}`);
     changeQuery({ step: null, try: null, part: null });
     opener?.focus();
@@ -160,7 +185,7 @@ class RunPage extends Component {
     const worked = spans.worked({ id: "" }, end);
     const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
     const need = needs.find((one) => !one.answered);
-    const place = head.why?.path ? outline.words(head.why.path) : null;
+    const place = head.why?.path ? outline.words(outline.innermost(head.why.path)) : null;
     return html`
       <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
         <div class="above" inert=${isCovered}>

@@ -1,7 +1,7 @@
 // The head of a run: what it is, how it stands, what went in and what came out.
 import { Buttons } from "./buttons.js";
 import { html } from "./dom.js";
-import { cost, duration, SIGNS, WORDS } from "./words.js";
+import { cost, duration, plural, SIGNS, WORDS } from "./words.js";
 
 const QUIET = 60; // seconds without any event before it is said
 
@@ -73,7 +73,7 @@ export const RunHead = ({ id, head, status, worked, quiet, delay, artifacts, pla
     </div>
     <p class="facts">
       <span><span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> <strong class=${`word ${status}`}>${WORDS[status] ?? status}</strong></span>
-      <span>${head.done ?? "–"}/${head.total ?? "–"} steps</span>
+      <span>${head.done ?? "–"}/${head.total == null ? "– steps" : plural(head.total, "step")}</span>
       <span title="time at work">${worked == null ? "–" : duration(worked)}</span>
       <span title="cost">${cost(head.usage)}${limitOf(head)}</span>
       ${delay > 0 ? html`<span class="word delayed">continues in ${duration(delay)}</span>` : null}

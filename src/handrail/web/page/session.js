@@ -1,9 +1,10 @@
 // One guided session: where its agent is, what it may do there, what was checked, how it got there and what was denied.
 import { Dialog, Problem } from "./dialog.js";
-import { get, post } from "./doing.js";
+import { post } from "./doing.js";
 import { bdi, Component, html, readOnly } from "./dom.js";
 import { Graph } from "./cards.js";
 import { Question } from "./form.js";
+import { Fetched } from "./reading.js";
 import { graphOfStops } from "./shapes.js";
 import { age, duration, plural, SIGNS, time, WORDS } from "./words.js";
 
@@ -57,21 +58,13 @@ const Denials = ({ denials }) => html`
   </details>
 `;
 
-class Told extends Component {
-  async open(isOpen) {
-    if (!isOpen || this.state.text) return;
-    try {
-      this.setState({ text: (await get(`/api/sessions/${encodeURIComponent(this.props.id)}/text`)).text });
-    } catch (error) {
-      this.setState({ error });
-    }
-  }
-
-  render(_, { text, error }) {
-    return html`<details onToggle=${(event) => this.open(event.target.open)}><summary>What the agent is told now</summary>
-      ${error ? html`<${Problem} error=${error} />` : text == null ? html`<p class="empty">Reading …</p>` : html`<pre tabindex="0">${bdi(text)}</pre>`}</details>`;
-  }
-}
+// What to do now. It is read again after every change, because a move leads to other instructions.
+const Told = ({ id, head, version }) => {
+  const title = head.status !== "active" ? "The last instructions" : head.agent ? "What the agent is told now" : "What to do now";
+  return html`<details open=${head.status === "active"}><summary>${title}</summary>
+    <${Fetched} path=${`/api/sessions/${encodeURIComponent(id)}/text`} version=${version}>${(data) => html`<pre class="text" tabindex="0">${bdi(data.text)}</pre>`}<//>
+  </details>`;
+};
 
 const QUESTIONS = {
   cancel: ["Cancel…", "Cancel the workflow?", "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
@@ -124,9 +117,9 @@ export const Session = ({ id, received, now }) => {
     ${received.rows("needs").filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
     <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />
     ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
+    <${Told} id=${id} head=${head} version=${received.seq} />
     <${Moves} moves=${moves} names=${stops.map((stop) => stop.name)} />
     <${Denials} denials=${received.rows("denials")} />
-    <${Told} id=${id} />
     ${moves.length ? html`<p class="mute">last: ${moves.at(-1).how} ${age(moves.at(-1).at, now)} ago</p>` : null}
   `;
 };

@@ -1,7 +1,7 @@
 // The last lines of what agents and commands wrote. It stays at the end while it is followed.
 import { Component, html } from "./dom.js";
 import { toQuery } from "./address.js";
-import { time } from "./words.js";
+import { plural, time } from "./words.js";
 
 const SHOWN = 500;
 
@@ -32,7 +32,7 @@ export class Tail extends Component {
           <label><input type="checkbox" aria-keyshortcuts="f" checked=${isFollowed} onChange=${(event) => this.setState({ isFollowed: event.target.checked })} /> follow</label>
           <label><input type="checkbox" checked=${isSpoken} onChange=${(event) => this.setState({ isSpoken: event.target.checked })} /> read new lines aloud</label>
           ${node ? html`<span class="mute">only <bdi>${made.outline.words(node)}</bdi></span> <a ...${toQuery({ step: null, try: null, part: null })}>all steps</a>` : null}
-          ${tail?.lost ? html`<span class="mute">… ${tail.lost} lines before were left out</span>` : null}
+          ${tail?.lost ? html`<span class="mute">… ${plural(tail.lost, "line")} before ${tail.lost === 1 ? "was" : "were"} left out</span>` : null}
         </p>
       `}
       <div role="log" aria-label="Output" aria-live=${isSpoken ? "polite" : "off"} tabindex="0" class=${`tail ${isShort ? "short" : ""}`} ref=${(element) => (this.element = element)}>
