@@ -141,11 +141,16 @@ class Frame(Screen[None], inherit_bindings=False):
         """True if something on this screen is counted in seconds."""
         return True
 
+    @property
+    def _is_counting(self) -> bool:
+        """True if the screen may change within a second although nothing happens: a count, or news that go away."""
+        return self.goes_on or bool(self.top.news_on(self))
+
     def _arm(self) -> None:
-        """Draw again in a second if something is counted in seconds, else when the minute changes."""
+        """Draw again in a second if something may change by then, else when the minute changes."""
         if self._clock is not None:
             self._clock.stop()
-        self._counts = self.goes_on
+        self._counts = self._is_counting
         self._clock = self.set_timer(1.0 if self._counts else 60.0 - self.times.now % 60.0, self._tick)
 
     def _tick(self) -> None:
@@ -157,12 +162,12 @@ class Frame(Screen[None], inherit_bindings=False):
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()
-            if self.goes_on != self._counts:
+            if self._is_counting != self._counts:
                 self._arm()
 
     @property
     def notice(self) -> str:
-        return self.top.notice
+        return self.top.news_on(self) or self.top.standing
 
     def _draw_keys(self) -> None:
         """The keys that fit, those at the left of the table first; help and quit always."""

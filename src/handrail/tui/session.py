@@ -70,7 +70,7 @@ class SessionScreen(Views):
     @property
     def notice(self) -> str:
         told = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
-        return self.top.notice or f" ─ {told}" if told else self.top.notice
+        return self.top.news_on(self) or (f" ─ {told}" if told else self.top.standing)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width

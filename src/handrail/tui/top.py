@@ -22,7 +22,6 @@ class Top(Protocol):
     actions: Actions
     hub: Hub
     home: Feed
-    notice: str
     launched: set[str]
 
     @property
@@ -37,6 +36,13 @@ class Top(Protocol):
     def is_held(self, seconds: float) -> bool: ...
 
     def tell(self, text: str) -> None: ...
+
+    def news_on(self, screen: object) -> str:
+        """The line of news of a screen; empty if there is none."""
+
+    @property
+    def standing(self) -> str:
+        """What a screen without news says."""
 
     def refused(self, error: HandrailError) -> None: ...
 
