@@ -13,6 +13,7 @@ from handrail.app import App
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.launch import LaunchScreen
+from handrail.tui.drawing.home import EMPTY
 from handrail.tui.listing import Listing
 from handrail.tui.look import Look
 from handrail.tui.reader import ReaderScreen
@@ -71,6 +72,19 @@ async def _until(top: HandrailApp, pilot: Pilot[None], screen: type) -> None:
             return
         await pilot.pause(0.02)
     raise AssertionError(f"{screen.__name__} did not open:\n{picture(top)}")
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (100, 30), (120, 40), (160, 50)])
+def test_the_first_sentence_of_an_empty_project_is_never_cut(tmp_path: Path, size: tuple[int, int]) -> None:
+    scene = Scene()
+    scene.put("home", "head", "", project="shop")
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        listed = "\n".join(one.text for one in top.screen.query_one("#entries", Listing).lines)
+        assert EMPTY in " ".join(listed.split())
+        assert all(text.strip() in picture(top) for text in listed.split("\n"))
+
+    played(tmp_path, script, size, scene)
 
 
 def failed() -> Scene:
