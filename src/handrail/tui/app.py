@@ -22,7 +22,9 @@ from handrail.settings.notify import rings
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui.catalog import CatalogScreen
+from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
+from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.drawing.home import ordered
 from handrail.tui.drawing.words import Times
 from handrail.tui.feed import Feed
@@ -165,7 +167,11 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.exit()
             return
         self._interrupted = now
-        await self.leave()
+        if isinstance(self.screen, FormScreen | ApprovalScreen):
+            self.screen.put_off()
+            self.tell("what you typed is kept; Ctrl-C again quits")
+        else:
+            await self.leave()
 
     @property
     def continuing(self) -> list[str]:

@@ -147,7 +147,11 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
         """Close the question, and keep the note. If the diff covers the facts, close only the diff."""
         if self.has_class("-shows-diff"):
             self.remove_class("-shows-diff")
-            return
+        else:
+            self.put_off()
+
+    def put_off(self) -> None:
+        """Close the question, and keep the note."""
         if not self._is_over:
             drafts_of(self.app)[self.question] = {"note": self.note.answer}
         self.dismiss(None)
