@@ -195,6 +195,11 @@ class Frame(Screen[None], inherit_bindings=False):
 
         return call
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a terminal that is too small nothing is seen, so no key does anything but quit."""
+        del parameters
+        return action == "quit" or not self.has_class("-small")
+
     def is_usable(self, action: str) -> bool:
         """False if a key would do nothing now, so the footer leaves it out."""
         return action != "find_next" or bool(self.needle)
