@@ -27,6 +27,7 @@ from handrail.tui.dialogs.asking import (
 )
 from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.dialogs.opening import screen_of
+from handrail.tui.drawing.home import ordered
 from handrail.tui.feed import Feed
 from handrail.tui.top import Top
 
@@ -83,31 +84,44 @@ def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     top.push_screen(AgainScreen(name, modes), decided)
 
 
-def answer(top: Top, topic: str, name: str) -> None:
-    """Show the oldest open question of a run, and send the answer. The dialog is told if the question changes."""
+def is_asked(top: Top) -> bool:
+    """True if some run or session waits for an answer."""
+    return any(row.get("need") for row in top.entries)
+
+
+def answer(top: Top, topic: str | None) -> None:
+    """Show the oldest open question of this run or session; if it has none, the oldest one of all."""
 
     async def ask() -> None:
-        needs = await asyncio.to_thread(open_needs, top, topic)
-        if not needs:
-            top.tell(f"{name} asks nothing now")
-            return
-        need = needs[0]
-        dialog = screen_of(need, name)
-        feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
-        following = top.run_worker(feed.run())
-
-        def given(values: Any) -> None:
-            following.cancel()
-            if values is not None:
-                attempt(top, lambda: send(need, values))
-
-        top.push_screen(dialog, given)
-
-    async def send(need: Row, values: Any) -> None:
-        await top.actions.answer(topic.partition(":")[2], str(need["id"]), str(need["digest"]), values)
-        top.tell(f"{name}: answered")
+        waiting = [str(row["id"]) for row in ordered(top.entries)["needs"] if row.get("need")]
+        for one in dict.fromkeys([topic, *waiting] if topic else waiting):
+            needs = await asyncio.to_thread(open_needs, top, one)
+            if needs:
+                _ask(top, one, needs[0])
+                return
+        top.tell("nothing waits for an answer" if top.home.is_ready else "still reading the runs")
 
     attempt(top, ask)
+
+
+def _ask(top: Top, topic: str, need: Row) -> None:
+    """Show a question, and send the answer. The dialog is told if the question changes."""
+    id_ = topic.partition(":")[2]
+    name = next((str(row.get("name")) for row in top.entries if row["id"] == topic), id_)
+    dialog = screen_of(need, name)
+    feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
+    following = top.run_worker(feed.run())
+
+    async def send(values: Any) -> None:
+        await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
+        top.tell(f"{name}: answered")
+
+    def given(values: Any) -> None:
+        following.cancel()
+        if values is not None:
+            attempt(top, lambda: send(values))
+
+    top.push_screen(dialog, given)
 
 
 def open_needs(top: Top, topic: str) -> list[Row]:

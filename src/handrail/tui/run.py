@@ -12,7 +12,7 @@ from textual.widget import Widget
 from handrail.errors import NotFound
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import again_words, answer, mark, run_again, stop_run
+from handrail.tui.deciding import again_words, answer, is_asked, mark, run_again, stop_run
 from handrail.tui.drawing.detail import asked
 from handrail.tui.drawing.timeline import timeline_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
@@ -256,7 +256,7 @@ class RunScreen(Views):
     def is_usable(self, action: str) -> bool:
         status = self.head.get("status")
         if action == "answer":
-            return any(not row.get("answered") for row in self.section("needs"))
+            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "stop":
             return status not in OVER
         if action == "open":
@@ -317,7 +317,7 @@ class RunScreen(Views):
             show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width, id_)), width)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic, self.called)
+        answer(self.top, self.topic)
 
     def action_again(self) -> None:
         if self._driver:

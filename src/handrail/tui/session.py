@@ -11,7 +11,7 @@ from handrail.live.sessions import text_of_phase
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, attempt, cancel_session, mark, reload_session
+from handrail.tui.deciding import answer, attempt, cancel_session, is_asked, mark, reload_session
 from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.drawing.views import check_lines
 from handrail.tui.drawing.words import Line, Piece, line, wrapped
@@ -138,7 +138,7 @@ class SessionScreen(Views):
     def is_usable(self, action: str) -> bool:
         is_active = self.head.get("status") == "active"
         if action == "answer":
-            return any(not row.get("answered") for row in self.section("needs"))
+            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "open":
             return self.view == PHASES
         return is_active if action in ("cancel_workflow", "reload") else super().is_usable(action)
@@ -170,7 +170,7 @@ class SessionScreen(Views):
         attempt(self.top, show)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic, self.called)
+        answer(self.top, self.topic)
 
     def action_cancel_workflow(self) -> None:
         cancel_session(self.top, self.id_of_session, self.called)
