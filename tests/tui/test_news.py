@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from handrail.errors import HandrailError
@@ -75,3 +76,22 @@ def test_that_a_run_waits_is_no_news_any_more_when_it_is_answered_and_a_failure_
         assert "answered" not in picture(top)
 
     played(tmp_path, script, scene=scene)
+
+
+@pytest.mark.parametrize(("key", "named"), [("z", "z"), ("ctrl+g", "ctrl+g"), ("dollar_sign", "$")])
+def test_a_key_that_does_nothing_says_so(tmp_path: Path, key: str, named: str) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        for keys in ((), ("enter",), ("7",)):
+            await pressed(top, pilot, *keys, key)
+            assert f"`{named}` does nothing here: ? shows the keys" in picture(top)
+
+    played(tmp_path, script)
+
+
+def test_keys_in_a_field_or_a_dialog_and_shift_alone_are_not_reported(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "left_shift", "caps_lock", "slash", "z", "escape", "s", "z", "escape")
+        await pilot.click(offset=(5, 20))
+        assert top.news is None
+
+    played(tmp_path, script)

@@ -94,6 +94,12 @@ class HandrailApp(App[None], inherit_bindings=False):
             self._pressed = time.monotonic()
         await super().on_event(event)
 
+    def on_key(self, event: events.Key) -> None:
+        """Say that a key does nothing here. Keys that a field takes do not come here."""
+        screen = self.screen
+        if isinstance(screen, Frame) and screen.ignores(event.key):
+            self.tell(f"`{event.character if event.is_printable else event.key}` does nothing here: ? shows the keys")
+
     def is_held(self, seconds: float) -> bool:
         """True for so long after a key press: then nothing may move away from under the person's finger."""
         return time.monotonic() - self._pressed < seconds

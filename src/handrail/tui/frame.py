@@ -28,6 +28,8 @@ LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
 TWO_PANES, THREE_PANES = 100, 140
+MODIFIERS = ("shift", "control", "alt", "super", "hyper", "meta", "lock")
+"""How the names of keys end that are nothing by themselves."""
 
 
 def bindings_of(screen: str) -> list[BindingType]:
@@ -199,6 +201,11 @@ class Frame(Screen[None], inherit_bindings=False):
         """In a terminal that is too small nothing is seen, so no key does anything but quit."""
         del parameters
         return action == "quit" or not self.has_class("-small")
+
+    def ignores(self, key: str) -> bool:
+        """True if a key does nothing here and a person should know. Shift and the like are only a part of a key."""
+        is_part = key.endswith(MODIFIERS)
+        return not is_part and not self.has_class("-small") and key not in self.active_bindings
 
     def is_usable(self, action: str) -> bool:
         """False if a key would do nothing now, so the footer leaves it out."""
