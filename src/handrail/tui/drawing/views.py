@@ -84,8 +84,8 @@ def _figures(head: Row, worked: float | None) -> Iterator[str]:
     yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
 
 
-def why_lines(head: Row, width: int) -> Iterator[Line]:
-    """Why a run failed or was stopped, in at most three lines."""
+def why_lines(head: Row, width: int, most: int = MOST_WHY) -> Iterator[Line]:
+    """Why a run failed or was stopped. What does not fit into so many lines is cut."""
     why = head.get("why")
     if why and why.get("message"):
         at = path_words(why.get("path"))
@@ -94,7 +94,7 @@ def why_lines(head: Row, width: int) -> Iterator[Line]:
         code = f"  [{why['code']}]" if why.get("code") else ""
         room = max(4, width - 3)
         parts = wrapped(" ".join((text + code).split()), room)
-        shown = [*parts[: MOST_WHY - 1], " ".join(parts[MOST_WHY - 1 :])] if len(parts) > MOST_WHY else parts
+        shown = [*parts[: most - 1], " ".join(parts[most - 1 :])] if len(parts) > most else parts
         for number, part in enumerate(shown):
             mark = Piece(" ") if number else sign(status)
             yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
