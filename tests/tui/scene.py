@@ -20,6 +20,7 @@ from handrail.live.tail import Tail
 from handrail.topics.rows import Message, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.look import Look
+from support import trust_below
 
 SCREENS = Path(__file__).parent / "screens"
 UPDATES = bool(os.environ.get("HANDRAIL_UPDATE_SCREENS"))
@@ -276,6 +277,7 @@ def played(
     project = folder / "shop"
     project.mkdir(exist_ok=True)
     env = {"HANDRAIL_HOME": str(folder / "home"), "HOME": str(folder), "PATH": os.environ["PATH"]}
+    trust_below(folder, env)
     top = HandrailApp(App(str(project), env, clock=clock, by="person"), look or Look(), (scene or shop()).open)
 
     async def play() -> None:

@@ -22,16 +22,17 @@ from handrail.settings.notify import rings
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui.catalog import CatalogScreen
+from handrail.tui.deciding import with_trust
 from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
 from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.drawing.home import ordered
+from handrail.tui.drawing.news import Need, News, need_of
 from handrail.tui.drawing.words import Times
 from handrail.tui.feed import Feed
 from handrail.tui.frame import Frame
 from handrail.tui.home import HomeScreen
 from handrail.tui.look import Look, local
-from handrail.tui.news import Need, News, need_of
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
 
@@ -84,6 +85,13 @@ class HandrailApp(App[None], inherit_bindings=False):
     @property
     def needing(self) -> int:
         return len(ordered(self.entries)["needs"])
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if the project may run programs."""
+        with contextlib.suppress(HandrailError):
+            return self.project.trust.holds()
+        return False
 
     def on_mount(self) -> None:
         self.push_screen(HomeScreen())
@@ -201,7 +209,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         if name is None:
             self.catalog()
         else:
-            self.push_screen(LaunchScreen(self.actions, name), self._launched)
+            self.push_screen(LaunchScreen(self.actions, name, trusting=partial(with_trust, self)), self._launched)
 
     def _launched(self, run: str | None) -> None:
         if run:

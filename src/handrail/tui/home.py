@@ -107,10 +107,17 @@ class HomeScreen(Frame):
         middle = counted(top.entries) if top.home.is_ready else ""
         clock = self.times.of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
-        room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
-        gap = max(1, width - room - columns(middle) - columns(clock) - 2)
+        trust = "" if top.is_trusted else " not trusted ·"
+        used = columns(trust) + columns(middle) + columns(clock)
+        room = max(0, min(width - used - 3, max(24, (width - columns(middle)) // 2)))
+        gap = " " * max(1, width - room - used - 2)
         style = "need" if top.needing else ""
-        parts = (Piece(cell(left, room), "bold"), Piece(f" {middle}", style), Piece(" " * gap), Piece(f"{clock} "))
+        parts = (
+            Piece(cell(left, room), "bold"),
+            Piece(trust, "need"),
+            Piece(f" {middle}", style),
+            Piece(f"{gap}{clock} "),
+        )
         self.query_one("#head", Bar).show(parts)
 
     def _follow(self) -> None:

@@ -28,8 +28,7 @@ from handrail.tui.drawing.views import (
     why_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, rule
-from handrail.tui.followed import Followed
-from handrail.tui.frame import THREE_PANES, TWO_PANES, bindings_of
+from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import edit, show_artifact, show_diff, show_step
@@ -39,7 +38,7 @@ NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log"
 OVER = ("completed", "stopped", "failed", "cancelled", "damaged")
 
 
-class RunScreen(Followed):
+class RunScreen(Views):
     """One run. `view` is the number of the view; `folds` is what the person folded, by id."""
 
     TITLES = NAMES

@@ -14,8 +14,7 @@ from handrail.tui.deciding import answer, attempt, cancel_session, is_asked, mar
 from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.drawing.views import check_lines
 from handrail.tui.drawing.words import Line, Piece, line, wrapped
-from handrail.tui.followed import Followed
-from handrail.tui.frame import TWO_PANES, bindings_of
+from handrail.tui.frame import TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import ReaderScreen
@@ -24,7 +23,7 @@ PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 NAMES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
 
 
-class SessionScreen(Followed):
+class SessionScreen(Views):
     """One session."""
 
     TITLES = NAMES

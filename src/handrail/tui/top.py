@@ -33,6 +33,9 @@ class Top(Protocol):
     @property
     def needing(self) -> int: ...
 
+    @property
+    def is_trusted(self) -> bool: ...
+
     def is_held(self, seconds: float) -> bool: ...
 
     def tell(self, text: str) -> None: ...
@@ -61,6 +64,9 @@ class Top(Protocol):
         """Show everything that can be launched."""
 
     def push_screen(self, screen: Any, callback: Any = None) -> Any:
+        """Textual's."""
+
+    def push_screen_wait(self, screen: Any) -> Any:
         """Textual's."""
 
     def run_worker(self, work: Any) -> Any:
