@@ -225,7 +225,7 @@ ON_SESSION = {
         Row(chosen("Deliver")),
     ),
     "open": Row(text("Ship › Build", "Do build.")),
-    "answer": Row(text("Ship asks nothing now")),
+    "answer": Row(text("Release it?", "[ Send ^S ]")),
     "fold": Row(without("gate")),
     "unfold": Row(text("gate"), ("left",)),
     "next_pane": Row(focused("side")),

@@ -20,6 +20,7 @@ from handrail.live.tail import Tail
 from handrail.topics.rows import Message, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.look import Look
+from support import trust_below
 
 SCREENS = Path(__file__).parent / "screens"
 UPDATES = bool(os.environ.get("HANDRAIL_UPDATE_SCREENS"))
@@ -254,14 +255,30 @@ def same_text(file: Path, found: str) -> None:
     assert found == file.read_text(encoding="utf-8"), f"{file.name} is different"
 
 
+class Clock:
+    """The clock of a scene. It stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def played(
-    folder: Path, script: Script, size: tuple[int, int] = (80, 24), scene: Scene | None = None, look: Look | None = None
+    folder: Path,
+    script: Script,
+    size: tuple[int, int] = (80, 24),
+    scene: Scene | None = None,
+    look: Look | None = None,
+    clock: Callable[[], float] = lambda: NOW,
 ) -> HandrailApp:
     """Show a scene and follow a script."""
     project = folder / "shop"
     project.mkdir(exist_ok=True)
     env = {"HANDRAIL_HOME": str(folder / "home"), "HOME": str(folder), "PATH": os.environ["PATH"]}
-    top = HandrailApp(App(str(project), env, clock=lambda: NOW, by="person"), look or Look(), (scene or shop()).open)
+    trust_below(folder, env)
+    top = HandrailApp(App(str(project), env, clock=clock, by="person"), look or Look(), (scene or shop()).open)
 
     async def play() -> None:
         async with top.run_test(size=size) as pilot:

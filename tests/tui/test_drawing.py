@@ -41,6 +41,17 @@ def test_the_end_of_a_step_names_the_step_in_the_tail() -> None:
     assert [one.text.split()[1:] for one in tail_lines(rows, TIMES, 60)] == [["done", "fix", "›", "edit"]]
 
 
+def _tail(*nodes: str) -> list[str]:
+    rows = [{"n": n, "t": 0.0, "node": node, "kind": "out", "text": f"line {n}"} for n, node in enumerate(nodes)]
+    return [one.text[10:].rstrip() for one in tail_lines(rows, TIMES, 60)]
+
+
+def test_each_line_of_the_tail_names_its_step_if_there_are_several() -> None:
+    assert _tail("ask/a", "ask/a") == ["out     line 0", "out     line 1"]
+    assert _tail("ask/a", "ask/bcd") == ["a   out     line 0", "bcd out     line 1"]
+    assert _tail("fix_1/a", "fix_2/a") == ["fix_1 › a out     line 0", "fix_2 › a out     line 1"]
+
+
 def test_names_of_checks_are_not_cut_while_there_is_room() -> None:
     rows = [
         {"id": "c", "node": "greet/write", "name": "file: HELLO.md", "kind": "file", "held": True, "detail": "6 bytes"}

@@ -51,7 +51,7 @@ class Stage:
             top.pop_screen()
             await self.pilot.pause()
         top.launched.clear()
-        top.notice, top._interrupted = "", float("-inf")
+        top.news, top._interrupted = None, float("-inf")
         top.copy_to_clipboard("")
         if wanted is None:
             await follow(top, self.pilot, ("escape", *WAYS[self.name]))

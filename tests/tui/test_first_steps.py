@@ -13,12 +13,14 @@ from handrail.app import App
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.dialogs.launch import LaunchScreen
+from handrail.tui.drawing.home import EMPTY
 from handrail.tui.listing import Listing
 from handrail.tui.look import Look
 from handrail.tui.reader import ReaderScreen
 from handrail.tui.session import SessionScreen
 from support import Project
 from tui.scene import NOW, Scene, entry, node, picture, played, pressed, settled, shop
+from tui.shop import shown, until
 
 
 @pytest.fixture
@@ -71,6 +73,19 @@ async def _until(top: HandrailApp, pilot: Pilot[None], screen: type) -> None:
             return
         await pilot.pause(0.02)
     raise AssertionError(f"{screen.__name__} did not open:\n{picture(top)}")
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (100, 30), (120, 40), (160, 50)])
+def test_the_first_sentence_of_an_empty_project_is_never_cut(tmp_path: Path, size: tuple[int, int]) -> None:
+    scene = Scene()
+    scene.put("home", "head", "", project="shop")
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        listed = "\n".join(one.text for one in top.screen.query_one("#entries", Listing).lines)
+        assert EMPTY in " ".join(listed.split())
+        assert all(text.strip() in picture(top) for text in listed.split("\n"))
+
+    played(tmp_path, script, size, scene)
 
 
 def failed() -> Scene:
@@ -131,3 +146,22 @@ def test_matches_of_a_search_are_found_in_every_list_and_a_check_opens_its_step(
         assert "start one: `handrail run NAME" in picture(top)  # it looks for the step, but this run has no journal
 
     played(tmp_path, script)
+
+
+ASKS = "phases: [{id: ask, steps: [{id: go, node: approve, params: {question: Ship it?}}]}]"
+
+
+def test_the_key_to_answer_opens_the_oldest_question_from_a_run_that_asks_nothing(project: Project) -> None:
+    project.write(".handrail/flows/ship.yaml", ASKS)
+    project.run("init")
+    project.json("run", "ship", code=4)
+    over = project.json("run", "hello")["run"]
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        top.open(f"run:{over}")
+        await until(top, pilot, lambda top: "✓ completed" in picture(top), "the run that is over")
+        assert "a answer" in picture(top)
+        await pilot.press("a")
+        await until(top, pilot, lambda top: "Approve?  ship  Ship it?" in picture(top), "the question of the other run")
+
+    assert shown(project, script).bug is None

@@ -87,8 +87,9 @@ def test_a_new_need_is_news_with_one_bell_and_a_count_in_the_title(tmp_path: Pat
             entry(scene, f"run:r-new{number}", "needs", 9, name="new", status="waiting", need=asked)
             await _until(lambda number=number: any(row["id"] == f"run:r-new{number}" for row in top.entries))
         await _until(lambda: top.title.startswith("(6)"))
-        assert "new waits for you: Ship 1?" in top.notice
-        assert "\x1b" not in top.notice
+        assert top.news is not None
+        assert "new waits for you: Ship 1?" in top.news.text
+        assert "\x1b" not in top.news.text
 
     played(tmp_path, script, scene=scene)
     assert rung == [1]
@@ -103,7 +104,7 @@ def test_no_bell_rings_if_the_settings_choose_other_channels(tmp_path: Path) -> 
         top.bell = lambda: rung.append(1)  # type: ignore[method-assign]
         asked = {"kind": "form", "count": 1, "title": "Ship?", "since": NOW}
         entry(scene, "run:r-new", "needs", 9, name="new", status="waiting", need=asked)
-        await _until(lambda: "new waits for you: Ship?" in top.notice)
+        await _until(lambda: top.news is not None and "new waits for you: Ship?" in top.news.text)
 
     played(tmp_path, script, scene=scene)
     assert rung == []

@@ -22,8 +22,12 @@ from handrail.settings.notify import rings
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui.catalog import CatalogScreen
+from handrail.tui.deciding import with_trust
+from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
+from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.drawing.home import ordered
+from handrail.tui.drawing.news import Need, News, need_of
 from handrail.tui.drawing.words import Times
 from handrail.tui.feed import Feed
 from handrail.tui.frame import Frame
@@ -55,10 +59,10 @@ class HandrailApp(App[None], inherit_bindings=False):
         self.actions = Actions(project, "tui")
         self.hub = Hub(topics or partial(open_topic, project))
         self.home = Feed(self.hub, "home", project.clock, self._home_changed)
-        self.notice = "only shows: an agent or a run started this" if self.actions.is_read_only else ""
+        self.news: News | None = None
         self.launched: set[str] = set()
         self._pressed = self._rung = self._interrupted = float("-inf")
-        self._needs: set[str] | None = None
+        self._needs: set[Need] | None = None
         self._title = ""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -82,6 +86,13 @@ class HandrailApp(App[None], inherit_bindings=False):
     def needing(self) -> int:
         return len(ordered(self.entries)["needs"])
 
+    @property
+    def is_trusted(self) -> bool:
+        """True if the project may run programs."""
+        with contextlib.suppress(HandrailError):
+            return self.project.trust.holds()
+        return False
+
     def on_mount(self) -> None:
         self.push_screen(HomeScreen())
         self.run_worker(self.home.run(), exit_on_error=True)
@@ -91,15 +102,36 @@ class HandrailApp(App[None], inherit_bindings=False):
             self._pressed = time.monotonic()
         await super().on_event(event)
 
+    def on_key(self, event: events.Key) -> None:
+        """Say that a key does nothing here. Keys that a field takes do not come here."""
+        screen = self.screen
+        if isinstance(screen, Frame) and screen.ignores(event.key):
+            self.tell(f"`{event.character if event.is_printable else event.key}` does nothing here: ? shows the keys")
+
     def is_held(self, seconds: float) -> bool:
         """True for so long after a key press: then nothing may move away from under the person's finger."""
         return time.monotonic() - self._pressed < seconds
 
     def tell(self, text: str) -> None:
-        """Show one line of news, with the time."""
-        self.notice = f"{self.times.of_day(self.project.clock())} {clean(text)}"
+        """Show one line of news, with the time. It goes away by itself."""
+        self._note(text)
         if isinstance(self.screen, Frame):
             self.screen.redraw()
+
+    def _note(self, text: str, about: Need | None = None) -> None:
+        now = self.project.clock()
+        frame = next((one for one in reversed(self.screen_stack) if isinstance(one, Frame)), None)
+        self.news = News(f"{self.times.of_day(now)} {clean(text)}", now, frame, about)
+
+    def news_on(self, screen: object) -> str:
+        """The line of news of a screen; empty if there is none."""
+        news, now = self.news, self.project.clock()
+        return news.text if news is not None and news.is_shown(screen, now, self._needs or set()) else ""
+
+    @property
+    def standing(self) -> str:
+        """What a screen without news says."""
+        return "only shows: an agent or a run started this" if self.actions.is_read_only else ""
 
     def refused(self, error: HandrailError) -> None:
         """Show why something was not done."""
@@ -107,12 +139,12 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     def _home_changed(self) -> None:
         groups = ordered(self.entries)
-        needs = {str(row["id"]) for row in groups["needs"]}
-        news = needs - self._needs if self._needs is not None else set()
-        for row in groups["needs"]:
-            if row["id"] in news:
-                self._announce(row)
+        needs = {need_of(row) for row in groups["needs"]}
+        before = self._needs if self._needs is not None else needs
         self._needs = needs
+        for row in groups["needs"]:
+            if need_of(row) not in before:
+                self._announce(row)
         self._show_title(len(needs))
         if isinstance(self.screen, Frame):
             self.screen.stale()
@@ -120,7 +152,7 @@ class HandrailApp(App[None], inherit_bindings=False):
     def _announce(self, row: Row) -> None:
         asked = (row.get("need") or {}).get("title")
         text = f"{row.get('name')} waits for you: {asked}" if asked else f"{row.get('name')}: {row.get('status')}"
-        self.notice = f"{self.times.of_day(self.project.clock())} {clean(text)[:120]}"
+        self._note(clean(text)[:120], need_of(row))
         now = time.monotonic()
         if now - self._rung >= BELLS_APART and rings(self.project.settings.notify):
             self._rung = now
@@ -149,7 +181,11 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.exit()
             return
         self._interrupted = now
-        await self.leave()
+        if isinstance(self.screen, FormScreen | ApprovalScreen):
+            self.screen.put_off()
+            self.tell("what you typed is kept; Ctrl-C again quits")
+        else:
+            await self.leave()
 
     @property
     def continuing(self) -> list[str]:
@@ -173,7 +209,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         if name is None:
             self.catalog()
         else:
-            self.push_screen(LaunchScreen(self.actions, name), self._launched)
+            self.push_screen(LaunchScreen(self.actions, name, trusting=partial(with_trust, self)), self._launched)
 
     def _launched(self, run: str | None) -> None:
         if run:

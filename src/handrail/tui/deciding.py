@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar, cast
 
-from handrail.errors import HandrailError
-from handrail.live.actions import Mode
+from handrail.app import App as Project
+from handrail.errors import HandrailError, UntrustedError
+from handrail.live.actions import Actions, Mode
 from handrail.live.seen import mark_seen, mark_unread
 from handrail.live.topics import open_topic
 from handrail.process import child
+from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import (
@@ -19,31 +21,63 @@ from handrail.tui.dialogs.asking import (
     RELOAD,
     STAY,
     STOP,
+    TRUST,
     AgainScreen,
     CancelScreen,
     InitScreen,
     ReloadScreen,
     StopScreen,
+    TrustScreen,
 )
 from handrail.tui.dialogs.form import FormScreen
 from handrail.tui.dialogs.opening import screen_of
+from handrail.tui.drawing.home import ordered
 from handrail.tui.feed import Feed
 from handrail.tui.top import Top
 
 PATIENCE = 60.0
+T = TypeVar("T")
 DONE = {"resume": "is resumed", "continue": "continues", "restart": "is restarted"}
 
 
 def attempt(top: Top, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Do something that may be refused. A refusal is one line of news."""
+    """Do something that may be refused. A refusal is one line of news. If only trust is missing, ask for it."""
 
     async def guarded() -> None:
         try:
-            await work()
+            await with_trust(top, work)
         except HandrailError as error:
             top.refused(error)
 
     top.run_worker(guarded())
+
+
+async def with_trust(top: Top, work: Callable[[], Awaitable[T]]) -> T:
+    """Do something. If it is refused because nobody has trusted the project, ask the person, then do it.
+
+    Only for a worker, because it waits for the answer. If that is no, the refusal is raised.
+    """
+    try:
+        return await work()
+    except UntrustedError as error:
+        would_run = await _would_run(top.project)
+        if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != TRUST:
+            raise
+    await asyncio.to_thread(trust_project, top.actions)
+    return await work()
+
+
+def trust_project(actions: Actions) -> None:
+    """What `handrail trust` does. Raises `RefusedError` for an agent."""
+    actions.refuse("trust")
+    actions.app.trust.grant(actions.app.clock())
+
+
+async def _would_run(project: Project) -> str:
+    """What `handrail trust --show` says, without its first line: that the project is not trusted."""
+    argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "trust", "--show"]
+    ended = await child.run(argv, project.project, project.env, PATIENCE)
+    return clean(ended.output).rstrip().partition("\n")[2] if ended.exit_code == 0 else ""
 
 
 def stop_run(top: Top, id_: str, name: str) -> None:
@@ -83,31 +117,44 @@ def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
     top.push_screen(AgainScreen(name, modes), decided)
 
 
-def answer(top: Top, topic: str, name: str) -> None:
-    """Show the oldest open question of a run, and send the answer. The dialog is told if the question changes."""
+def is_asked(top: Top) -> bool:
+    """True if some run or session waits for an answer."""
+    return any(row.get("need") for row in top.entries)
+
+
+def answer(top: Top, topic: str | None) -> None:
+    """Show the oldest open question of this run or session; if it has none, the oldest one of all."""
 
     async def ask() -> None:
-        needs = await asyncio.to_thread(open_needs, top, topic)
-        if not needs:
-            top.tell(f"{name} asks nothing now")
-            return
-        need = needs[0]
-        dialog = screen_of(need, name)
-        feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
-        following = top.run_worker(feed.run())
-
-        def given(values: Any) -> None:
-            following.cancel()
-            if values is not None:
-                attempt(top, lambda: send(need, values))
-
-        top.push_screen(dialog, given)
-
-    async def send(need: Row, values: Any) -> None:
-        await top.actions.answer(topic.partition(":")[2], str(need["id"]), str(need["digest"]), values)
-        top.tell(f"{name}: answered")
+        waiting = [str(row["id"]) for row in ordered(top.entries)["needs"] if row.get("need")]
+        for one in dict.fromkeys([topic, *waiting] if topic else waiting):
+            needs = await asyncio.to_thread(open_needs, top, one)
+            if needs:
+                _ask(top, one, needs[0])
+                return
+        top.tell("nothing waits for an answer" if top.home.is_ready else "still reading the runs")
 
     attempt(top, ask)
+
+
+def _ask(top: Top, topic: str, need: Row) -> None:
+    """Show a question, and send the answer. The dialog is told if the question changes."""
+    id_ = topic.partition(":")[2]
+    name = next((str(row.get("name")) for row in top.entries if row["id"] == topic), id_)
+    dialog = screen_of(need, name)
+    feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
+    following = top.run_worker(feed.run())
+
+    async def send(values: Any) -> None:
+        await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
+        top.tell(f"{name}: answered")
+
+    def given(values: Any) -> None:
+        following.cancel()
+        if values is not None:
+            attempt(top, lambda: send(values))
+
+    top.push_screen(dialog, given)
 
 
 def open_needs(top: Top, topic: str) -> list[Row]:

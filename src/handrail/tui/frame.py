@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar, cast
 
 from textual import on
@@ -16,8 +16,10 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
+from handrail.topics.rows import Row
 from handrail.tui import bindings
 from handrail.tui.drawing.words import Piece, Times, cell, line, wrapped
+from handrail.tui.feed import Feed
 from handrail.tui.help import HelpScreen, PaletteScreen
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.pace import Pace
@@ -28,6 +30,8 @@ LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
 TWO_PANES, THREE_PANES = 100, 140
+MODIFIERS = ("shift", "control", "alt", "super", "hyper", "meta", "lock")
+"""How the names of keys end that are nothing by themselves."""
 
 
 def bindings_of(screen: str) -> list[BindingType]:
@@ -141,11 +145,16 @@ class Frame(Screen[None], inherit_bindings=False):
         """True if something on this screen is counted in seconds."""
         return True
 
+    @property
+    def _is_counting(self) -> bool:
+        """True if the screen may change within a second although nothing happens: a count, or news that go away."""
+        return self.goes_on or bool(self.top.news_on(self))
+
     def _arm(self) -> None:
-        """Draw again in a second if something is counted in seconds, else when the minute changes."""
+        """Draw again in a second if something may change by then, else when the minute changes."""
         if self._clock is not None:
             self._clock.stop()
-        self._counts = self.goes_on
+        self._counts = self._is_counting
         self._clock = self.set_timer(1.0 if self._counts else 60.0 - self.times.now % 60.0, self._tick)
 
     def _tick(self) -> None:
@@ -157,12 +166,12 @@ class Frame(Screen[None], inherit_bindings=False):
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()
-            if self.goes_on != self._counts:
+            if self._is_counting != self._counts:
                 self._arm()
 
     @property
     def notice(self) -> str:
-        return self.top.notice
+        return self.top.news_on(self) or self.top.standing
 
     def _draw_keys(self) -> None:
         """The keys that fit, those at the left of the table first; help and quit always."""
@@ -189,6 +198,16 @@ class Frame(Screen[None], inherit_bindings=False):
             self.run_worker(self.run_action(action), exclusive=False)
 
         return call
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a terminal that is too small nothing is seen, so no key does anything but quit."""
+        del parameters
+        return action == "quit" or not self.has_class("-small")
+
+    def ignores(self, key: str) -> bool:
+        """True if a key does nothing here and a person should know. Shift and the like are only a part of a key."""
+        is_part = key.endswith(MODIFIERS)
+        return not is_part and not self.has_class("-small") and key not in self.active_bindings
 
     def is_usable(self, action: str) -> bool:
         """False if a key would do nothing now, so the footer leaves it out."""
@@ -307,14 +326,36 @@ class Frame(Screen[None], inherit_bindings=False):
 
 
 class Views(Frame):
-    """A screen with numbered views. `view` is the number of the one that is shown."""
+    """A run or session with numbered views. `view` is the number of the one that is shown, `topic` what is followed."""
 
     HAS_TABS = True
     TITLES: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str) -> None:
         super().__init__()
+        self.topic = topic
         self.view = 1
+        self.feed: Feed | None = None
+
+    def on_mount(self) -> None:
+        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
+        self.run_worker(self.feed.run(), exit_on_error=True)
+
+    @property
+    def id_there(self) -> str:
+        """The id of the run or session."""
+        return self.topic.partition(":")[2]
+
+    @property
+    def head(self) -> Row:
+        return self.feed.head if self.feed is not None else {}
+
+    @property
+    def called(self) -> str:
+        return str(self.head.get("name") or self.id_there)
+
+    def section(self, name: str) -> list[Row]:
+        return self.feed.section(name) if self.feed is not None else []
 
     def open_view(self, number: int) -> None:
         """Show a view."""
@@ -330,23 +371,22 @@ class Views(Frame):
             pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
         self.query_one("#tabs", Bar).show(pieces, actions)
 
-    def action_view_1(self) -> None:
-        self.open_view(1)
+    def _open(self, number: int) -> None:
+        self.open_view(number)
 
-    def action_view_2(self) -> None:
-        self.open_view(2)
+    action_view_1 = partialmethod(_open, 1)
+    action_view_2 = partialmethod(_open, 2)
+    action_view_3 = partialmethod(_open, 3)
+    action_view_4 = partialmethod(_open, 4)
+    action_view_5 = partialmethod(_open, 5)
+    action_view_6 = partialmethod(_open, 6)
+    action_view_7 = partialmethod(_open, 7)
 
-    def action_view_3(self) -> None:
-        self.open_view(3)
+    def action_catalog(self) -> None:
+        self.top.catalog()
 
-    def action_view_4(self) -> None:
-        self.open_view(4)
+    def action_previous_run(self) -> None:
+        self.top.neighbour(self.topic, -1)
 
-    def action_view_5(self) -> None:
-        self.open_view(5)
-
-    def action_view_6(self) -> None:
-        self.open_view(6)
-
-    def action_view_7(self) -> None:
-        self.open_view(7)
+    def action_next_run(self) -> None:
+        self.top.neighbour(self.topic, 1)

@@ -14,9 +14,19 @@ from handrail.live.home import LiveHome
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import again_words, answer, attempt, cancel_session, init, mark, run_again, stop_run
+from handrail.tui.deciding import (
+    again_words,
+    answer,
+    attempt,
+    cancel_session,
+    init,
+    is_asked,
+    mark,
+    run_again,
+    stop_run,
+)
 from handrail.tui.drawing.detail import run_detail, session_detail
-from handrail.tui.drawing.home import OLDER, counted, home_lines, ordered
+from handrail.tui.drawing.home import OLDER, counted, home_lines
 from handrail.tui.drawing.words import Line, Piece, cell, line, rule
 from handrail.tui.feed import Feed
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
@@ -97,10 +107,17 @@ class HomeScreen(Frame):
         middle = counted(top.entries) if top.home.is_ready else ""
         clock = self.times.of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
-        room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
-        gap = max(1, width - room - columns(middle) - columns(clock) - 2)
+        trust = "" if top.is_trusted else " not trusted ·"
+        used = columns(trust) + columns(middle) + columns(clock)
+        room = max(0, min(width - used - 3, max(24, (width - columns(middle)) // 2)))
+        gap = " " * max(1, width - room - used - 2)
         style = "need" if top.needing else ""
-        parts = (Piece(cell(left, room), "bold"), Piece(f" {middle}", style), Piece(" " * gap), Piece(f"{clock} "))
+        parts = (
+            Piece(cell(left, room), "bold"),
+            Piece(trust, "need"),
+            Piece(f" {middle}", style),
+            Piece(f"{gap}{clock} "),
+        )
         self.query_one("#head", Bar).show(parts)
 
     def _follow(self) -> None:
@@ -139,7 +156,7 @@ class HomeScreen(Frame):
         if action in ("again", "stop"):
             return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
-            return any(row.get("need") for row in self.top.entries)
+            return is_asked(self.top)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     def label(self, action: str) -> str:
@@ -162,14 +179,8 @@ class HomeScreen(Frame):
         self.top.open(topic)
 
     def action_answer(self) -> None:
-        """This one's question, else the oldest."""
         row = self.row
-        if row is None or not row.get("need"):
-            row = next((one for one in ordered(self.top.entries)["needs"] if one.get("need")), None)
-        if row is None:
-            self.top.tell("nothing waits for an answer" if self.top.home.is_ready else "still reading the runs")
-        else:
-            answer(self.top, str(row["id"]), str(row.get("name")))
+        answer(self.top, str(row["id"]) if row is not None and row.get("need") else None)
 
     def action_launch(self) -> None:
         if self.needle:

@@ -12,11 +12,12 @@ from textual.widget import Widget
 from handrail.errors import NotFound
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import again_words, answer, mark, run_again, stop_run
+from handrail.tui.deciding import again_words, answer, is_asked, mark, run_again, stop_run
 from handrail.tui.drawing.detail import asked
 from handrail.tui.drawing.timeline import timeline_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
 from handrail.tui.drawing.views import (
+    MOST_WHY,
     artifact_lines,
     check_lines,
     head_pieces,
@@ -27,7 +28,6 @@ from handrail.tui.drawing.views import (
     why_lines,
 )
 from handrail.tui.drawing.words import Line, Piece, line, rule
-from handrail.tui.feed import Feed
 from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
@@ -50,24 +50,22 @@ class RunScreen(Views):
     RunScreen.-wide #side-pane { border-left: solid $border-blurred; }
     RunScreen.-three #third { display: block; }
     RunScreen #bottom { height: 7; }
+    RunScreen #why { display: none; }
     """
 
     def __init__(self, topic: str) -> None:
-        super().__init__()
-        self.topic = topic
+        super().__init__(topic)
         self.folds: dict[str, bool] = {}
         self.wraps = False
         self._cleared = 0
         self._has_opened = False
+        self._placed: str | None = None
+        self._status: object = None
         self.steps = Tree(())
-        self.feed: Feed | None = None
-
-    @property
-    def id_of_run(self) -> str:
-        return self.topic.partition(":")[2]
 
     def panes(self) -> Iterable[Widget]:
         with Vertical(id="tree-pane"):
+            yield Listing("why", takes_focus=False)
             yield Listing("tree")
             yield Bar("tail-title")
             yield Listing("bottom", follows=True)
@@ -75,21 +73,6 @@ class RunScreen(Views):
             yield Listing("step", takes_focus=False)
             yield Listing("side", follows=True)
         yield Listing("third")
-
-    def on_mount(self) -> None:
-        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
-        self.run_worker(self.feed.run(), exit_on_error=True)
-
-    @property
-    def head(self) -> Row:
-        return self.feed.head if self.feed is not None else {}
-
-    @property
-    def called(self) -> str:
-        return str(self.head.get("name") or self.id_of_run)
-
-    def section(self, name: str) -> list[Row]:
-        return self.feed.section(name) if self.feed is not None else []
 
     def pane(self, id_: str) -> Listing:
         return self.query_one(f"#{id_}", Listing)
@@ -101,26 +84,30 @@ class RunScreen(Views):
         self._arrange()
         feed = self.feed
         if feed is None or feed.error is not None or not feed.is_ready:
-            self.query_one("#head", Bar).show((Piece(self.id_of_run, "bold"),))
+            self.query_one("#head", Bar).show((Piece(self.id_there, "bold"),))
             self.pane("tree").show(list(self._not_there()))
             return
         self.query_one("#head", Bar).show(
-            head_pieces(self.head, self.id_of_run, self.times, width, self.section("bars"))
+            head_pieces(self.head, self.id_there, self.times, width, self.section("bars"))
         )
         self._draw_tabs()
         self.steps = Tree(feed.section("nodes"))
         if not self._has_opened:
             self._open_first()
-        tree = self.pane("tree")
-        shown = _width(tree, width)
-        tree.show(
-            [
-                *why_lines(self.head, shown),
-                *tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))),
-            ],
-            is_held=is_held,
-        )
+        elif not is_held:
+            self._go_to_failure()
+        self._draw_tree(is_held=is_held)
         self._draw_side(is_held=is_held)
+
+    def _draw_tree(self, *, is_held: bool) -> None:
+        """The tree; above it, where it is not scrolled away, why the run ended."""
+        tree, why = self.pane("tree"), self.pane("why")
+        shown = _width(tree, self.size.width)
+        reasons = list(why_lines(self.head, shown, max(MOST_WHY, self.size.height // 4)))
+        why.display, why.styles.height = bool(reasons), len(reasons)
+        why.show(reasons)
+        steps = tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs")))
+        tree.show(list(steps), is_held=is_held)
 
     def _arrange(self) -> None:
         """Which panes are there: in one pane, the tree with the tail below it, or one other view."""
@@ -147,9 +134,9 @@ class RunScreen(Views):
         if error is None:
             yield line(None, Piece("   reading the run …", "dim"))
         else:
-            part = "" if isinstance(error, NotFound) else f"`handrail log {self.id_of_run}` shows the readable part"
+            part = "" if isinstance(error, NotFound) else f"`handrail log {self.id_there}` shows the readable part"
             hints = filter(None, (part, error.hint))
-            yield from unreadable_lines(self.id_of_run, error.message, hints, self.size.width)
+            yield from unreadable_lines(self.id_there, error.message, hints, self.size.width)
 
     def _open_first(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary.
@@ -165,22 +152,39 @@ class RunScreen(Views):
         if has_moved:
             return
         if first is not None:
-            above = self.steps.parent(first)
-            while above is not None:
-                self.folds[above] = False
-                above = self.steps.parent(above)
-            shown = _width(tree, self.size.width)
-            tree.show(list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs")))))
-            tree.select(first)
+            self._place(first)
         elif is_over and self.head.get("summary"):
             self.open_view(SUMMARY)
+
+    def _go_to_failure(self) -> None:
+        """If the run fails while it is watched, go to the step that failed, unless the person has moved."""
+        status, before = self.head.get("status"), self._status
+        self._status = status
+        first = self.steps.first()
+        if status == "failed" != before and first is not None and self.pane("tree").selected == self._placed:
+            self._place(first)
+
+    def _place(self, id_: str) -> None:
+        """Select a step for the person, and remember that it was not the person who did it."""
+        self._unfold_above(id_)
+        self._draw_tree(is_held=False)
+        self.pane("tree").select(id_)
+        self._placed = id_
+
+    def _unfold_above(self, id_: str) -> None:
+        above = self.steps.parent(id_)
+        while above is not None:
+            self.folds[above] = False
+            above = self.steps.parent(above)
 
     def _draw_side(self, *, is_held: bool) -> None:
         view = TAIL if self.view == PROGRESS else self.view
         about, side, bottom, third = map(self.pane, ("step", "side", "bottom", "third"))
         if about.display:
             shown = _width(about, self.size.width)
-            lines = [*list(self._step(shown))[: self.size.height // 3], self._title(side, shown)]
+            is_failed = self.steps.rows.get(self.pane("tree").selected or "", {}).get("status") == "failed"
+            most = self.size.height * (2 if is_failed else 1) // 3
+            lines = [*list(self._step(shown))[:most], self._title(side, shown)]
             about.styles.height = len(lines)
             about.show(lines)
         if self.query_one("#side-pane").display:
@@ -242,10 +246,7 @@ class RunScreen(Views):
 
     def go_to(self, path: str) -> None:
         """Show a step in the tree."""
-        above = self.steps.parent(path)
-        while above is not None:
-            self.folds[above] = False
-            above = self.steps.parent(above)
+        self._unfold_above(path)
         self.open_view(PROGRESS)
         self.pane("tree").select(path)
 
@@ -256,7 +257,7 @@ class RunScreen(Views):
     def is_usable(self, action: str) -> bool:
         status = self.head.get("status")
         if action == "answer":
-            return any(not row.get("answered") for row in self.section("needs"))
+            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "stop":
             return status not in OVER
         if action == "open":
@@ -314,22 +315,22 @@ class RunScreen(Views):
             self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
         else:
             width = self.size.width - 2
-            show_step(self.top, self.id_of_run, id_, self.steps.place(id_), list(self._step(width, id_)), width)
+            show_step(self.top, self.id_there, id_, self.steps.place(id_), list(self._step(width, id_)), width)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic, self.called)
+        answer(self.top, self.topic)
 
     def action_again(self) -> None:
         if self._driver:
             self.top.tell(f"{self.called} is running")
         else:
-            run_again(self.top, self.id_of_run, self.called, self.head.get("modes") or [])
+            run_again(self.top, self.id_there, self.called, self.head.get("modes") or [])
 
     def action_stop(self) -> None:
         if self.head.get("status") in OVER:
             self.top.tell(f"{self.called} is over")
         else:
-            stop_run(self.top, self.id_of_run, self.called)
+            stop_run(self.top, self.id_there, self.called)
 
     def action_escape(self) -> None:
         """Close what is open; on a running run, ask whether to stop it; else back."""
@@ -338,12 +339,9 @@ class RunScreen(Views):
         if self.view != PROGRESS:
             self.open_view(PROGRESS)
         elif self._driver and self.head.get("status") not in OVER:
-            stop_run(self.top, self.id_of_run, self.called)
+            stop_run(self.top, self.id_there, self.called)
         else:
             self.action_back()
-
-    def action_catalog(self) -> None:
-        self.top.catalog()
 
     def action_follow(self) -> None:
         for id_ in ("side", "bottom"):
@@ -359,12 +357,6 @@ class RunScreen(Views):
             self._cleared = self.feed.tail[-1].get("n", 0)
         super().action_clear()
 
-    def action_previous_run(self) -> None:
-        self.top.neighbour(self.topic, -1)
-
-    def action_next_run(self) -> None:
-        self.top.neighbour(self.topic, 1)
-
     def _artifact(self) -> Row | None:
         chosen = self.pane("side").selected if self.view == ARTIFACTS else None
         found = next((row for row in self.section("artifacts") if row["id"] == chosen), None)
@@ -375,7 +367,7 @@ class RunScreen(Views):
     def action_show(self) -> None:
         row = self._artifact()
         if row is not None:
-            show_artifact(self.top, self.id_of_run, row, self.size.width - 2)
+            show_artifact(self.top, self.id_there, row, self.size.width - 2)
 
     def action_diff(self) -> None:
         row = self._artifact()

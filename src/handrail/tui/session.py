@@ -9,13 +9,11 @@ from textual.widget import Widget
 
 from handrail.live.sessions import text_of_phase
 from handrail.source.clean import clean
-from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, attempt, cancel_session, mark, reload_session
+from handrail.tui.deciding import answer, attempt, cancel_session, is_asked, mark, reload_session
 from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.drawing.views import check_lines
 from handrail.tui.drawing.words import Line, Piece, line, wrapped
-from handrail.tui.feed import Feed
 from handrail.tui.frame import TWO_PANES, Views, bindings_of
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.log import LogScreen
@@ -37,40 +35,19 @@ class SessionScreen(Views):
     """
 
     def __init__(self, topic: str) -> None:
-        super().__init__()
-        self.topic = topic
+        super().__init__(topic)
         self.folds: dict[str, bool] = {}
         self.told = ""
         self._has_opened = False
-        self.feed: Feed | None = None
-
-    @property
-    def id_of_session(self) -> str:
-        return self.topic.partition(":")[2]
-
-    @property
-    def head(self) -> Row:
-        return self.feed.head if self.feed is not None else {}
-
-    @property
-    def called(self) -> str:
-        return str(self.head.get("name") or self.id_of_session)
-
-    def section(self, name: str) -> list[Row]:
-        return self.feed.section(name) if self.feed is not None else []
 
     def panes(self) -> Iterable[Widget]:
         yield Listing("main")
         yield Listing("side")
 
-    def on_mount(self) -> None:
-        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
-        self.run_worker(self.feed.run(), exit_on_error=True)
-
     @property
     def notice(self) -> str:
         told = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
-        return self.top.notice or f" ─ {told}" if told else self.top.notice
+        return self.top.news_on(self) or (f" ─ {told}" if told else self.top.standing)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
@@ -98,9 +75,7 @@ class SessionScreen(Views):
         if feed is None or not feed.is_ready:
             error = feed.error if feed is not None else None
             text = (
-                "   reading the session …"
-                if error is None
-                else f" ! {self.id_of_session} cannot be read: {error.message}"
+                "   reading the session …" if error is None else f" ! {self.id_there} cannot be read: {error.message}"
             )
             yield line(None, Piece(text, "dim" if error is None else "need"))
         elif view == CHECKS:
@@ -130,7 +105,7 @@ class SessionScreen(Views):
 
     def _read_context(self) -> None:
         async def read() -> None:
-            self.told = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_of_session))
+            self.told = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_there))
             self.redraw()
 
         attempt(self.top, read)
@@ -138,7 +113,7 @@ class SessionScreen(Views):
     def is_usable(self, action: str) -> bool:
         is_active = self.head.get("status") == "active"
         if action == "answer":
-            return any(not row.get("answered") for row in self.section("needs"))
+            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "open":
             return self.view == PHASES
         return is_active if action in ("cancel_workflow", "reload") else super().is_usable(action)
@@ -163,26 +138,17 @@ class SessionScreen(Views):
             return
 
         async def show() -> None:
-            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_of_session, int(stop["order"]))
+            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_there, int(stop["order"]))
             lines = [line(None, f" {one}") for one in wrapped(found["text"], max(10, self.size.width - 3))]
             self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
 
         attempt(self.top, show)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic, self.called)
+        answer(self.top, self.topic)
 
     def action_cancel_workflow(self) -> None:
-        cancel_session(self.top, self.id_of_session, self.called)
+        cancel_session(self.top, self.id_there, self.called)
 
     def action_reload(self) -> None:
-        reload_session(self.top, self.id_of_session, self.called)
-
-    def action_catalog(self) -> None:
-        self.top.catalog()
-
-    def action_previous_run(self) -> None:
-        self.top.neighbour(self.topic, -1)
-
-    def action_next_run(self) -> None:
-        self.top.neighbour(self.topic, 1)
+        reload_session(self.top, self.id_there, self.called)

@@ -22,7 +22,6 @@ class Top(Protocol):
     actions: Actions
     hub: Hub
     home: Feed
-    notice: str
     launched: set[str]
 
     @property
@@ -34,9 +33,19 @@ class Top(Protocol):
     @property
     def needing(self) -> int: ...
 
+    @property
+    def is_trusted(self) -> bool: ...
+
     def is_held(self, seconds: float) -> bool: ...
 
     def tell(self, text: str) -> None: ...
+
+    def news_on(self, screen: object) -> str:
+        """The line of news of a screen; empty if there is none."""
+
+    @property
+    def standing(self) -> str:
+        """What a screen without news says."""
 
     def refused(self, error: HandrailError) -> None: ...
 
@@ -55,6 +64,9 @@ class Top(Protocol):
         """Show everything that can be launched."""
 
     def push_screen(self, screen: Any, callback: Any = None) -> Any:
+        """Textual's."""
+
+    def push_screen_wait(self, screen: Any) -> Any:
         """Textual's."""
 
     def run_worker(self, work: Any) -> Any:

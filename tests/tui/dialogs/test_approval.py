@@ -255,3 +255,29 @@ def test_an_approval_of_a_run_is_recorded(project: Project) -> None:
     asyncio.run(actions.answer(run, need["id"], need["digest"], values))
     assert wait_for(project, run, ("completed", "failed", "stopped"))["status"] == "completed"
     assert (project.folder / "shipped").exists()
+
+
+def test_what_the_yes_is_for_is_not_cut_and_has_no_empty_parts() -> None:
+    address = "/tmp/somebody/a project with a long name/" + "folder/" * 12 + "origin.git"
+    state: dict[str, Any] = {"HEAD": "9b8a980f01" * 4, "address": address, "hooks": "", "more": [], "none": None}
+    (fact,) = [one for one in facts({**NEED, "action": {**ACTION, "state": state}}) if one.heading == "THE YES IS FOR"]
+    assert fact.below == ("HEAD 9b8a980f019b8a98…", f"address {address}")
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await typed(pilot, "pagedown", "pagedown")
+        assert "origin.git" in picture(app)
+
+    played(screen({**NEED, "action": {**ACTION, "state": state}}), (80, 24), script)
+    assert not [one for one in facts({**NEED, "action": {**ACTION, "state": {"hooks": ""}}}) if "YES" in one.heading]
+
+
+def test_the_age_of_the_question_is_counted_while_it_is_open() -> None:
+    now = [1002.0]
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        assert "asked 2s ago" in picture(app)
+        now[0] = 1125.0
+        while "asked 2m ago" not in picture(app):
+            await pilot.pause(0.02)
+
+    played(ApprovalScreen(NEED, "Ship", 0.001, lambda: now[0]), (80, 24), script)

@@ -168,6 +168,39 @@ def test_an_empty_required_field_is_reported_next_to_it_and_no_run_begins(projec
     assert begun.about.request.params == {"version": 1, "deep": True}
 
 
+def test_a_wrong_limit_is_named_as_in_the_form_and_gets_the_cursor(project: Project) -> None:
+    project.write(".handrail/flows/release.yaml", FLOW)
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await ready(app, pilot)
+        assert isinstance(app.screen, LaunchScreen)
+        rows = app.screen.rows
+        assert rows is not None
+        await typed(pilot, "1")
+        rows.limits["minutes"].value = "?"
+        await typed(pilot, "ctrl+s")
+        await said(app, pilot, "✗ Limits minutes has to be a number above 0, found `?`")
+        assert app.focused is rows.limits["minutes"]
+        assert "▌minutes [?" in picture(app)
+
+    played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
+    assert count(project) == 0
+
+
+def test_the_arrows_go_from_a_field_of_one_line_to_its_neighbours(project: Project) -> None:
+    project.write(".handrail/flows/release.yaml", FLOW)
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await ready(app, pilot)
+        assert "▌version" in picture(app)
+        await typed(pilot, "down")
+        assert "▌deep" in picture(app)
+        await typed(pilot, "shift+tab", "up")
+        assert "▌[ Cancel Esc ]" in picture(app)
+
+    played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
+
+
 def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     project.write(".handrail/flows/again.yaml", f"continue: again\nphases: [{{id: a, steps: [{{id: b, {SET}}}]}}]")

@@ -98,13 +98,17 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
     def on_mount(self) -> None:
         self.note.value = str(drafts_of(self.app).get(self.question, {}).get("note", ""))
         self.set_timer(self.delay, self._enable)
+        self.set_interval(1.0, self._draw_head)
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= WIDE, "-wide")
+        self._draw_head()
+
+    def _draw_head(self) -> None:
         title = Content.assemble(("Approve?  ", "bold"), in_line(self.called), "  ", in_line(self.need.get("title")))
         since = self.need.get("since")
         asked = f"asked {ago(self.now() - since)}" if since else "asked –"
-        self.query_one("#head", Static).update(ends(title, Content(asked), event.size.width))
+        self.query_one("#head", Static).update(ends(title, Content(asked), self.size.width))
 
     @property
     def question(self) -> str:
@@ -147,7 +151,11 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
         """Close the question, and keep the note. If the diff covers the facts, close only the diff."""
         if self.has_class("-shows-diff"):
             self.remove_class("-shows-diff")
-            return
+        else:
+            self.put_off()
+
+    def put_off(self) -> None:
+        """Close the question, and keep the note."""
         if not self._is_over:
             drafts_of(self.app)[self.question] = {"note": self.note.answer}
         self.dismiss(None)

@@ -10,10 +10,10 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from handrail.tui.drawing.words import Piece, wrapped
-from handrail.tui.listing import Bar
+from handrail.tui.drawing.words import Piece, line, wrapped
+from handrail.tui.listing import Bar, Listing
 
-KEEP, STOP, LEAVE, STAY, RELOAD, CREATE = "keep", "stop", "leave", "stay", "reload", "create"
+KEEP, STOP, LEAVE, STAY, RELOAD, CREATE, TRUST = "keep", "stop", "leave", "stay", "reload", "create", "trust"
 Choice = tuple[str, str]
 """The word that is returned, and the text of the button."""
 
@@ -119,6 +119,39 @@ class InitScreen(Question):
     def __init__(self) -> None:
         text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
         super().__init__(text, [(KEEP, "Not now"), (CREATE, "Create")])
+
+
+class TrustScreen(Question):
+    """Whether to trust a project: why something was refused, and what it would run. Returns `keep` or `trust`."""
+
+    LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
+    WIDEST = 100
+    DEFAULT_CSS = f"TrustScreen > Vertical {{ width: {WIDEST}; }}"
+    BINDINGS = [
+        Binding("up", "scroll(-1)"),
+        Binding("down", "scroll(1)"),
+        Binding("pageup", "scroll(-10)"),
+        Binding("pagedown", "scroll(10)"),
+    ]
+
+    def __init__(self, refusal: str, would_run: str) -> None:
+        super().__init__("\n".join([refusal, "", would_run, "", self.LATER]), [(KEEP, "Not now"), (TRUST, "Trust")])
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Listing("told", takes_focus=False)
+            yield Bar("gap")
+            yield Bar("answers")
+
+    def on_resize(self) -> None:
+        """Show all lines; those that do not fit can be scrolled."""
+        told = self.query_one("#told", Listing)
+        lines = [line(None, part) for part in wrapped(self.text, min(self.WIDEST, self.size.width) - 5)]
+        told.styles.height = max(1, min(len(lines), self.size.height - 4))
+        told.show(lines)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#told", Listing).move(by)
 
 
 class AgainScreen(Question):

@@ -79,6 +79,10 @@ class Line(Input):
     """Text in one line. A given value that cannot be shown as it is, is sent as it is unless it is edited."""
 
     DEFAULT_CSS = "Line { width: 1fr; &.-textual-compact { height: 1; } }"
+    BINDINGS = [
+        Binding("down", "leave(1)", "next field", show=False),
+        Binding("up", "leave(-1)", "previous field", show=False),
+    ]
 
     def __init__(self, given: str = "", placeholder: str = "", *, compact: bool = False) -> None:
         self.given = given
@@ -100,6 +104,18 @@ class Line(Input):
 
     async def action_submit(self) -> None:
         go_on(self)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """↑ and ↓ are left to a screen without further fields."""
+        del parameters
+        return action != "leave" or isinstance(self.screen, Goes)
+
+    def action_leave(self, by: int) -> None:
+        """Go to the next or to the previous field."""
+        if by > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
 
 
 class Slot(Horizontal):

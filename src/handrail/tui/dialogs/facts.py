@@ -5,6 +5,7 @@ A part that is not known is shown as such, and never left out: a person must see
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from handrail.topics.signs import DONE, FAILED, PENDING
 UNKNOWN = "–"
 MOST = 40
 """Changed files that are listed."""
+DIGEST = 16
+"""Characters that are shown of a digest."""
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
 Action = Mapping[str, Any]
 
 
@@ -40,10 +44,19 @@ def facts(need: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("CHECKED BY HANDRAIL", _tree_words(action), tuple(_check_lines(action.get("checks"))))
     yield Fact("CHANGED", changes_words(action.get("changes")), tuple(_change_lines(action.get("changes"))))
     state = action.get("state")
-    if isinstance(state, Mapping) and state:
-        yield Fact("THE YES IS FOR", "", tuple(f"{name} {str(value)[:16]}" for name, value in state.items()))
+    known = list(_state_lines(state)) if isinstance(state, Mapping) else []
+    if known:
+        yield Fact("THE YES IS FOR", "", tuple(known))
     if action.get("claim"):
         yield Fact("SAID BY THE AGENT (a claim, not checked)", "", tuple(str(action["claim"]).split("\n")))
+
+
+def _state_lines(state: Action) -> Iterator[str]:
+    """What the yes depends on. Of a digest its beginning is enough."""
+    for name, value in state.items():
+        text = "" if value is None else str(value)
+        if text and value not in ([], {}):
+            yield f"{name} {f'{text[:DIGEST]}…' if _DIGEST.fullmatch(text) else text}"
 
 
 def _arguments(command: Any) -> list[str]:

@@ -184,9 +184,13 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         if self.has_class("-shows-preview"):
             self.action_show()
         else:
-            if not self.has_class("-over"):
-                drafts_of(self.app)[self.question] = self.values
-            self.dismiss(None)
+            self.put_off()
+
+    def put_off(self) -> None:
+        """Close the form, and keep what was typed."""
+        if not self.has_class("-over"):
+            drafts_of(self.app)[self.question] = self.values
+        self.dismiss(None)
 
     def action_show(self) -> None:
         if self.preview is not None and not self.has_class("-wide"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from textual import events, on
@@ -34,12 +34,14 @@ from handrail.tui.dialogs.texts import in_line, keys, shown
 
 WIDE = 116
 """From this width on, the preview stands beside the fields, which need 76 columns."""
+Begin = Callable[[], Awaitable[str]]
 
 
 class LaunchScreen(ModalScreen[str | None]):
     """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
 
-    `offered` is what `live.launching.offer` says, if it is known already.
+    `offered` is what `live.launching.offer` says, if it is known already. `trusting` begins the run, and asks for trust
+    if that is missing.
     """
 
     DEFAULT_CSS = """
@@ -80,12 +82,14 @@ class LaunchScreen(ModalScreen[str | None]):
         name: str,
         offered: Mapping[str, Any] | None = None,
         now: Callable[[], float] = time.time,
+        trusting: Callable[[Begin], Awaitable[str]] | None = None,
     ) -> None:
         super().__init__()
         self.actions = actions
         self.called = name
         self.offered = offered
         self.now = now
+        self.trusting = trusting
         self.rows: Offered | None = None
         self._is_busy = False
         self._before: Widget | None = None
@@ -181,10 +185,15 @@ class LaunchScreen(ModalScreen[str | None]):
             self.run_worker(self._launch(self.rows))
 
     async def _launch(self, rows: Offered) -> None:
+        wanted = rows.mode, rows.run, rows.start, rows.wanted(self.called)
+
+        async def begin() -> str:
+            return await asyncio.to_thread(self._begin, *wanted)
+
         rows.say({})
         self.remove_class("-wrong")
         try:
-            run = await asyncio.to_thread(self._begin, rows.mode, rows.run, rows.start, rows.wanted(self.called))
+            run = await (self.trusting(begin) if self.trusting is not None else begin())
         except Wrong as error:
             self._say_wrong(rows, error)
         except HandrailError as error:

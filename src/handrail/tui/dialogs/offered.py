@@ -60,6 +60,7 @@ class Offered(Vertical):
         self.last_phase = Pick("until", [("", "last"), *phases])
         given = offered.get("limits") or {}
         self.limits = {name: Line(_number(given.get(name)), compact=True) for name in _LIMITS}
+        self._wrong: list[Widget] = []
 
     def _choice(self, mode: str) -> Choice:
         at = str(self.about.get("next") or "").replace("/", " › ")
@@ -177,15 +178,29 @@ class Offered(Vertical):
         return self.params[0].control if self.params else self.scope
 
     def say(self, wrong: Mapping[str, str]) -> dict[str, str]:
-        """Say next to each param what is wrong with it. Returns what is about something else."""
+        """Say next to each param what is wrong with it. Returns what is about other fields, by their labels."""
         for row in self.params:
             row.say(wrong.get(row.param, ""))
-        known = {row.param for row in self.params}
-        return {field: message for field, message in wrong.items() if field not in known}
+        known = {row.param: row.control for row in self.params}
+        others = self._others()
+        controls = {**known, **{name: control for name, (_, control) in others.items() if name not in known}}
+        self._wrong = [control for name, control in controls.items() if name in wrong]
+        return {others[name][0] if name in others else name: wrong[name] for name in wrong if name not in known}
+
+    def _others(self) -> dict[str, tuple[str, Widget]]:
+        """The label and the control of each field that is no param, by the name that problems have."""
+        return {
+            "preset": ("preset", self.routes.preset),
+            **{f"routes.{group}": (f"Agents {group}", pick) for group, pick in self.routes.agents.items()},
+            "scope": ("Scope", self.scope),
+            "start": ("from", self.first_phase),
+            "until": ("until", self.last_phase),
+            **{f"limits.{name}": (f"Limits {_LIMITS[name]}", line) for name, line in self.limits.items()},
+        }
 
     def first_wrong(self) -> Widget:
-        """The control of the first param that is wrong, else the place where a person begins."""
-        return next((row.control for row in self.params if row.has_class("-wrong")), self.first())
+        """The first control with something wrong: of a param, else of another field, else where a person begins."""
+        return next((control for control in self._wrong if control.focusable), self.first())
 
 
 def _params(offered: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -19,13 +19,14 @@ from handrail.tui.drawing.words import (
     right,
     rule,
     sign,
+    wrapped,
 )
 from handrail.view.columns import columns, duration
 
 GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
 EMPTY = (
-    "No runs yet. i creates a small example in .handrail/, n launches one of",
-    "the flows that come with Handrail, ? shows help.",
+    "No runs yet. i creates a small example in .handrail/, n launches one of the flows that come with Handrail, "
+    "? shows help."
 )
 OLDER = "older"
 """The id of the line that shows more of what ended."""
@@ -67,7 +68,7 @@ def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> 
         yield rule(GROUPS["needs"], width)
         yield line(None, Piece("   nothing", "dim"))
         yield line(None, "")
-        yield from (line(None, f"   {text}") for text in EMPTY)
+        yield from (line(None, f"   {text}") for text in wrapped(EMPTY, max(10, width - 4)))
         return
     groups = ordered(entries)
     shape = columns_of(width)

@@ -34,6 +34,8 @@ from handrail.view.columns import columns
 
 MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
+MOST_NAME = 16
+"""Columns for the name of a step in the tail."""
 TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
 """Words of the tail that are too long for its column."""
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
@@ -84,8 +86,8 @@ def _figures(head: Row, worked: float | None) -> Iterator[str]:
     yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
 
 
-def why_lines(head: Row, width: int) -> Iterator[Line]:
-    """Why a run failed or was stopped, in at most three lines."""
+def why_lines(head: Row, width: int, most: int = MOST_WHY) -> Iterator[Line]:
+    """Why a run failed or was stopped. What does not fit into so many lines is cut."""
     why = head.get("why")
     if why and why.get("message"):
         at = path_words(why.get("path"))
@@ -94,7 +96,7 @@ def why_lines(head: Row, width: int) -> Iterator[Line]:
         code = f"  [{why['code']}]" if why.get("code") else ""
         room = max(4, width - 3)
         parts = wrapped(" ".join((text + code).split()), room)
-        shown = [*parts[: MOST_WHY - 1], " ".join(parts[MOST_WHY - 1 :])] if len(parts) > MOST_WHY else parts
+        shown = [*parts[: most - 1], " ".join(parts[most - 1 :])] if len(parts) > most else parts
         for number, part in enumerate(shown):
             mark = Piece(" ") if number else sign(status)
             yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
@@ -110,18 +112,34 @@ def unreadable_lines(id_: str, message: str, hints: Iterable[str], width: int) -
 
 
 def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:
-    """What agents and programs did and said, one line each; the newest is last."""
+    """What agents and programs did and said, one line each; the newest is last.
+
+    If the lines are of more than one step, each begins with the name of its step.
+    """
     if lost:
         yield line(None, Piece(f" … {lost:,} lines", "dim"))
-    for row in tail:
+    rows = list(tail)
+    names = _tail_names({str(row["node"]) for row in rows if row.get("node")})
+    widest = min(MOST_NAME, max(map(columns, names.values()), default=0))
+    for row in rows:
         kind = str(row.get("kind") or "")
-        head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
+        name = f"{cell(names.get(str(row.get('node')), ''), widest)} " if widest else ""
+        head = f" {times.of_day(row.get('t') or 0.0)} {name}{cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
         told = str(row.get("text") or path_words(row.get("node")))
         texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
         for number, text in enumerate(texts):
             first = Piece(head if not number else " " * columns(head), "dim")
             yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
+
+
+def _tail_names(paths: set[str]) -> dict[str, str]:
+    """A name for each of several steps: the last part of its path, or all of it if that is not enough to tell it."""
+    if len(paths) < 2:
+        return {}
+    last = {path: path.rpartition("/")[2] for path in paths}
+    is_enough = len(set(last.values())) == len(paths)
+    return last if is_enough else {path: path_words(path) for path in paths}
 
 
 def summary_lines(head: Row, width: int) -> Iterator[Line]:

@@ -1,0 +1,39 @@
+"""What was typed into a question is kept: with Esc, and with the first Ctrl-C."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+from handrail.tui.app import HandrailApp
+from handrail.tui.dialogs.approval import ApprovalScreen
+from handrail.tui.dialogs.controls import Line
+from handrail.tui.dialogs.form import FormScreen
+from support import Project
+from tui.scene import picture
+from tui.shop import shown, until
+
+FORM = "node: user-input, params: {formId: go, title: New?, fields: [{id: new, type: text, label: What is new?}]}"
+APPROVAL = "node: approve, params: {question: Ship it?}"
+
+
+@pytest.mark.parametrize(("step", "dialog"), [(FORM, FormScreen), (APPROVAL, ApprovalScreen)])
+def test_ctrl_c_in_a_question_keeps_what_was_typed_and_does_not_quit(project: Project, step: str, dialog: type) -> None:
+    project.write(".handrail/flows/ship.yaml", f"phases: [{{id: ask, steps: [{{id: go, {step}}}]}}]")
+    project.json("run", "ship", code=4)
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a")
+        await until(top, pilot, lambda top: isinstance(top.screen, dialog), "the question")
+        top.screen.query(Line).first().focus()
+        await pilot.press(*"half", "ctrl+c")
+        await until(top, pilot, lambda top: "what you typed is kept; Ctrl-C again quits" in picture(top))
+        assert not top._exit
+        await pilot.press("a")
+        await until(top, pilot, lambda top: isinstance(top.screen, dialog), "the question again")
+        assert top.screen.query(Line).first().value == "half"
+        await pilot.press("escape")
+        await pilot.press("ctrl+c")
+        assert top._exit
+
+    assert shown(project, script).bug is None
