@@ -270,7 +270,11 @@ def test_a_definition_is_shown_with_its_problems_and_its_plan(project: Project, 
 
 def test_a_session_tells_what_its_agent_is_told_and_is_cancelled(project: Project, page: TestClient) -> None:
     project.run("start", "plan-build-review", "add a page", "--session", "s1")
-    assert "add a page" in page.get("/api/sessions/s1/text").json()["text"]
+    told = page.get("/api/sessions/s1/text").json()
+    assert "add a page" in told["text"]
+    assert told["instructions"]["kind"] == "markdown"
+    assert "add a page" in str(told["instructions"]["tree"])
+    assert "workflow_step" not in str(told["instructions"])
     assert page.get("/api/sessions/none/text").status_code == 404
     assert page.post("/api/sessions/s1/reload", json={}).status_code == 200
     assert page.post("/api/sessions/s1/cancel", json={}).status_code == 200

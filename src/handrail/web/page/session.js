@@ -4,6 +4,7 @@ import { post } from "./doing.js";
 import { bdi, Component, html, readOnly } from "./dom.js";
 import { Graph } from "./cards.js";
 import { Question } from "./form.js";
+import { Preview } from "./preview.js";
 import { Fetched } from "./reading.js";
 import { graphOfStops } from "./shapes.js";
 import { age, duration, plural, SIGNS, time, WORDS } from "./words.js";
@@ -59,12 +60,13 @@ const Denials = ({ denials }) => html`
 `;
 
 // What to do now. It is read again after every change, because a move leads to other instructions.
-const Told = ({ id, head, version }) => {
-  const title = head.status !== "active" ? "The last instructions" : head.agent ? "What the agent is told now" : "What to do now";
-  return html`<details open=${head.status === "active"}><summary>${title}</summary>
-    <${Fetched} path=${`/api/sessions/${encodeURIComponent(id)}/text`} version=${version}>${(data) => html`<pre class="text" tabindex="0">${bdi(data.text)}</pre>`}<//>
-  </details>`;
-};
+const Told = ({ id, agent, version }) => html`
+  <h3>What to do now</h3>
+  <${Fetched} path=${`/api/sessions/${encodeURIComponent(id)}/text`} version=${version}>${(data) => html`
+    <${Preview} shown=${data.instructions} />
+    ${agent ? html`<details><summary>What the agent is told now</summary><pre class="text" tabindex="0">${bdi(data.text)}</pre></details>` : null}
+  `}<//>
+`;
 
 const QUESTIONS = {
   cancel: ["Cancel…", "Cancel the workflow?", "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
@@ -115,9 +117,9 @@ export const Session = ({ id, received, now }) => {
     ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
     ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${head.stoppedIdle === 1 ? "once" : `${head.stoppedIdle} times`} without progress.</p>` : null}
     ${received.rows("needs").filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
-    <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />
     ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
-    <${Told} id=${id} head=${head} version=${received.seq} />
+    ${head.status === "active" ? html`<${Told} id=${id} agent=${head.agent} version=${received.seq} />` : null}
+    <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />
     <${Moves} moves=${moves} names=${stops.map((stop) => stop.name)} />
     <${Denials} denials=${received.rows("denials")} />
     ${moves.length ? html`<p class="mute">last: ${moves.at(-1).how} ${age(moves.at(-1).at, now)} ago</p>` : null}
