@@ -297,14 +297,14 @@ def test_a_question_with_a_very_long_text_is_cut() -> None:
 
 
 def test_what_waits_in_a_run_that_was_stopped_is_interrupted_and_asks_nothing_until_it_is_resumed() -> None:
-    asked = [
+    asked: list[tuple[float, Event]] = [
         (1.0, BEGIN),
         (1.0, PhaseStarted("ship")),
         (1.0, StepStarted("ship/push")),
         (1.0, Asked("ship/push", "i", {"title": "Push?"}, "q1")),
         (2.0, RunParked("ship/push", "needs an answer")),
     ]
-    stopped = [*asked, (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False))]
+    stopped: list[tuple[float, Event]] = [*asked, (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False))]
     topic = topic_after(*stopped)
     assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
     assert topic.rows.section("needs") == []

@@ -110,7 +110,7 @@ class Tree:
     def first(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
-        for status in ("waiting", "failed", "running", "delayed"):
+        for status in ("waiting", "failed", "interrupted", "running", "delayed"):
             found = [str(row["id"]) for row in steps if row.get("status") == status]
             if found:
                 return max(found, key=lambda id_: id_.count("/"))
@@ -199,12 +199,12 @@ def took_words(row: Row, times: Times) -> str:
         return f"in {spell(max(0.0, row['until'] - times.now))}"
     if started is None or status in ("pending", "skipped"):
         return ""
-    if ended is None and status in ("done", "failed"):
-        return ""
-    worked = row.get("worked")
-    if row.get("kind") == "step" and worked is not None and ended is not None:
-        return spell(worked)
-    return spell((times.now if ended is None else ended) - started)
+    worked, elapsed = row.get("worked"), (times.now if ended is None else ended) - started
+    if ended is None and status in ("done", "failed", "interrupted"):
+        return "" if worked is None or status != "interrupted" else spell(worked)
+    if worked is None or ended is None:
+        return spell(elapsed)
+    return spell(worked if row.get("kind") == "step" else min(worked, elapsed))  # steps of a phase may work together
 
 
 def cost_words(row: Row) -> str:
