@@ -15,6 +15,8 @@ from typing import Any
 from handrail.app import App
 from handrail.live.home import LiveHome
 from handrail.live.seen import Seen, mark_seen, mark_unread
+from handrail.live.tail import with_tail
+from handrail.live.topics import open_topic
 from handrail.runs.embedded.driver import announce
 from handrail.state import locks
 from handrail.state.lines import encode
@@ -301,3 +303,18 @@ def test_a_subworkflow_counts_as_one_phase_of_a_session_as_in_its_status_line(pr
     project.json("next")
     row = until(home, lambda rows: rows[key]["place"][-1] == "Test")[key]
     assert (row["done"], row["total"]) == (0, 2)
+
+
+def test_a_run_that_a_person_rejected_says_so_on_home_and_in_its_tail(project: Project) -> None:
+    project.write(
+        ".handrail/flows/ask.yaml", "phases: [{id: a, steps: [{id: b, node: approve, params: {question: Go?}}]}]"
+    )
+    run = project.json("run", "ask", code=4)["run"]
+    answers = project.write("no.json", '{"approve": {"approved": false, "reason": "not now"}}')
+    assert project.json("answer", run, "--file", str(answers))["status"] == "stopped"
+    home = LiveHome(app_in(project))
+    why = until(home, lambda rows: f"run:{run}" in rows)[f"run:{run}"]["why"]
+    assert (why["path"], why["message"]) == ("a/b", "rejected: not now")
+    live = open_topic(app_in(project), f"run:{run}")
+    (message,) = with_tail(live, list(live.messages("", 0, 0.0)), "", 0)
+    assert ("rejected", "not now") in [(row["kind"], row["text"]) for row in message["tail"]["rows"]]

@@ -304,13 +304,31 @@ def test_what_waits_in_a_run_that_was_stopped_is_interrupted_and_asks_nothing_un
         (1.0, Asked("ship/push", "i", {"title": "Push?"}, "q1")),
         (2.0, RunParked("ship/push", "needs an answer")),
     ]
-    stopped: list[tuple[float, Event]] = [*asked, (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False))]
+    stopped: list[tuple[float, Event]] = [
+        *asked,
+        (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False)),
+    ]
     topic = topic_after(*stopped)
     assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
     assert topic.rows.section("needs") == []
     topic = topic_after(*stopped, (4.0, RunResumed("resume", [], None)))
     assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["waiting", "waiting"]
     assert [need["title"] for need in topic.rows.section("needs")] == ["Push?"]
+    assert bars(topic, "ship/push") == [("asked", 1, 2, "interrupted"), ("asked", 4, None, None)]
+
+
+def test_a_step_that_was_stopped_while_it_worked_is_interrupted_and_has_not_failed() -> None:
+    topic = topic_after(
+        (1.0, BEGIN),
+        (1.0, PhaseStarted("ship")),
+        (1.0, StepStarted("ship/push")),
+        (1.0, NodeStarted("ship/push", "i", 1)),
+        (2.0, NodeFailed("ship/push", "i", 1, "cancelled", "it was interrupted")),
+        (2.0, StepFailed("ship/push", "cancelled", "it was interrupted")),
+        (2.0, RunEnded("cancelled", None, "stopped by a person", None, "stopped")),
+    )
+    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
+    assert bars(topic, "ship/push") == [("work", 1, 2, "interrupted")]
 
 
 def test_a_step_that_was_rejected_says_so_and_the_run_too() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.runs.spent import Calls, Spent
+from handrail.secrets.redaction import masked
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
 APPROVED, RERUN = "approved", "rerun"
@@ -41,6 +42,7 @@ class Glance:
         self._failed: dict[str, None] = {}
         self._stops: dict[str, None] = {}
         self._doing: dict[str, str] = {}
+        self._said: dict[str, tuple[str, str]] = {}
         self._spent: Spent | None = None
         self._calls = Calls()
         self._ids: set[str] = set()
@@ -66,6 +68,7 @@ class Glance:
                 self._ask(at, event)
             case "Answered":
                 self.questions.pop(path, None)
+                self._said[path] = told_by(masked(event["values"]))
             case "Delayed":
                 self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
             case "FactFound" if event["place"] == _WAIT and isinstance(event["value"], int | float):
@@ -185,6 +188,12 @@ class Glance:
         ended = (path for path, how in self._over.items() if how != "StepFailed")
         return inside + sum(path.partition("/")[0] not in skipped for path in ended)
 
+    @property
+    def _rejected(self) -> str | None:
+        """Why a person said no to the step that ended the flow; None if nobody did."""
+        how, reason = self._said.get(self.path, ("", "")) if self.code == "stop-flow-if" else ("", "")
+        return short(f"rejected: {reason or 'without a reason'}") if how == "rejected" else None
+
     def _modes(self) -> list[str]:
         """What may be done with the run while no process drives it, as `runs.modes` says it."""
         is_over = self.status in ("completed", "stopped")
@@ -213,6 +222,7 @@ class Glance:
             "usage": {} if self._spent is None else self._spent.to_json(),
             "modes": self._modes(),
             "code": self.code,
+            "rejected": self._rejected,
             "path": path or None,
             "last": self.last,
         }
@@ -225,6 +235,14 @@ def kind_of_question(form: Mapping[str, Any]) -> str:
         return "rerun"
     is_yes_or_no = fields[0].get("id") == APPROVED and fields[0].get("type") == "boolean"
     return "approval" if id_ in _APPROVALS and is_yes_or_no else "form"
+
+
+def told_by(values: Mapping[str, Any]) -> tuple[str, str]:
+    """An answer in one word, and why it is no."""
+    said = values.get(APPROVED)
+    if said is not False:
+        return ("approved" if said is True else "answered", "")
+    return "rejected", str(values.get("reason") or "").strip()
 
 
 def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
 from handrail.runs.sameness import Rounds
 from handrail.secrets.redaction import MISSING, has_lost
+from handrail.source.plain import counted
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
@@ -269,7 +270,7 @@ class Interpreter:
     def _tell_anew(self, step: Step, path: str) -> None:
         if step.retry.attempts > 1:
             total = self.durable.tried(path).total
-            told = f"{total} attempts failed before; from here it gets {step.retry.attempts} attempts again"
+            told = f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
             self.durable.note(machine.Noticed(path, told))
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:

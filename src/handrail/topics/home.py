@@ -212,7 +212,7 @@ def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str,
     if run.status == "running" and run.goes_on and run.started is not None:
         message = "no process drives this run, but a program that it started is still running"
         return {"path": glance.get("path"), "code": "program-running", "message": message}
-    message = clean(reason_words(run.error or run.reason or ""))
+    message = clean(glance.get("rejected") or reason_words(run.error or run.reason or ""))
     if run.status not in ("failed", "stopped", "cancelled") or not message:
         return None
     return {"path": glance.get("path"), "code": glance.get("code"), "message": message[:LONG]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.runs import machine
-from handrail.runs.glance import APPROVED
+from handrail.runs.glance import told_by
 from handrail.source.clean import clean
 from handrail.source.values import as_text
 
@@ -58,10 +58,8 @@ def _of_people(event: Any) -> tuple[str, str]:
             return "asked", str(event.question.get("title") or "a question")
         case machine.Answered():
             where = event.surface or event.by
-            told = str(event.values.get("reason") or "").strip()
-            said = event.values.get(APPROVED)
-            how = "approved" if said is True else "rejected" if said is False else "answered"
-            return how, ": ".join(filter(None, (f"in {where}" if where else "", told if how == "rejected" else "")))
+            how, reason = told_by(event.values)
+            return how, ": ".join(filter(None, (f"in {where}" if where else "", reason)))
         case machine.RunParked():
             return "waits", event.reason
         case _:

@@ -19,7 +19,7 @@ from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.runs.routing import Routed
 from handrail.runs.spent import Calls, Spent
-from handrail.runs.tries import WAIT
+from handrail.runs.tries import CANCELLED, WAIT
 from handrail.topics.bars import Bars, End, Kind
 from handrail.topics.checks import Checks
 from handrail.topics.needs import Needs
@@ -163,7 +163,7 @@ class RunTopic:
         self._settle(event.path, at, "done")
 
     def _fail(self, at: float, event: machine.NodeFailed | machine.AttemptFailed) -> None:
-        self._settle(event.path, at, "failed")
+        self._settle(event.path, at, "interrupted" if event.code == CANCELLED else "failed")
         self.tree.put(event.path, why=why(event.code, event.message))
 
     def _delay(self, at: float, event: machine.Delayed) -> None:
@@ -181,12 +181,13 @@ class RunTopic:
             self._status(event.path, at)
 
     def _end(self, at: float, event: machine.StepDone | machine.StepSkipped | machine.StepFailed) -> None:
-        path, how = event.path, _ENDS[type(event)]
+        path = event.path
+        how: End = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
         reason = why(event.code, event.message) if isinstance(event, machine.StepFailed) else self._rejected(event)
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
         self.tree.put(path, ended=at, doing=None, until=None, why=reason)
-        if how != "failed" and path in self.tree.own:
+        if how in ("done", "skipped") and path in self.tree.own:
             self._done.add(path)
 
     def _wait(self, path: str, at: float) -> None:
@@ -206,6 +207,9 @@ class RunTopic:
     def _pause(self, at: float, *, is_over: bool) -> None:
         """A run ends or goes on: so do the steps that were not finished, and their questions."""
         self.needs.rest(is_over=is_over)
+        for path in () if is_over else self.state.questions:
+            if self.bars.kind(path) is None:  # it was closed when the run ended
+                self.bars.open(path, "asked", at, self._try(path))
         for path, step in self.state.steps.items():
             if step.status == "running":
                 self._status(path, at)
@@ -221,6 +225,8 @@ class RunTopic:
                 status = "delayed"
             if state.status in ENDED:
                 status = "interrupted"
+        elif status == "failed" and (row["why"] or {}).get("code") == CANCELLED:
+            status = "interrupted"
         worked = self.bars.worked(path)
         if worked != row["worked"]:
             before = row["worked"] or 0.0

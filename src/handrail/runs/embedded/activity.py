@@ -16,6 +16,7 @@ from typing import Any
 
 from handrail.contracts import AgentSaid
 from handrail.runs import machine
+from handrail.runs.glance import told_by
 from handrail.secrets.redaction import Secrets
 from handrail.state import files, lines
 
@@ -70,7 +71,7 @@ class Activity:
             case machine.Asked():
                 self.add(event.path, "asked", str(event.question.get("title") or "a question"))
             case machine.Answered():
-                self.add(event.path, "answered", "")
+                self.add(event.path, *told_by(event.values))
             case machine.Delayed():
                 self.add(event.path, "delayed", event.reason)
             case machine.StepDone():
