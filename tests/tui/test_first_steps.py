@@ -117,7 +117,7 @@ def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
         assert "why end" in shown
         assert "─ tail: check › tests ─" in shown
         assert "following ─" in shown
-        assert "answer  line 89" in shown
+        assert "answer  tests: line 89" in shown
         await pressed(top, pilot, "f")
         assert "held: f follows ─" in picture(top)
         await pressed(top, pilot, "r")
