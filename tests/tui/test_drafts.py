@@ -1,4 +1,4 @@
-"""What was typed into a question is kept: with Esc, and with the first Ctrl-C."""
+"""What was typed into a question is kept for this question: with Esc, and with the first Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
+from handrail.tui.deciding import answer
 from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.controls import Line
 from handrail.tui.dialogs.form import FormScreen
@@ -35,5 +36,23 @@ def test_ctrl_c_in_a_question_keeps_what_was_typed_and_does_not_quit(project: Pr
         await pilot.press("escape")
         await pilot.press("ctrl+c")
         assert top._exit
+
+    assert shown(project, script).bug is None
+
+
+@pytest.mark.parametrize(("step", "dialog"), [(FORM, FormScreen), (APPROVAL, ApprovalScreen)])
+def test_what_was_typed_for_one_run_is_not_shown_for_another(project: Project, step: str, dialog: type) -> None:
+    project.write(".handrail/flows/ship.yaml", f"phases: [{{id: ask, steps: [{{id: go, {step}}}]}}]")
+    runs = [project.json("run", "ship", code=4)["run"] for _ in range(2)]
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        for run, before, typed in ((runs[0], "", "one"), (runs[1], "", "two"), (runs[0], "one", "")):
+            answer(top, f"run:{run}")
+            await until(top, pilot, lambda top: isinstance(top.screen, dialog), "the question")
+            line = top.screen.query(Line).first()
+            assert line.value == before
+            line.focus()
+            await pilot.press(*typed, "escape")
+            await until(top, pilot, lambda top: not isinstance(top.screen, dialog), "home")
 
     assert shown(project, script).bug is None

@@ -48,8 +48,9 @@ def _tail(*nodes: str) -> list[str]:
 
 def test_each_line_of_the_tail_names_its_step_if_there_are_several() -> None:
     assert _tail("ask/a", "ask/a") == ["out     line 0", "out     line 1"]
-    assert _tail("ask/a", "ask/bcd") == ["a   out     line 0", "bcd out     line 1"]
-    assert _tail("fix_1/a", "fix_2/a") == ["fix_1 › a out     line 0", "fix_2 › a out     line 1"]
+    assert _tail("ask/a", "ask/bcd") == ["out     a: line 0", "out     bcd: line 1"]
+    told = _tail("fix_1/a", "fix_2/a", "fix_2/b")
+    assert told == ["out     fix_1 › a: line 0", "out     fix_2 › a: line 1", "out     b: line 2"]
 
 
 def test_names_of_checks_are_not_cut_while_there_is_room() -> None:

@@ -147,6 +147,7 @@ class RunScreen(Views):
         tree = self.pane("tree")
         has_moved = tree.selected is not None and tree.selected != next(iter(self.steps.rows), None)
         self._has_opened = first is not None or is_over or has_moved
+        self._status = self.head.get("status")
         if is_over:
             mark(self.top, self.topic, is_seen=True)
         if has_moved:
@@ -160,8 +161,8 @@ class RunScreen(Views):
         """If the run fails while it is watched, go to the step that failed, unless the person has moved."""
         status, before = self.head.get("status"), self._status
         self._status = status
-        first = self.steps.first()
-        if status == "failed" != before and first is not None and self.pane("tree").selected == self._placed:
+        first, has_moved = self.steps.first(), self.pane("tree").selected != self._placed
+        if status == "failed" and before != "failed" and first is not None and not has_moved:
             self._place(first)
 
     def _place(self, id_: str) -> None:

@@ -22,7 +22,7 @@ from handrail.forms import read as formspec
 from handrail.forms.form import Form, accept
 from handrail.topics.signs import FAILED, NOTICE
 from handrail.tui.dialogs.controls import Line, Press, Slot
-from handrail.tui.dialogs.drafts import drafts_of
+from handrail.tui.dialogs.drafts import drafts_of, key_of
 from handrail.tui.dialogs.facts import Fact, diff_of, facts
 from handrail.tui.dialogs.fresh import answered_words, changed_words
 from handrail.tui.dialogs.texts import ago, clock, ends, in_line, shown
@@ -96,7 +96,7 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
         yield Static(Content(f" {_HOW}"), id="how")
 
     def on_mount(self) -> None:
-        self.note.value = str(drafts_of(self.app).get(self.question, {}).get("note", ""))
+        self.note.value = str(drafts_of(self.app).get(key_of(self.need), {}).get("note", ""))
         self.set_timer(self.delay, self._enable)
         self.set_interval(1.0, self._draw_head)
 
@@ -144,7 +144,7 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
     def _answer(self, *, approved: bool) -> None:
         if self._is_over:
             return
-        drafts_of(self.app).pop(self.question, None)
+        drafts_of(self.app).pop(key_of(self.need), None)
         self.dismiss(verdict(self.form, approved=approved, note=self.note.answer.strip()))
 
     def action_later(self) -> None:
@@ -157,7 +157,7 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
     def put_off(self) -> None:
         """Close the question, and keep the note."""
         if not self._is_over:
-            drafts_of(self.app)[self.question] = {"note": self.note.answer}
+            drafts_of(self.app)[key_of(self.need)] = {"note": self.note.answer}
         self.dismiss(None)
 
     def action_diff(self) -> None:

@@ -21,7 +21,7 @@ from handrail.forms import read as formspec
 from handrail.forms.form import Form, WrongAnswers, accept, choices, is_shown
 from handrail.topics.signs import NOTICE
 from handrail.tui.dialogs.controls import Changed, Press, keys_of
-from handrail.tui.dialogs.drafts import drafts_of
+from handrail.tui.dialogs.drafts import drafts_of, key_of
 from handrail.tui.dialogs.fields import Field
 from handrail.tui.dialogs.fresh import answered_words, changed_words
 from handrail.tui.dialogs.texts import clock, ends, in_line, keys, shown
@@ -68,7 +68,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         self._before: Widget | None = None
 
     def compose(self) -> ComposeResult:
-        draft = drafts_of(self.app).get(self.question, {})
+        draft = drafts_of(self.app).get(key_of(self.need), {})
         starts = {spec.id: draft.get(spec.id, spec.given_default) for spec in self.form.fields}
         self.rows = [Field(spec, starts[spec.id]) for spec in self.form.fields]
         yield Static(id="head")
@@ -167,7 +167,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         except WrongAnswers as error:
             self._say_wrong(error)
             return
-        drafts_of(self.app).pop(self.question, None)
+        drafts_of(self.app).pop(key_of(self.need), None)
         self.dismiss(accepted)
 
     def _say_wrong(self, error: WrongAnswers) -> None:
@@ -189,7 +189,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
     def put_off(self) -> None:
         """Close the form, and keep what was typed."""
         if not self.has_class("-over"):
-            drafts_of(self.app)[self.question] = self.values
+            drafts_of(self.app)[key_of(self.need)] = self.values
         self.dismiss(None)
 
     def action_show(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from json import dumps
 from typing import Any
@@ -34,8 +35,6 @@ from handrail.view.columns import columns
 
 MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
-MOST_NAME = 16
-"""Columns for the name of a step in the tail."""
 TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
 """Words of the tail that are too long for its column."""
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
@@ -114,19 +113,19 @@ def unreadable_lines(id_: str, message: str, hints: Iterable[str], width: int) -
 def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:
     """What agents and programs did and said, one line each; the newest is last.
 
-    If the lines are of more than one step, each begins with the name of its step.
+    If the texts are of more than one step, each begins with the name of its step.
     """
     if lost:
         yield line(None, Piece(f" … {lost:,} lines", "dim"))
     rows = list(tail)
-    names = _tail_names({str(row["node"]) for row in rows if row.get("node")})
-    widest = min(MOST_NAME, max(map(columns, names.values()), default=0))
+    names = _tail_names({str(row["node"]) for row in rows if row.get("node") and row.get("text")})
     for row in rows:
         kind = str(row.get("kind") or "")
-        name = f"{cell(names.get(str(row.get('node')), ''), widest)} " if widest else ""
-        head = f" {times.of_day(row.get('t') or 0.0)} {name}{cell(TAIL_WORDS.get(kind, kind), 7)} "
+        head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
         told = str(row.get("text") or path_words(row.get("node")))
+        if row.get("text") and row.get("node") in names:
+            told = f"{names[row['node']]}: {told}"
         texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
         for number, text in enumerate(texts):
             first = Piece(head if not number else " " * columns(head), "dim")
@@ -134,12 +133,12 @@ def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = F
 
 
 def _tail_names(paths: set[str]) -> dict[str, str]:
-    """A name for each of several steps: the last part of its path, or all of it if that is not enough to tell it."""
-    if len(paths) < 2:
-        return {}
+    """A name for each of several steps: the last part of its path, or all of it if another step has that name."""
     last = {path: path.rpartition("/")[2] for path in paths}
-    is_enough = len(set(last.values())) == len(paths)
-    return last if is_enough else {path: path_words(path) for path in paths}
+    known = Counter(last.values())
+    return (
+        {path: name if known[name] == 1 else path_words(path) for path, name in last.items()} if len(last) > 1 else {}
+    )
 
 
 def summary_lines(head: Row, width: int) -> Iterator[Line]:
