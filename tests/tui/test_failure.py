@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from handrail.live.seen import Seen
 from handrail.tui.app import HandrailApp
 from handrail.tui.listing import Listing
 from tui.scene import NOW, Scene, entry, node, picture, played, pressed, settled, shop
@@ -35,6 +36,13 @@ def fail(scene: Scene) -> None:
     node(scene, "notes/write", "notes", "step", "failed", node="command", started=NOW - 9, ended=NOW, why=WHY)
     head = {"name": "release", "status": "failed", "why": WHY, "started": NOW - 99, "ended": NOW, "usage": {}}
     scene.put(RUN, "head", "", **head, done=1, total=2)
+
+
+def opened(top: HandrailApp) -> set[str]:
+    """What a person has looked at, as it is kept."""
+    seen = Seen(top.project)
+    seen.refresh()
+    return set(seen.opened)
 
 
 async def failed(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -67,9 +75,12 @@ def test_the_cursor_goes_to_the_step_that_fails_while_the_run_is_watched(tmp_pat
         await settled(top, pilot)
         tree = top.screen.query_one("#tree", Listing)
         assert tree.selected == "ask/go"
+        assert RUN not in opened(top)
         fail(scene)
         await failed(top, pilot)
         assert tree.selected == "notes/write"
+        await settled(top, pilot)
+        assert RUN in opened(top)
 
     played(tmp_path, script, scene=scene)
 

@@ -158,9 +158,14 @@ class RunScreen(Views):
             self.open_view(SUMMARY)
 
     def _go_to_failure(self) -> None:
-        """If the run fails while it is watched, go to the step that failed, unless the person has moved."""
+        """If the run fails while it is watched, go to the step that failed, unless the person has moved.
+
+        What a person sees end is nothing new on home.
+        """
         status, before = self.head.get("status"), self._status
         self._status = status
+        if status in OVER and before not in OVER and self.is_current:
+            mark(self.top, self.topic, is_seen=True)
         first, has_moved = self.steps.first(), self.pane("tree").selected != self._placed
         if status == "failed" and before != "failed" and first is not None and not has_moved:
             self._place(first)
