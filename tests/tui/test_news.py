@@ -95,3 +95,19 @@ def test_keys_in_a_field_or_a_dialog_and_shift_alone_are_not_reported(tmp_path: 
         assert top.news is None
 
     played(tmp_path, script)
+
+
+def test_news_that_come_while_the_program_ends_are_no_bug(tmp_path: Path) -> None:
+    told: list[bool] = []
+
+    async def late(top: HandrailApp) -> None:
+        while top.is_running or top.screen.query("#head"):
+            await asyncio.sleep(0)
+        top.tell("done")
+        told.append(True)
+
+    async def script(top: HandrailApp, _: Pilot[None]) -> None:
+        top.run_worker(late(top))
+
+    played(tmp_path, script)
+    assert told == [True]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.runs.spent import Calls, Spent
-from handrail.secrets.redaction import masked
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
 APPROVED, RERUN = "approved", "rerun"
@@ -68,7 +67,7 @@ class Glance:
                 self._ask(at, event)
             case "Answered":
                 self.questions.pop(path, None)
-                self._said[path] = told_by(masked(event["values"]))
+                self._answer(path, event["values"])
             case "Delayed":
                 self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
             case "FactFound" if event["place"] == _WAIT and isinstance(event["value"], int | float):
@@ -134,6 +133,11 @@ class Glance:
             self._over[path] = kind
             if stop:
                 self._stops[path] = None
+
+    def _answer(self, path: str, values: Mapping[str, Any]) -> None:
+        from handrail.secrets.redaction import masked  # not for every list of runs: it takes long to import
+
+        self._said[path] = told_by(masked(values))
 
     def _ask(self, at: float, event: Mapping[str, Any]) -> None:
         path, form = event["path"], event["question"]

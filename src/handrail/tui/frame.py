@@ -162,7 +162,7 @@ class Frame(Screen[None], inherit_bindings=False):
         self.stale()
 
     def redraw(self, *, is_held: bool = False) -> None:
-        if self.is_mounted and self.size.width and self._fit():
+        if self.app.is_running and self.is_mounted and self.size.width and self._fit():
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()
