@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,8 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from depth import Depth
 
 FEW_INPUTS, ALL_INPUTS = 2_000, 10_000
+HANGS_AFTER = 600
+"""In seconds. The longest tests take one minute."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,6 +67,24 @@ def _is_left_out(item: pytest.Item, seen: dict[tuple[str, str], list[str]]) -> b
             known.append(repr(value))
         places.append(known.index(repr(value)))
     return spread is not None and sum(places) % spread.args[0] != 0
+
+
+@pytest.fixture(autouse=True)
+def fail_if_it_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that waits for something that never happens fails, far above the usual time.
+
+    A module says another number of seconds with `HANGS_AFTER`. Explorations of all places may take any time.
+    """
+    limit = int(getattr(request.module, "HANGS_AFTER", HANGS_AFTER))
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        pytest.fail(f"not finished after {limit} seconds", pytrace=True)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(0 if request.config.getoption("--thorough") else limit)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from handrail.flows.reading import Known
     from handrail.flows.shipped import Shipped
     from handrail.plugins.plugins import Plugins
+    from handrail.settings import Settings
     from handrail.trust.programs import Program
     from handrail.workflows.catalog import Catalog
     from handrail.workflows.spec import WorkflowSpec
@@ -217,3 +218,12 @@ class Definitions:
         flows = [flow for flow in self.flows.flows.values() if flow.source == OWN]
         found = [program for spec in specs for program in self.programs_of_workflow(spec)]
         return unique([*found, *(program for flow in flows for program in self.programs_of_flow(flow))])
+
+    def programs_of_project(self, settings: Settings) -> list[Program]:
+        """What the definitions of the project and these settings would run."""
+        from handrail.source.plain import command_line
+        from handrail.trust.programs import Program
+
+        setup = [Program("program", command_line(*words), "worktree", "") for words in settings.worktree.setup]
+        check = [Program("program", command_line(*settings.check), "check", "")] if settings.check else []
+        return [*self.own_programs(), *setup, *check]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.app import App
+from handrail.live.launching import offer
 from handrail.plugins import trial
 from handrail.plugins.search import installed
 from plugins.acme import ACT, FILES, SMALL, as_folder, as_wheel, install, write
@@ -106,6 +108,17 @@ def test_nothing_runs_before_a_person_trusts_it(flows: Project) -> None:
     assert "the plugin `bad` runs code that you do not trust yet" in said.err
     assert not (folder / "ran").exists()
     assert flows.run("plugin", "trust", "bad").code == 4  # there is no terminal
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_launch_form_needs_no_code_of_an_agent_of_a_plugin(project: Project, trusted: bool) -> None:
+    files = {**FILES, "robot/executor.py": TRAP + FILES["robot/executor.py"]}
+    folder = as_folder(project, files, trusted=trusted) / "robot"
+    (folder / "ran").unlink(missing_ok=True)  # its trial ran it, if it is trusted
+    project.write(".handrail/flows/own.yaml", "phases: [{id: a, steps: [{id: x, node: llm-prompt, prompt: Go.}]}]")
+    project.write(".handrail/settings.yaml", "agent: acme/robot\n")
+    assert offer(App(str(project.folder), os.environ), "own")["warnings"] == []
     assert not (folder / "ran").exists()
 
 

@@ -15,6 +15,7 @@ from handrail.runs.fold import RunState
 from handrail.runs.glance import Glance
 from handrail.runs.machine import (
     AgentActed,
+    Answered,
     Asked,
     Delayed,
     Event,
@@ -199,3 +200,17 @@ def test_a_step_that_waits_for_a_point_in_time_delays_its_run_also_after_a_resum
     assert glance(*waits)["delay"] == {"path": path, "until": 94.0, "reason": "waits"}
     assert glance(*waits, RunResumed("resume", [], None), NodeStarted(path, "i", 1))["delay"]["until"] == 94.0
     assert glance(*waits, NodeFinished(path, "i", 1, {}))["delay"] is None
+
+
+def test_only_a_no_to_an_approval_is_a_rejection() -> None:
+    approval = {"formId": "approve", "fields": [{"id": "approved", "type": "boolean"}]}
+    for form, told in ((approval, "rejected: not now"), ({"formId": "own", "fields": []}, None)):
+        events: list[Event] = [
+            BEGIN,
+            StepStarted("a/b"),
+            Asked("a/b", "i", form, "q1"),
+            Answered("a/b", "i", {"approved": False, "reason": "not now"}, "q1"),
+            StepDone("a/b", stop=True),
+            RunEnded("stopped", "stopped", "Stopped by a:b", None, "stop-flow-if"),
+        ]
+        assert glance(*events)["rejected"] == told

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from support import Project
 
+HANGS_AFTER = 60
+"""In seconds: a search or a read that cannot be stopped fails its test."""
 DEEP = "[" * 900 + "]" * 900
 HUGE = "9" * 400
 NUL = "${params.nul}"
@@ -24,20 +23,6 @@ HALF = "${params.half}"  # half of a surrogate pair
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
     return Project(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture(autouse=True)
-def fail_if_it_hangs() -> Iterator[None]:
-    """A search or a read that cannot be stopped fails its test. The limit is far above the usual time."""
-
-    def give_up(_signal: int, _frame: FrameType | None) -> None:
-        pytest.fail("not finished after 60 seconds", pytrace=True)
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def run(project: Project, step: dict[str, Any], code: int = 1) -> dict[str, Any]:

@@ -92,6 +92,11 @@ PATHS = st.sampled_from([*STEPS, "child/go/one/a", "child/go/one/b"])
 EVENTS = st.lists(PATHS.flatmap(lambda path: st.sampled_from(events_about(path))), max_size=60)
 
 
+def recorded(events: list[Event]) -> list[Record]:
+    """These events after those with which every run begins, each half a second after the one before."""
+    return [(number / 2, event) for number, event in enumerate([*BEGIN, *events])]
+
+
 def new_topic(records: Sequence[Record] = ()) -> RunTopic:
     return RunTopic(PLAN, {"inner": INNER}.get, 1, {"name": "flow"}, records)
 
@@ -130,7 +135,7 @@ def _most(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_a_journal_that_is_read_at_once_gives_the_rows_of_one_that_is_followed(
     events: list[Event], data: st.DataObject
 ) -> None:
-    records: list[Record] = [(number / 2, event) for number, event in enumerate([*BEGIN, *events])]
+    records = recorded(events)
     cut = data.draw(st.integers(0, len(records)))
     followed, at_once = new_topic(), new_topic(records[:cut])
     for number, (at, event) in enumerate(records):
@@ -148,7 +153,7 @@ def test_a_journal_that_is_read_at_once_gives_the_rows_of_one_that_is_followed(
 def test_who_followed_one_server_has_no_old_row_after_going_to_another(
     events: list[Event], data: st.DataObject
 ) -> None:
-    records: list[Record] = [(number / 2, event) for number, event in enumerate([*BEGIN, *events])]
+    records = recorded(events)
     left = data.draw(st.integers(0, len(records)))
     first, received = new_topic(), Received()
     for at, event in records[:left]:

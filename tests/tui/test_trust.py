@@ -63,7 +63,7 @@ def test_a_launch_asks_for_trust_shows_what_would_run_and_goes_on(project: Proje
         await launched(top, pilot)
         told = " ".join(picture(top).replace("│", "").split())
         assert "is not trusted, so nothing was run" in told
-        assert "it would run 2 things:" in told
+        assert "It would run 2 things:" in told
         assert "make/it runs `touch made` (.handrail/flows/make.yaml:3)" in told
         assert "▸[ Not now ]" in picture(top)
         assert not is_made(project)

@@ -40,7 +40,7 @@ def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -
     app.refuse_agents("trust")
     at.trust.grant(at.clock(), below=below)
     if shell.as_json:
-        return shell.data(_standing(at, shell, programs_in(at)))
+        return shell.data(_standing(at, shell, at.definitions.programs_of_project(at.settings)))
     shell.say(f"trusted: {plain(at.project)}" + (", and every project below it" if below else ""))
     return shell.talk(f"`{command_line('handrail', 'distrust', at.project)}` takes it back")
 
@@ -62,13 +62,6 @@ def distrust(app: App, shell: Shell, folder: str | None) -> None:
             f"`{command_line('handrail', 'distrust', above.path)}` takes that back"
         )
     return None
-
-
-def programs_in(app: App) -> list[Program]:
-    """What the definitions and the settings of a project would run."""
-    setup = [Program("program", command_line(*words), "worktree", "") for words in app.settings.worktree.setup]
-    check = [Program("program", command_line(*app.settings.check), "check", "")] if app.settings.check else []
-    return [*app.definitions.own_programs(), *setup, *check]
 
 
 def _project(app: App, folder: str, *, is_exact: bool) -> str:
@@ -94,7 +87,7 @@ def _standing(app: App, shell: Shell, programs: list[Program]) -> dict[str, Any]
 
 
 def _say_standing(app: App, shell: Shell) -> None:
-    programs, record = programs_in(app), app.trust.record
+    programs, record = app.definitions.programs_of_project(app.settings), app.trust.record
     if shell.as_json:
         return shell.data(_standing(app, shell, programs))
     if record is None:

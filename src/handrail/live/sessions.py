@@ -100,6 +100,8 @@ def _marks(folder: str) -> dict[str, Any]:
 def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any]:
     """The text of a phase: for the current one what its agent is told now, for another one its instructions.
 
+    `instructions` are those of the phase alone, for people.
+
     Raises `HandrailError` if there is no such session or phase.
     """
     session = app.sessions.choose(id_)
@@ -112,4 +114,6 @@ def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any
         raise RefusedError(f"the workflow has no phase {at}", f"its phases: 0 to {len(plan.stops) - 1}")
     stop, is_told = plan.stops[at], state.is_active and at == state.at
     text = words.context(plan, state) if is_told else stop.instructions
-    return {"stop": at, "name": clean(stop.name), "isTold": is_told, "text": clean(app.secrets.mask(text))}
+    told = {"text": text, "instructions": words.variables(plan, state)["phaseInstructions"] if is_told else text}
+    shown = {name: clean(app.secrets.mask(one)) for name, one in told.items()}
+    return {"stop": at, "name": clean(stop.name), "isTold": is_told, **shown}

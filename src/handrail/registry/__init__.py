@@ -247,7 +247,12 @@ def executors() -> list[str]:
 
 def has_executor(agent: str) -> bool:
     """True if an agent can run steps: one of `executors`, or a named one such as `acp:NAME`."""
-    return "executor" in AGENTS.get(_kind(agent), ()) or agent in executors()
+    return is_built_in(agent) or agent in executors()
+
+
+def is_built_in(agent: str) -> bool:
+    """True if an agent can run steps, and comes with Handrail or is a named one such as `acp:NAME`."""
+    return "executor" in AGENTS.get(_kind(agent), ())
 
 
 def engine(name: str, site: Site) -> Engine:

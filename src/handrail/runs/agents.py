@@ -98,15 +98,17 @@ def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
 
 
 def absent(plans: Iterable[FlowPlan], route: Router, env: Mapping[str, str]) -> list[str]:
-    """The agents of these flows whose programs are not installed, in words. Not every step of a flow may run."""
+    """Which agents of these flows are not installed, in words: a warning, because their steps may never be reached.
+
+    Agents of plugins are left out, because their programs are known only by running the code of the plugin.
+    """
     found: dict[str, str] = {}
-    every = [
-        (f"{phase.shape or phase.id}/{step.id}", step) for one in plans for phase in one.phases for step in phase.steps
-    ]
-    for path, step in every:
+    steps = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
+    every = {id(step): (f"{phase.shape or phase.id}/{step.id}", step) for phase, step in steps}  # rounds share steps
+    for path, step in every.values():
         node, own = registry.nodes().get(step.node), own_of(step)
         chosen = route(step.routing_group, own) if node is not None and node.NODE.routed and own is not None else None
-        if chosen is not None and registry.has_executor(chosen.agent):
+        if chosen is not None and registry.is_built_in(chosen.agent):
             found.setdefault(chosen.agent, path)
     programs = {agent: registry.executor(agent).PROGRAM for agent in found}
     return [

@@ -41,7 +41,7 @@ class Glance:
         self._failed: dict[str, None] = {}
         self._stops: dict[str, None] = {}
         self._doing: dict[str, str] = {}
-        self._said: dict[str, tuple[str, str]] = {}
+        self._rejections: dict[str, str] = {}
         self._spent: Spent | None = None
         self._calls = Calls()
         self._ids: set[str] = set()
@@ -66,7 +66,6 @@ class Glance:
             case "Asked":
                 self._ask(at, event)
             case "Answered":
-                self.questions.pop(path, None)
                 self._answer(path, event["values"])
             case "Delayed":
                 self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
@@ -135,9 +134,11 @@ class Glance:
                 self._stops[path] = None
 
     def _answer(self, path: str, values: Mapping[str, Any]) -> None:
-        from handrail.secrets.redaction import masked  # not for every list of runs: it takes long to import
+        asked = self.questions.pop(path, None)
+        if asked is not None and asked["kind"] == "approval" and (no := rejection(values)) is not None:
+            from handrail.secrets.redaction import masked  # it is slow to import, and most lists of runs need none
 
-        self._said[path] = told_by(masked(values))
+            self._rejections[path] = short(masked(no))
 
     def _ask(self, at: float, event: Mapping[str, Any]) -> None:
         path, form = event["path"], event["question"]
@@ -192,12 +193,6 @@ class Glance:
         ended = (path for path, how in self._over.items() if how != "StepFailed")
         return inside + sum(path.partition("/")[0] not in skipped for path in ended)
 
-    @property
-    def _rejected(self) -> str | None:
-        """Why a person said no to the step that ended the flow; None if nobody did."""
-        how, reason = self._said.get(self.path, ("", "")) if self.code == "stop-flow-if" else ("", "")
-        return short(f"rejected: {reason or 'without a reason'}") if how == "rejected" else None
-
     def _modes(self) -> list[str]:
         """What may be done with the run while no process drives it, as `runs.modes` says it."""
         is_over = self.status in ("completed", "stopped")
@@ -226,7 +221,7 @@ class Glance:
             "usage": {} if self._spent is None else self._spent.to_json(),
             "modes": self._modes(),
             "code": self.code,
-            "rejected": self._rejected,
+            "rejected": self._rejections.get(path) if self.code == "stop-flow-if" else None,
             "path": path or None,
             "last": self.last,
         }
@@ -241,12 +236,24 @@ def kind_of_question(form: Mapping[str, Any]) -> str:
     return "approval" if id_ in _APPROVALS and is_yes_or_no else "form"
 
 
-def told_by(values: Mapping[str, Any]) -> tuple[str, str]:
-    """An answer in one word, and why it is no."""
-    said = values.get(APPROVED)
-    if said is not False:
-        return ("approved" if said is True else "answered", "")
-    return "rejected", str(values.get("reason") or "").strip()
+def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
+    """An answer in one word. `kind` is that of its question."""
+    if kind == "approval":
+        return "approved" if values.get(APPROVED) is True else "rejected"
+    return str(values.get(RERUN)) if kind == "rerun" else "answered"
+
+
+def answer_words(values: Mapping[str, Any]) -> tuple[str, str]:
+    """An answer whose question is not at hand, in one word, and the reason for a no."""
+    verdict = verdict_of("approval" if isinstance(values.get(APPROVED), bool) else "form", values)
+    return verdict, str(values.get("reason") or "").strip() if verdict == "rejected" else ""
+
+
+def rejection(values: Any) -> str | None:
+    """`rejected: not now`, if these values are a no to an approval; else None."""
+    if not isinstance(values, Mapping) or values.get(APPROVED) is not False:
+        return None
+    return f"rejected: {answer_words(values)[1] or 'no reason was given'}"
 
 
 def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:

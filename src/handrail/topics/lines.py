@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.runs import machine
-from handrail.runs.glance import told_by
+from handrail.runs.glance import answer_words
 from handrail.source.clean import clean
 from handrail.source.values import as_text
 
@@ -58,7 +58,7 @@ def _of_people(event: Any) -> tuple[str, str]:
             return "asked", str(event.question.get("title") or "a question")
         case machine.Answered():
             where = event.surface or event.by
-            how, reason = told_by(event.values)
+            how, reason = answer_words(event.values)
             return how, ": ".join(filter(None, (f"in {where}" if where else "", reason)))
         case machine.RunParked():
             return "waits", event.reason

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from handrail.contracts import Record
-from handrail.runs.glance import APPROVED, RERUN, kind_of_question
+from handrail.runs.glance import kind_of_question, verdict_of
 from handrail.runs.machine import Answered, Asked, FactFound
 from handrail.runs.tries import OWN
 from handrail.topics.effects import effect_of
@@ -115,10 +115,3 @@ def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None
 def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
     verdict = verdict_of(kind, event.values)
     return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
-
-
-def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
-    """An answer in one word."""
-    if kind == "approval":
-        return "approved" if values.get(APPROVED) is True else "rejected"
-    return str(values.get(RERUN)) if kind == "rerun" else "answered"

@@ -55,10 +55,10 @@ class Rows:
         for place in self._gone.keys() & rows.keys():
             del self._gone[place]
 
-    def drop(self, section: str, id_: str, *, is_there: bool = False) -> None:
-        """Remove a row, if it is there. `is_there`: it is, but not yet in this object."""
+    def drop(self, section: str, id_: str, *, is_held: bool = False) -> None:
+        """Remove a row, if it is there. `is_held`: it would have come with `fill`, and receivers may have it."""
         place = (section, id_)
-        if self._rows.pop(place, None) is not None or is_there:
+        if self._rows.pop(place, None) is not None or is_held:
             self._gone.pop(place, None)
             self._gone[place] = self.seq
 

@@ -14,7 +14,7 @@ from handrail.contracts import Record
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.fold import RunState
-from handrail.runs.glance import APPROVED, ENDED
+from handrail.runs.glance import ENDED, rejection
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.runs.routing import Routed
@@ -199,10 +199,9 @@ class RunTopic:
 
     def _rejected(self, event: machine.StepDone | machine.StepSkipped) -> dict[str, str] | None:
         """Why a step ended the flow, if it asked for a yes and a person said no."""
-        value = self.state.steps[event.path].value if isinstance(event, machine.StepDone) and event.stop else None
-        if not isinstance(value, dict) or value.get(APPROVED) is not False:
-            return None
-        return why("stop-flow-if", f"rejected: {value.get('reason') or 'without a reason'}")
+        has_stopped = isinstance(event, machine.StepDone) and event.stop
+        no = rejection(self.state.steps[event.path].value) if has_stopped else None
+        return None if no is None else why("stop-flow-if", no)
 
     def _pause(self, at: float, *, is_over: bool) -> None:
         """A run ends or goes on: so do the steps that were not finished, and their questions."""
@@ -366,7 +365,7 @@ class RunTopic:
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
-            path = next((path for path, step in state.steps.items() if step.stop and path in self.tree.own), path)
+            path = next((one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own), path)
             told = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
             message = told.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long(message)}

@@ -94,7 +94,7 @@ class Window:
     def drop(self, section: str, id_: str, node: str) -> None:
         """Remove a row that belongs to a node."""
         if self._others.pop((section, id_), None) is not None:
-            self.rows.drop(section, id_, is_there=self.is_held)
+            self.rows.drop(section, id_, is_held=self.is_held)
             self._of[node].remove((section, id_))
 
     def parent(self, id_: str) -> str:

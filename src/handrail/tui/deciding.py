@@ -14,6 +14,7 @@ from handrail.live.seen import mark_seen, mark_unread
 from handrail.live.topics import open_topic
 from handrail.process import child
 from handrail.source.clean import clean
+from handrail.source.plain import counted
 from handrail.topics.rows import Row
 from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import (
@@ -60,7 +61,7 @@ async def with_trust(top: Top, work: Callable[[], Awaitable[T]]) -> T:
     try:
         return await work()
     except UntrustedError as error:
-        would_run = await _would_run(top.project)
+        would_run = await asyncio.to_thread(_would_run, top.project)
         if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != TRUST:
             raise
     await asyncio.to_thread(trust_project, top.actions)
@@ -73,11 +74,12 @@ def trust_project(actions: Actions) -> None:
     actions.app.trust.grant(actions.app.clock())
 
 
-async def _would_run(project: Project) -> str:
-    """What `handrail trust --show` says, without its first line: that the project is not trusted."""
-    argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "trust", "--show"]
-    ended = await child.run(argv, project.project, project.env, PATIENCE)
-    return clean(ended.output).rstrip().partition("\n")[2] if ended.exit_code == 0 else ""
+def _would_run(project: Project) -> str:
+    """What the project would run, as `handrail trust --show` lists it. Raises `HandrailError` if it cannot be read."""
+    now = project.reread()
+    programs = now.definitions.programs_of_project(now.settings)
+    lines = [f"  {clean(program.words(now.trust.shown))}" for program in programs]
+    return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
 
 
 def stop_run(top: Top, id_: str, name: str) -> None:

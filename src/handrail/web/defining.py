@@ -19,8 +19,6 @@ from handrail.live.catalog import definition
 from handrail.live.files import markdown
 from handrail.live.launching import offer
 from handrail.live.sessions import text_of_phase
-from handrail.sessions.words import variables
-from handrail.source.clean import clean
 from handrail.web.doing import refused
 
 KINDS = ("flow", "workflow")
@@ -46,13 +44,7 @@ class Definitions:
     def text(self, session: str) -> dict[str, Any]:
         """What the agent of a session is told now, and of that the instructions of the phase, for people."""
         told = text_of_phase(self.app, session)
-        return {**told, "instructions": markdown(clean(self.app.secrets.mask(self._instructions(session))))}
-
-    def _instructions(self, session: str) -> str:
-        found = self.app.sessions.choose(session)
-        state = found.read().state
-        plan = found.pinned(state)
-        return "" if plan is None else variables(plan, state)["phaseInstructions"]
+        return {**told, "instructions": markdown(told["instructions"])}
 
     def launch(self, kind: str, name: str) -> dict[str, Any]:
         """What the page needs to launch a flow or a workflow."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from handrail.contracts import AgentSaid
 from handrail.runs import machine
-from handrail.runs.glance import told_by
+from handrail.runs.glance import answer_words
 from handrail.secrets.redaction import Secrets
 from handrail.state import files, lines
 
@@ -71,7 +71,7 @@ class Activity:
             case machine.Asked():
                 self.add(event.path, "asked", str(event.question.get("title") or "a question"))
             case machine.Answered():
-                self.add(event.path, *told_by(event.values))
+                self.add(event.path, *answer_words(event.values))
             case machine.Delayed():
                 self.add(event.path, "delayed", event.reason)
             case machine.StepDone():
