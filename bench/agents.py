@@ -18,7 +18,7 @@ from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import KEY, TASK, environment, write_catalog
 from bench.rows import Bound, Part, Row, rarely, slower
 from handrail.app import App
-from handrail.sessions.sessions import Conversation
+from handrail.guided.sessions.sessions import Conversation
 
 ROUNDS = 151
 PYTHON = "`python -I -c pass`"

@@ -13,8 +13,8 @@ from pathlib import Path
 from bench.flowplace import STEPS_A_PHASE, Flows, Phase, Watch, many
 from bench.measure import BenchError, Job, Sample, talk, timed
 from bench.rows import Bound, Part, Row, Table, slower
-from handrail.artifacts.publish import Publisher
-from handrail.contracts import Made
+from handrail.driven.artifacts.project_files import Publisher
+from handrail.extensions.contracts import PromisedFile
 
 COUNT, NEW_AFTER, ROUNDS = 1_000, 10, 10
 HOLD = 50
@@ -63,7 +63,7 @@ class _Place:
         return runs.publisher(runs.outside(run).context)
 
     def publish(self, publisher: Publisher, number: int) -> float:
-        made, inputs = Made(self.files[number], None, None, True), self.files[max(0, number - 1) : number]
+        made, inputs = PromisedFile(self.files[number], None, None, True), self.files[max(0, number - 1) : number]
         return timed(lambda: publisher.publish(made, f"p/s{number}", inputs))
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.runs.machine import AgentActed, event_to_json
-from handrail.state import lines
-from handrail.topics.rows import Received
-from handrail.web.entry import Doorkeeper
-from handrail.web.streams import MOST_IN_BROWSER
+from handrail.base import jsonlite
+from handrail.driven.runs.run_events import AgentActed, event_to_json
+from handrail.view.rows.rows import ReceivedRows
+from handrail.web.access import Doorkeeper
+from handrail.web.changes import MOST_IN_BROWSER
 
 SLOW_BYTES, SLOW_SECONDS = 1024, 1.0
 BURST, PAUSE = 100, 0.01
@@ -25,7 +25,9 @@ _TEXTS = ("edit src/cart.py", "read docs/guide.md", "run make test", "search ret
 
 def busy_journal(journal: Path, events: int) -> list[bytes]:
     """The records of a finished run, with calls of tools between them, so that there are so many events in total."""
-    records = [record for line in journal.read_bytes().splitlines() if (record := lines.decode(line)) is not None]
+    records = [
+        record for line in journal.read_bytes().splitlines() if (record := jsonlite.decode_line(line)) is not None
+    ]
     written = [event for record in records for event in record["events"]]
     working = [number for number, event in enumerate(written) if event["type"] == "StepStarted"]
     more, found = events - len(written), list[dict[str, Any]]()
@@ -36,7 +38,7 @@ def busy_journal(journal: Path, events: int) -> list[bytes]:
             count = more * (place + 1) // len(working) - more * place // len(working)
             acted = [AgentActed(event["path"], "tool", _TEXTS[one % len(_TEXTS)]) for one in range(count)]
             found += [{**event_to_json(one), "t": event["t"]} for one in acted]
-    return [lines.encode({**records[0], "n": number, "events": [event]}) for number, event in enumerate(found)]
+    return [jsonlite.encode_line({**records[0], "n": number, "events": [event]}) for number, event in enumerate(found)]
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Client:
     topic: str
     last: int
     is_slow: bool = False
-    received: Received = field(default_factory=Received)
+    received: ReceivedRows = field(default_factory=ReceivedRows)
     got: int = 0
     messages: int = 0
     bases: list[int] = field(default_factory=list)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from bench.measure import BenchError
 from bench.place import environment
 from handrail.app import App
-from handrail.runs import machine
-from handrail.runs.embedded.engine import Embedded
-from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Event
-from handrail.runs.request import Request
+from handrail.driven.engines.embedded.engine import Embedded
+from handrail.driven.runs import run_events
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.run_events import Event
 
 STEPS_A_PHASE = 10
 RESULT = "x" * 20
@@ -43,16 +43,16 @@ class Watch:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case machine.StepDone():
+            case run_events.StepDone():
                 self._note()
                 if self.between is not None:
                     self.between(len(self.steps))
                 self._since = time.perf_counter()
-            case machine.StepStarted():
+            case run_events.StepStarted():
                 self.first_node = self.first_node or time.perf_counter()
-            case machine.RunStarted():
+            case run_events.RunStarted():
                 self._since = time.perf_counter()
-            case machine.RunEnded():
+            case run_events.RunEnded():
                 self.seconds = sum(self.steps) + time.perf_counter() - self._since
 
     def _note(self) -> None:
@@ -64,9 +64,9 @@ class Ends(Watch):
 
     def __call__(self, event: Event) -> None:
         kind = type(event)
-        if kind is machine.RunStarted:
+        if kind is run_events.RunStarted:
             self._since = time.perf_counter()
-        elif kind is machine.RunEnded:
+        elif kind is run_events.RunEnded:
             self.seconds = time.perf_counter() - self._since
 
 
@@ -107,7 +107,7 @@ class Flows:
         """A run that is ready to be driven."""
         self.begun += 1
         catalog = self.app.flows
-        return self.app.runs.begin(catalog, catalog.find(name), Request(params={}, scope=scope), f"r{self.begun}")
+        return self.app.runs.begin(catalog, catalog.find(name), RunRequest(params={}, scope=scope), f"r{self.begun}")
 
     def run(self, name: str, watch: Watch | None = None) -> Ran:
         """One run of a flow, from its start to its end."""

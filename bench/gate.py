@@ -10,11 +10,11 @@ from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import DENIED, environment, started
 from bench.rows import Bound, Part, Row, slower
 from handrail import hook
-from handrail.sessions import card as cards
-from handrail.sessions.links import SessionRef
-from handrail.sessions.machine import Loop
-from handrail.sessions.store import Session
-from handrail.state import jsonlite
+from handrail.base import jsonlite
+from handrail.guided.sessions import hook_files as cards
+from handrail.guided.sessions.hook_files import SessionRef
+from handrail.guided.sessions.machine import Loop
+from handrail.guided.sessions.store import Session
 
 ROUNDS = 151
 BOUND = Bound(1.6, aim=1.3)

@@ -7,10 +7,11 @@ from pathlib import Path
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.place import started
 from bench.rows import Bound, Part, Row, slower
-from handrail.sessions import card as cards
-from handrail.sessions.machine import Command, Loop, Looped, Next, event_to_json
-from handrail.sessions.store import Session
-from handrail.state import lines
+from handrail.base import jsonlite
+from handrail.guided.sessions import hook_files as cards
+from handrail.guided.sessions.events import Looped, event_to_json
+from handrail.guided.sessions.machine import Command, Loop, Next
+from handrail.guided.sessions.store import Session
 
 SIZES = (10, 1_000, 10_000, 100_000)
 READS, MOVES = 1_000, 250
@@ -50,7 +51,7 @@ def _grown(folder: Path, size: int) -> Session:
     events = [event_to_json(Looped(0, 0))]
     records = [{**first, "n": number, "events": events} for number in range(1, size - 1)]
     with open(session.journal, "ab") as file:
-        file.write(b"".join(map(lines.encode, records)))
+        file.write(b"".join(map(jsonlite.encode_line, records)))
     (Path(session.folder) / cards.CARD).unlink()
     session.do(Loop())
     if session.read().number != size:

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.measure import BenchError, Job, Sample, interleave, spawn, talk
 from bench.place import environment
 from bench.rows import Bound, Part, Row, slower
-from handrail.project import Places
+from handrail.settings.folders import UserFolders
 
 FEW, MANY, STEPS = 10, 1_000, 100
 ROUNDS = 21
@@ -60,7 +60,7 @@ def _past_runs(script: str, project: Path, env: dict[str, str], count: int) -> N
     (flows / "waits.yaml").write_text(WAITS, encoding="utf-8")
     at = [script, "--project", str(project)]
     subprocess.run([*at, "run", "many", "-q"], env=env, stdout=subprocess.DEVNULL, check=True)
-    runs = Path(Places(env).runs(os.path.realpath(project)))
+    runs = Path(UserFolders(env).runs(os.path.realpath(project)))
     (first,) = runs.iterdir()
     for number in range(1, count):
         shutil.copytree(first, runs / f"r-{number:06d}")

@@ -11,8 +11,8 @@ from typing import Any
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import KEY, TASK, environment, write_catalog
 from bench.rows import Bound, Part, Row, rarely, slower
-from handrail.sessions.marks import PROGRESS
-from handrail.sessions.summaries import LONGEST, MOST
+from handrail.guided.sessions.events import MOST_SUMMARIES, SUMMARY_LENGTH
+from handrail.guided.sessions.hook_files import PROGRESS
 
 ROUNDS = 151
 BOUND = Bound(1.4)
@@ -28,8 +28,9 @@ The hooks that `handrail install claude` installs, run as Claude Code runs them:
 Each hook is one shell and one Python, and both are measured. {ROUNDS} processes of each; p50 is compared with the p50
 of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each stop the agent has
 made progress, so a record is written and the agent is sent on; the transcript is long. The allowed call is a `Bash`
-call of `git status --short`, which the gate takes apart. *The largest summaries*: {MOST} phases were left with
-summaries of {LONGEST:,} characters of four bytes each; such a hook is compared with the same hook without summaries."""
+call of `git status --short`, which the gate takes apart. *The largest summaries*: {MOST_SUMMARIES} phases were left
+with summaries of {SUMMARY_LENGTH:,} characters of four bytes each; such a hook is compared with the same hook without
+summaries."""
 
 
 class Installed:
@@ -54,9 +55,9 @@ class Installed:
         for conversation in (ACTIVE, FULL):
             Event(self, "start", "UserPromptExpansion", conversation, name).expect("additionalContext")
         argv = [sys.executable, "-I", "-m", "handrail", "next", "--session", f"claude-{FULL}", "--summary"]
-        for _ in range(MOST):
+        for _ in range(MOST_SUMMARIES):
             subprocess.run(
-                [*argv, "🔧" * LONGEST], cwd=self.project, env=self.env, stdout=subprocess.DEVNULL, check=True
+                [*argv, "🔧" * SUMMARY_LENGTH], cwd=self.project, env=self.env, stdout=subprocess.DEVNULL, check=True
             )
         link = json.loads((self.links / ACTIVE).read_text(encoding="utf-8"))
         self.progress = Path(link["folder"]) / PROGRESS

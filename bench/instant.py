@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 NAME = "instant"
 PROGRAM = "/bin/sh"

@@ -12,7 +12,7 @@ from bench.flowplace import STEPS_A_PHASE, Flows, Phase, Watch
 from bench.measure import BenchError, Sample, spawn, talk, timed
 from bench.place import environment
 from bench.rows import Bound, Part, slower
-from handrail import registry
+from handrail.extensions import registry
 
 STEPS, BLOCK, FEW, AGENTS = 500, 25, 20, 5
 NEAR = Bound(30)

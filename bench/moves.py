@@ -10,8 +10,8 @@ from bench.measure import Job, Sample, interleave, talk, timed
 from bench.piworkflows import NAME, Missing, PiWorkflows
 from bench.place import KEY, TASK, started, write_catalog
 from bench.rows import Part, Row, skipped, slower
-from handrail.sessions.machine import Loop
-from handrail.sessions.store import Session
+from handrail.guided.sessions.machine import Loop
+from handrail.guided.sessions.store import Session
 
 ROUNDS = 500
 CONTEXT_ROUNDS = 5

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from handrail.app import App
-from handrail.sessions.store import Session
-from handrail.workflows.cache import FRESH_NS
+from handrail.guided.sessions.store import Session
+from handrail.guided.workflows.catalog import FRESH_NS
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"

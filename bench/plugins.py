@@ -10,10 +10,10 @@ from bench.hooks import ACTIVE, Event, Installed
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import DENIED
 from bench.rows import Bound, Part, Row, slower
-from handrail.plugins.content import read_content
-from handrail.plugins.skeleton import files_of
-from handrail.plugins.trusted import TrustedCode
-from handrail.trust.store import TrustStore
+from handrail.extensions.plugins.code import TrustedCode
+from handrail.extensions.plugins.modules import read_content
+from handrail.extensions.plugins.plugin import skeleton_files
+from handrail.settings.trust import TrustStore
 
 ROUNDS = 51
 NUMBER = 20
@@ -65,7 +65,7 @@ def _start(argv: list[str], env: dict[str, str]) -> Job:
 
 
 def _write(folder: Path, id_: str) -> None:
-    for name, text in files_of(id_).items():
+    for name, text in skeleton_files(id_).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -11,10 +11,9 @@ import json
 import sys
 import time
 
-from handrail.sessions import words as prompts
-from handrail.sessions.machine import State
-from handrail.workflows.cache import CatalogCache
-from handrail.workflows.catalog import Catalog, read_catalog
+from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions.events import State
+from handrail.guided.workflows.catalog import Catalog, CatalogCache, read_catalog
 
 CONTEXT_ROUNDS = 7
 CONTEXT_CALLS = 1000
@@ -22,7 +21,7 @@ CONTEXT_CALLS = 1000
 
 def load(root: str, cache: str | None = None) -> dict[str, object]:
     """Load, check and resolve a catalog; with a cache, as `App.catalog` does."""
-    import handrail.workflows.load  # noqa: F401 - imported on first use; the other side has all its imports, too
+    import handrail.guided.workflows.load  # noqa: F401 - imported on first use; the other side has all its imports, too
 
     gc.disable()  # as `handrail` itself does before it reads definitions
     begin = time.perf_counter()
@@ -54,9 +53,9 @@ def context(root: str, key: str, task: str) -> dict[str, object]:
     for _ in range(CONTEXT_ROUNDS):
         begin = time.perf_counter()
         for _ in range(CONTEXT_CALLS):
-            prompts.context(plan, state)
+            prompts.context_text(plan, state)
         rounds.append(time.perf_counter() - begin)
-    return {"chars": len(prompts.context(plan, state)), "us": min(rounds) * 1e6 / CONTEXT_CALLS}
+    return {"chars": len(prompts.context_text(plan, state)), "us": min(rounds) * 1e6 / CONTEXT_CALLS}
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from pathlib import Path
 from bench.flowplace import Flows, Phase, many
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.rows import Bound, Row, slower
-from handrail.runs import machine
-from handrail.runs.loaded import LoadedRun
+from handrail.driven.runs import run_events
+from handrail.driven.runs.loaded_run import LoadedRun
 
 SIZES = (1_000, 10_000)
 ROUNDS = 5
@@ -74,7 +74,7 @@ def _finish(flows: Flows, run: LoadedRun, size: int) -> None:
     """Raise `BenchError` if the run cannot be finished or if a step was run twice."""
     flows.drive(run, "completed")
     records = flows.app.runs.load(run.id).records
-    started = [event.path for _, event in records if isinstance(event, machine.NodeFinished)]
+    started = [event.path for _, event in records if isinstance(event, run_events.NodeFinished)]
     done = [path for path in started if not path.startswith("end/")]
     if len(done) != size or len(set(done)) != size:
         raise BenchError(f"run `{run.id}` started {len(done)} nodes, {len(set(done))} of them once, expected {size}")

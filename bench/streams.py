@@ -18,8 +18,7 @@ from bench.flowplace import Flows, many
 from bench.measure import BenchError, talk
 from bench.place import environment
 from bench.rows import Bound, Part, Row, Table
-from handrail.web.entry import Doorkeeper
-from handrail.web.kept import Kept
+from handrail.web.access import Doorkeeper, ServerFolder
 
 STEPS, CLIENTS = 100, 20
 EVENTS = (10_000, 20_000, 40_000)
@@ -114,7 +113,7 @@ def server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, Doorkeepe
             assert process.stdout is not None
             port = json.loads(process.stdout.readline())["port"]
             (port_file,) = home.rglob("web/*/port")
-            kept = Kept(str(port_file.parents[2]), str(folder / "project"))
+            kept = ServerFolder(str(port_file.parents[2]), str(folder / "project"))
             yield process, port, Doorkeeper(time.time, kept.cookies, kept.keep)
         finally:
             process.terminate()

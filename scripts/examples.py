@@ -21,12 +21,12 @@ from typing import Any
 
 import yaml
 
-from handrail import registry
-from handrail.artifacts.schemas import find_schema, schema_ids
-from handrail.flows.library import Library
-from handrail.flows.shipped import Shipped
-from handrail.project import Places, prompt_roots, shipped_flows
-from handrail.settings import SETTINGS
+from handrail.driven.artifacts.schemas import find_schema, schema_ids
+from handrail.driven.flows.files import ShippedFlows
+from handrail.driven.flows.prompts import PromptLibrary
+from handrail.extensions import registry
+from handrail.settings.folders import UserFolders, prompt_roots, shipped_flows
+from handrail.settings.settings import SETTINGS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "examples"
 AGENT = "AGENT"
@@ -60,16 +60,16 @@ def needed() -> dict[str, list[str]]:
         "prompts": list(library()),
         "schemas": sorted(schema_ids()),
         "settings": [field.name for field in SETTINGS.fields],
-        "flows": list(Shipped(shipped_flows()).files),
+        "flows": list(ShippedFlows(shipped_flows()).files),
         "variables": [path.stem for path in sorted((FOLDER / "variables").glob("*.yaml"))],
     }
 
 
 @cache
-def library() -> Library:
+def library() -> PromptLibrary:
     """The prompts that come with Handrail."""
-    roots = prompt_roots("/nowhere", Places({"HOME": "/nowhere"}))
-    return Library(roots, lambda id_: find_schema(id_, "/nowhere"))
+    roots = prompt_roots("/nowhere", UserFolders({"HOME": "/nowhere"}))
+    return PromptLibrary(roots, lambda id_: find_schema(id_, "/nowhere"))
 
 
 def place(kind: str, name: str) -> Path:

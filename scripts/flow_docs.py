@@ -6,14 +6,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from handrail.cli.flow_help import about_param, examples, name_of_param
-from handrail.definitions import Definitions
-from handrail.flows.blocks import Single, singles
-from handrail.flows.brief import Brief, brief
-from handrail.flows.plan import FlowPlan
-from handrail.flows.shipped import Entry, Shipped
-from handrail.project import Places, shipped_flows
-from handrail.view.picture import flow_picture
+from handrail.cli.run_options import about_param, examples, name_of_param
+from handrail.driven.flows.files import ShippedFlow, ShippedFlows
+from handrail.driven.flows.overview import Brief, PhaseBlock, brief, phase_blocks
+from handrail.driven.flows.plan import FlowPlan
+from handrail.project.definitions import Definitions
+from handrail.settings.folders import UserFolders, shipped_flows
+from handrail.view.text.diagrams import flow_picture
 
 sys.path.insert(0, str(Path(__file__).parent))
 from examples import REPOSITORY, load
@@ -30,8 +29,8 @@ AGENT = (
 
 
 @cache
-def entries() -> list[Entry]:
-    return Shipped(shipped_flows()).entries()
+def entries() -> list[ShippedFlow]:
+    return ShippedFlows(shipped_flows()).entries()
 
 
 def file_name(id_: str) -> str:
@@ -69,7 +68,7 @@ def flow_pictures() -> dict[str, str]:
 
 @cache
 def _brief(id_: str) -> Brief:
-    definitions = Definitions(NOWHERE, {}, Places({"HOME": NOWHERE}))
+    definitions = Definitions(NOWHERE, {}, UserFolders({"HOME": NOWHERE}))
     flows = definitions.with_shipped(id_)
     plan = flows.find(id_).plan
     assert plan is not None, id_
@@ -81,7 +80,7 @@ def _brief(id_: str) -> Brief:
     return brief(plan, find)
 
 
-def _page(entry: Entry) -> str:
+def _page(entry: ShippedFlow) -> str:
     told = _brief(entry.id)
     parts = [f"# {entry.id}\n", f"{entry.description}.\n"]
     if told.plan.also:
@@ -96,7 +95,7 @@ def _page(entry: Entry) -> str:
     return "\n".join([*parts, f"## Example\n\n{_example(entry)}"])
 
 
-def _uses(entry: Entry, told: Brief) -> str:
+def _uses(entry: ShippedFlow, told: Brief) -> str:
     """Who runs the flow, and what it uses."""
     users = [other.id for other in entries() if entry.id in _brief(other.id).runs]
     facts = [] if entry.visible else ["It only runs inside other flows."]
@@ -114,11 +113,11 @@ def _uses(entry: Entry, told: Brief) -> str:
 
 
 def _phases(told: Brief) -> str:
-    rows = "\n".join(f"| `{one.name}` | {_steps(one)} |" for one in singles(told.blocks))
+    rows = "\n".join(f"| `{one.name}` | {_steps(one)} |" for one in phase_blocks(told.blocks))
     return f"| phase | steps |\n|---|---|\n{rows}\n"
 
 
-def _steps(one: Single) -> str:
+def _steps(one: PhaseBlock) -> str:
     return ", ".join(f"`{step.id}` ([{step.node}](../nodes.md#{step.node}))" for step in one.phase.steps)
 
 
@@ -130,7 +129,7 @@ def _files(told: Brief) -> str:
     return "| file | schema |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _example(entry: Entry) -> str:
+def _example(entry: ShippedFlow) -> str:
     """What the tests run. Programs and services are stand-ins."""
     found = load("flows", entry.id)
     is_usual = found["changes"] == REPOSITORY["changes"]

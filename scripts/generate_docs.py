@@ -9,26 +9,26 @@ from pathlib import Path
 import click
 
 import handrail as handrail_package
-from handrail import registry
-from handrail.agents.scripted.script import ACTIONS, CHOICE
+from handrail.agents.scripted.player import ACTIONS, CHOICE
+from handrail.base.errors import EXIT_CODES
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
-from handrail.contracts import Check, Node
-from handrail.doctor.table import CATEGORIES, EXAMS
-from handrail.errors import EXIT_CODES
-from handrail.flows.files import ENDINGS
-from handrail.flows.spec import AFTER_KINDS
-from handrail.flows.spec import SHAPES as FLOW_SHAPES
-from handrail.playbook.keys import SHAPES as PLAYBOOK
-from handrail.plugins.manifest import FILE
-from handrail.plugins.search import plugin_folders
-from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
-from handrail.settings import SETTINGS
-from handrail.source.codes import endings, rules
+from handrail.doctor.examination import CATEGORIES, EXAMS
+from handrail.driven.flows.files import ENDINGS
+from handrail.driven.flows.keys import AFTER_KINDS
+from handrail.driven.flows.keys import SHAPES as FLOW_SHAPES
+from handrail.extensions import registry
+from handrail.extensions.contracts import Check, Node
+from handrail.extensions.plugins.plugin import MANIFEST_FILE
+from handrail.extensions.plugins.search import plugin_folders
+from handrail.guided.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
+from handrail.guided.workflows.plan import PLACEHOLDERS
+from handrail.guided.workflows.tool_names import VOCABULARY
+from handrail.settings.folders import MARKERS, UserFolders, flow_roots, shipped_flows, workflow_roots
+from handrail.settings.settings import SETTINGS
+from handrail.source.codes import endings, problem_kinds
 from handrail.source.fields import ANYTHING, Field, Shape, limits
-from handrail.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
-from handrail.workflows.placeholders import VARIABLES
-from handrail.workflows.understood import VOCABULARY
+from handrail.steps.playbook.spec import SHAPES as PLAYBOOK
 
 sys.path.insert(0, str(Path(__file__).parent))
 from examples import AGENT, load, needed
@@ -68,7 +68,7 @@ def codes() -> str:
     parts = [f"# Codes\n\n{what} `handrail explain CODE` prints the same.\n"]
     parts.extend(
         f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
-        for rule in rules().values()
+        for rule in problem_kinds().values()
     )
     where = (
         "a run has it in `reason` (`CODE at STEP`), a step in the events of `handrail log RUN --events`, a session in "
@@ -83,7 +83,7 @@ def codes() -> str:
 def placeholders() -> str:
     where = "In every text of a workflow and in the instructions of every phase. Unknown names stay as written."
     head = f"# Placeholders\n\n{where}\n"
-    rows = "\n".join(f"| `{{{name}}}` | {about} |" for name, about in VARIABLES.items())
+    rows = "\n".join(f"| `{{{name}}}` | {about} |" for name, about in PLACEHOLDERS.items())
     return f"{head}\n| placeholder | value |\n|---|---|\n{rows}\n"
 
 
@@ -229,9 +229,9 @@ def _after() -> str:
 
 
 def folders() -> str:
-    """What marks a project, where definitions are found, and where state is kept: from `handrail.project`."""
+    """What marks a project, where definitions are found, and where state is kept: from `handrail.settings.folders`."""
     marks = ", ".join(f"`{marker}`" for marker in MARKERS)
-    places = Places({"HOME": "/~", "XDG_CONFIG_HOME": "/~/.config", "XDG_STATE_HOME": "/~/.local/state"})
+    places = UserFolders({"HOME": "/~", "XDG_CONFIG_HOME": "/~/.config", "XDG_STATE_HOME": "/~/.local/state"})
     workflows = _roots(workflow_roots("/PROJECT", places, registry.workflow_folders({}, "/~")))
     flows = _roots([*flow_roots("/PROJECT", places), ("builtin", shipped_flows())])
     kept = "\n".join(f"| `{_home(places.state)}/{name}` | {about} |" for name, about in STATE_FOLDERS.items())
@@ -245,7 +245,8 @@ def folders() -> str:
         "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`, and "
         "[schemas for editors](../guides/editors.md) in `.handrail/editor`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
-        f"### Plugins\n\nA plugin is a folder with a file `{FILE}`, in one of these folders, or an installed package. "
+        f"### Plugins\n\nA plugin is a folder with a file `{MANIFEST_FILE}`, in one of these folders, "
+        "or an installed package. "
         "Its definitions come after those of the user, and before those that are built in; their names begin with the "
         f"id of the plugin.\n\n{_roots(list(plugin_folders('/PROJECT', places).items()))}\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from handrail.artifacts.schemas import artifact_table, schema_ids
+from handrail.driven.artifacts.schemas import artifact_table, schema_ids
 from handrail.source.templates import placeholders
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from handrail.expressions.parse import Expressions, Kinds
-from handrail.expressions.syntax import CONDITIONS, SCOPES, VALUES, Form
-from handrail.expressions.tree import Scope
-from handrail.flows.known import known_in
-from handrail.flows.references import CONTEXT
+from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader
+from handrail.driven.expressions.tree import CONDITIONS, SCOPES, VALUES, ExpressionForm, ExpressionScope
+from handrail.driven.flows.loader import flow_resources
+from handrail.driven.flows.references import CONTEXT
+from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
-from handrail.source.files import Source
-from handrail.source.simpleyaml import read_yaml
 from handrail.source.values import as_json
+from handrail.source.yaml_text import read_yaml
 
 
 def values() -> str:
@@ -44,7 +43,7 @@ def values() -> str:
 SAMPLE = {"title": 'Say "hi"', "count": 3, "files": ["a.md", "b.md"], "none": None}
 
 
-def _forms(forms: dict[str, Form], *, is_condition: bool) -> str:
+def _forms(forms: dict[str, ExpressionForm], *, is_condition: bool) -> str:
     rows = "\n".join(
         f"| `{name}` | {form.about} | `{form.example}` | `{_resolved(form.example, is_condition)}` |"
         for name, form in forms.items()
@@ -54,12 +53,12 @@ def _forms(forms: dict[str, Form], *, is_condition: bool) -> str:
 
 def _resolved(example: str, is_condition: bool) -> str:
     """What an example is, as JSON."""
-    source, known = Source("example.yaml", example), known_in()
+    source, known = Source("example.yaml", example), flow_resources()
     problems: list[Diagnostic] = []
-    reader = Expressions(source, problems.append, {}, Kinds(known.artifact_kinds, known.artifact_lists))
+    reader = ExpressionReader(source, problems.append, {}, ArtifactKinds(known.artifact_kinds, known.artifact_lists))
     tree, troubles = read_yaml(source.text)
     expression = reader.condition(tree) if is_condition else reader.value(tree)
     assert [problems, troubles] == [[], []], example
     known_values = {"params": SAMPLE, "context": {"scope": "main"}}
     path, paths = lambda wanted: f"…/{wanted.name}.{wanted.extension}", lambda wanted: [f"…/{wanted.kind}"]
-    return as_json(expression.resolve(Scope(known_values, lambda path: path == "NOTES.md", path, paths)))
+    return as_json(expression.resolve(ExpressionScope(known_values, lambda path: path == "NOTES.md", path, paths)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.topics.described import EVERY, MESSAGE, TOPICS, Fields
+from handrail.view.rows.reference import EVERY, MESSAGE, TOPICS, Fields
 
 ABOUT = """\
 # Rows

@@ -12,15 +12,15 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
-from handrail.playbook.load import MAX_ENTRIES
-from handrail.plugins.content import read_content
-from handrail.plugins.trusted import TrustedCode
-from handrail.source.codes import rules
-from handrail.source.files import MAX_BYTES
-from handrail.source.yamltree import MAX_DEPTH
-from handrail.trust.store import TrustStore
-from handrail.workflows.catalog import MAX_FOLDERS, MAX_NESTING
+from handrail.driven.flows.keys import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
+from handrail.extensions.plugins.code import TrustedCode
+from handrail.extensions.plugins.modules import read_content
+from handrail.guided.workflows.catalog import MAX_FOLDERS, MAX_NESTING
+from handrail.settings.trust import TrustStore
+from handrail.source.codes import problem_kinds
+from handrail.source.definition_files import MAX_BYTES
+from handrail.source.tree import MAX_DEPTH
+from handrail.steps.playbook.load import MAX_ENTRIES
 
 CORPUS = Path(__file__).parent / "corpus"
 EXPECTED = "expected.txt"
@@ -31,7 +31,7 @@ WORKFLOW = HEAD + "phases:\n  - plan.md\n"
 PHASE = "---\nid: plan\nname: Plan\nemoji: P\n---\nWrite a plan.\n"
 
 CHECK = """\
-from handrail.contracts import Check, Finding
+from handrail.extensions.contracts import Check, Finding
 
 CHECK = Check(about="A tidy tree.", words="is tidy")
 
@@ -63,7 +63,7 @@ def cases(kind: str) -> list[str]:
 def code_of(case: str) -> str | None:
     """The problem code that a case tests: its name, or the longest code that its name begins with."""
     name = case.partition("/")[2]
-    return max((code for code in rules() if name == code or name.startswith(f"{code}-")), key=len, default=None)
+    return max((code for code in problem_kinds() if name == code or name.startswith(f"{code}-")), key=len, default=None)
 
 
 def build(case: str, project: Path) -> None:

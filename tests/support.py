@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import handrail
-from handrail import registry
-from handrail.callers import OPEN
 from handrail.cli.main import main
-from handrail.project import Places
-from handrail.trust.store import TrustStore
+from handrail.extensions import registry
+from handrail.extensions.callers import OPEN
+from handrail.settings.folders import UserFolders
+from handrail.settings.trust import TrustStore
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
@@ -37,7 +37,7 @@ def open_to_agents(home: Path) -> None:
 
 def trust_below(folder: Path, env: Mapping[str, str]) -> None:
     """Trust every project in this folder, as a person does with `handrail trust --below`."""
-    TrustStore(Places(env).state).grant(str(folder), 0.0, below=True)
+    TrustStore(UserFolders(env).state).grant(str(folder), 0.0, below=True)
 
 
 def without_times(text: str) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail import NAMED_AGENT, registry
+from handrail import NAMED_AGENT
+from handrail.extensions import registry
 
 SOURCE = Path(handrail.__file__).parent
 PROGRAMS = tuple(SOURCE / "builtin" / name for name in ("demo", "plugin", "scripts"))  # no modules of ours
@@ -151,9 +152,17 @@ def test_hooks_import_only_the_standard_library() -> None:
     """Follows the imports of the hook, of the `workflow_step` server and of the hosts, except loading definitions."""
     hosts = [row["host"] for row in registry.AGENTS.values() if "host" in row]
     reached: set[str] = set()
-    waiting = ["handrail.hosts.entry", "handrail.hosts.mcp", "handrail.sessions.sessions", *hosts]
+    waiting = [
+        "handrail.agents.calls.hook",
+        "handrail.agents.calls.servers",
+        "handrail.guided.sessions.sessions",
+        *hosts,
+    ]
     files = {name_of(path): path for path in MODULES}
-    declared = {"handrail.sessions.checking", *(name for name in files if name.startswith("handrail.contracts"))}
+    declared = {
+        "handrail.guided.sessions.exit_checks",
+        *(name for name in files if name.startswith("handrail.extensions.contracts")),
+    }
     # only the server runs exit checks; declarations of nodes and checks are imported when definitions are loaded
     installs = {
         name for name in files if name.startswith("handrail.agents.") and name.endswith((".install", ".plugin"))
@@ -165,9 +174,9 @@ def test_hooks_import_only_the_standard_library() -> None:
             waiting.extend(imports(files[name], at_run_time=True))
     outside = {m.split(".")[0] for name in reached for m in imports(files[name], at_run_time=True)}
     assert outside - set(sys.stdlib_module_names) - {"_sha2"} == {"handrail"}  # SHA-256 in Python 3.12 and later
-    assert "handrail.sessions.store" in reached
-    assert not {"handrail.app", "handrail.source.yamltree"} & reached
-    assert not [name for name in reached if name.startswith(("handrail.models", "handrail.doctor"))]
+    assert "handrail.guided.sessions.store" in reached
+    assert not {"handrail.app", "handrail.source.tree"} & reached
+    assert not [name for name in reached if name.startswith(("handrail.agents.probe", "handrail.doctor"))]
 
 
 def stem(word: str) -> str:

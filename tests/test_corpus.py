@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from corpus_tools import CORPUS, EXPECTED, build, cases, code_of
-from handrail.source.codes import rules
+from handrail.source.codes import problem_kinds
 from support import Project
 
 BROKEN = [*cases("err"), *cases("many"), *cases("hostile")]
@@ -73,9 +73,9 @@ def check_problems(case: str, project: Project, code: int) -> None:
     assert about is None or about in {p["code"] for p in (*found, *notes)}
     for p in (*found, *notes):
         assert list(p) == KEYS
-        assert p["code"] in rules()
+        assert p["code"] in problem_kinds()
         is_profile = p["code"] == "wrong-type" and "`availableProfiles`" in p["message"]
-        assert p["severity"] == ("warning" if is_profile else rules()[p["code"]].severity)
+        assert p["severity"] == ("warning" if is_profile else problem_kinds()[p["code"]].severity)
         assert p["line"] >= 1
         assert p["column"] >= 1
         for sentence in filter(None, (p["message"], p["hint"])):
@@ -84,7 +84,7 @@ def check_problems(case: str, project: Project, code: int) -> None:
 
 def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
     about = {case: code_of(case) for case in cases("err")}
-    assert set(about.values()) == set(rules())
+    assert set(about.values()) == set(problem_kinds())
 
 
 @pytest.mark.parametrize("case", cases("ok"))

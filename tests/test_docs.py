@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from handrail import registry
-from handrail.agents.scripted.script import ACTIONS
+from handrail.agents.scripted.player import ACTIONS
 from handrail.doctor.probe import ORDER
-from handrail.expressions.syntax import CONDITIONS, VALUES
-from handrail.flows.spec import AFTER_KINDS
-from handrail.project import MARKERS
-from handrail.trust.store import TrustStore
+from handrail.driven.expressions.tree import CONDITIONS, VALUES
+from handrail.driven.flows.keys import AFTER_KINDS
+from handrail.extensions import registry
+from handrail.settings.folders import MARKERS
+from handrail.settings.trust import TrustStore
 from support import open_to_agents
 
 ROOT = Path(__file__).parent.parent

@@ -20,14 +20,13 @@ import pytest
 import yaml
 
 import handrail
-from handrail import registry
-from handrail.artifacts.schemas import artifact_table
-from handrail.process.chosen import variable_of
-from handrail.process.logins import LOGINS
-from nodes.repositories import Checkout, isolate
-from services.web import Asked, Reply, serve
+from agentweaver.agent import write_script
+from handrail.driven.artifacts.schemas import artifact_table
+from handrail.extensions import registry
+from handrail.settings.environment import LOGINS, variable_of
+from steps.nodes.repositories import Checkout, isolate
+from steps.services.web import Asked, Reply, serve
 from support import Project
-from weaver.agent import write_script
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = runpy.run_path(str(ROOT / "scripts" / "examples.py"))

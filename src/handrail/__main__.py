@@ -8,15 +8,15 @@ import sys
 def main() -> None:
     argv = sys.argv[1:]
     if argv[:1] == ["hook"]:
-        from handrail.hosts.entry import run
+        from handrail.agents.calls.hook import run
 
         run(argv[1:], os.environ)
     if argv[:1] == ["mcp"] and argv[1:2] == ["--agent"]:
-        from handrail.hosts.mcp import main as mcp
+        from handrail.agents.calls.servers import mcp_main as mcp
 
         sys.exit(mcp(argv[1:]))
     if argv[:2] == ["serve", "--stdio"]:
-        from handrail.hosts.serving import main as serve
+        from handrail.agents.calls.servers import serve_main as serve
 
         sys.exit(serve(argv[1:]))
     gc.disable()  # starting creates no garbage; long commands enable it again

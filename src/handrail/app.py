@@ -13,34 +13,33 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound
-from handrail.project import Places, has_settings, random_token, shown_path, workflow_roots
-from handrail.trust.guard import Trust, without_word
+from handrail.base.errors import HandrailError, NotFound
+from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path, workflow_roots
+from handrail.settings.trust import Trust, without_trust_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from handrail.callers import Caller
-    from handrail.contracts import Stubs
-    from handrail.definitions import Definitions
-    from handrail.flows.catalog import FlowCatalog
-    from handrail.flows.found import FoundFlow
-    from handrail.plugins.plugins import Plugins
-    from handrail.pruning import Pruned, Rule
-    from handrail.runs.runs import Runs
-    from handrail.scopes.scopes import Scopes
-    from handrail.secrets.redaction import Secrets
-    from handrail.sessions.checking import OnCheck
-    from handrail.sessions.report import Report
-    from handrail.sessions.results import Result
-    from handrail.sessions.sessions import Conversation, Sessions
-    from handrail.settings import Settings
+    from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.driven.runs.runs import Runs
+    from handrail.driven.worktrees.worktrees import Worktrees
+    from handrail.extensions.callers import Caller
+    from handrail.extensions.contracts import Stubs
+    from handrail.extensions.plugins.plugins import Plugins
+    from handrail.guided.sessions.events import CheckResult
+    from handrail.guided.sessions.exit_checks import OnCheck
+    from handrail.guided.sessions.sessions import Conversation, Sessions
+    from handrail.guided.sessions.store import SessionReport
+    from handrail.guided.workflows.catalog import Catalog
+    from handrail.guided.workflows.spec import WorkflowSpec
+    from handrail.project.definitions import Definitions
+    from handrail.project.prune import Pruned, PruneRule
+    from handrail.project.scopes import Scopes
+    from handrail.project.validation import CheckedDefinitions, ProjectContents
+    from handrail.settings.secrets import Secrets
+    from handrail.settings.settings import Settings
     from handrail.source.diagnostics import Diagnostic
-    from handrail.validation.check import Checked, Ground
-    from handrail.workflows.catalog import Catalog
-    from handrail.workflows.spec import WorkflowSpec
-    from handrail.worktrees.project import Worktrees
 
 
 class App:
@@ -57,10 +56,10 @@ class App:
     ) -> None:
         self.project = os.path.realpath(project)
         self.folder = self.project if folder is None else os.path.realpath(folder)
-        self.env = without_word(env)
+        self.env = without_trust_variable(env)
         self.clock = clock
         self.token = token
-        self.places = Places(env)
+        self.places = UserFolders(env)
         self.trust = Trust(self.places.state, self.project)
         self._by = by
         handrail.FINDERS[:] = [self._plugins]
@@ -71,9 +70,9 @@ class App:
     @cached_property
     def caller(self) -> Caller:
         """Who calls this process, or whoever the caller of this class says."""
-        from handrail import registry
-        from handrail.callers import Caller, find_caller, has_terminal
-        from handrail.process.ancestors import ancestors
+        from handrail.base.processes import ancestors
+        from handrail.extensions import registry
+        from handrail.extensions.callers import Caller, find_caller, has_terminal
 
         if self._by is not None:
             return Caller(self._by)
@@ -82,14 +81,14 @@ class App:
     @property
     def is_leashed(self) -> bool:
         """True if an agent calls, and may not run commands that loosen its leash."""
-        from handrail.callers import is_leashed
+        from handrail.extensions.callers import is_leashed
 
         return is_leashed(self.caller, self.places.state)
 
     def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
         """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
-        from handrail import registry
-        from handrail.callers import refusal
+        from handrail.extensions import registry
+        from handrail.extensions.callers import refusal
 
         if not self.is_leashed:
             return
@@ -106,7 +105,7 @@ class App:
 
     @cached_property
     def definitions(self) -> Definitions:
-        from handrail.definitions import Definitions
+        from handrail.project.definitions import Definitions
 
         return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
 
@@ -124,17 +123,17 @@ class App:
 
     @cached_property
     def sessions(self) -> Sessions:
-        from handrail.sessions.sessions import Sessions
+        from handrail.guided.sessions.sessions import Sessions
 
         return Sessions(self.project, self.env, self.clock, self.token, lambda: self.caller.by)
 
     @cached_property
     def runs(self) -> Runs:
-        from handrail import registry
-        from handrail.contracts import Site
-        from handrail.runs.runs import Runs
-        from handrail.sessions.guide import SessionGuide
-        from handrail.source.suggest import did_you_mean
+        from handrail.driven.runs.runs import Runs
+        from handrail.extensions import registry
+        from handrail.extensions.contracts import Site
+        from handrail.guided.sessions.guide import SessionGuide
+        from handrail.source.suggestions import did_you_mean
 
         name = self.settings.engine
         if name not in registry.engines():
@@ -153,19 +152,19 @@ class App:
 
     @cached_property
     def worktrees(self) -> Worktrees:
-        from handrail.worktrees.project import Worktrees
+        from handrail.driven.worktrees.worktrees import Worktrees
 
         return Worktrees(self.places, self.project, self.folder, self.env, self.settings.worktree, self.clock)
 
     @cached_property
     def scopes(self) -> Scopes:
-        from handrail.scopes.scopes import Scopes
+        from handrail.project.scopes import Scopes
 
         return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env, self.folder)
 
     @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:
-        from handrail.secrets.envfiles import with_env_files
+        from handrail.settings.environment import with_env_files
 
         return with_env_files(self.env, self.places.home, self.project)
 
@@ -177,8 +176,7 @@ class App:
     @cached_property
     def secrets(self) -> Secrets:
         """The secrets in the environment, by the rules of the settings."""
-        from handrail.secrets.redaction import Secrets
-        from handrail.secrets.rules import SecretRules
+        from handrail.settings.secrets import SecretRules, Secrets
 
         if not has_settings(self.places, self.project):
             return Secrets(self.run_env)
@@ -187,17 +185,17 @@ class App:
     @property
     def stubs(self) -> Stubs:
         """The commands with which stubs call this installation."""
-        from handrail.contracts.host import Stubs
+        from handrail.extensions.contracts.agent import Stubs
 
-        hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
+        hook = os.path.join(handrail.__path__[0], "hook.py")
         call = (sys.executable, "-I", "-S", hook)
         own = (sys.executable, "-I", "-m", "handrail")
         return Stubs(call, own, handrail.__version__, self.places.state, self.places.home)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
-        from handrail import registry
-        from handrail.settings import read_settings
+        from handrail.extensions import registry
+        from handrail.settings.settings import read_settings
 
         return read_settings(self.places.config, self.project, registry.executors(), registry.effects)
 
@@ -208,7 +206,7 @@ class App:
     def check_settings(self) -> None:
         """Raise an error if the settings have one."""
         if has_settings(self.places, self.project):
-            from handrail.settings import refuse_errors
+            from handrail.settings.settings import refuse_errors
 
             refuse_errors(self._settings[1])
 
@@ -217,13 +215,15 @@ class App:
         found = (*self.catalog.problems, *self.flows.problems, *self._settings[1], *self._plugins().seen_problems)
         return [problem for problem in found if problem.severity != "note"]
 
-    def validate(self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False) -> Checked:
+    def validate(
+        self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False
+    ) -> CheckedDefinitions:
         """The problems of all definitions, or of those at these paths and below. Each project checks its own.
 
         Names of tools are checked for these agents; by default for those into which Handrail is installed. `is_nested`:
         the path is a project that was found below another path, and may have no definitions.
         """
-        from handrail.validation.check import check_all, check_paths, project_of
+        from handrail.project.validation import check_all, check_paths, project_of
 
         ground = self._ground(agents)
         if not paths:
@@ -251,12 +251,13 @@ class App:
         """
         return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
 
-    def _ground(self, agents: tuple[str, ...]) -> Ground:
-        from handrail import SETTINGS_FILE, registry
-        from handrail.validation.check import Ground
+    def _ground(self, agents: tuple[str, ...]) -> ProjectContents:
+        from handrail import SETTINGS_FILE
+        from handrail.extensions import registry
+        from handrail.project.validation import ProjectContents
 
         folders = registry.workflow_folders(self.env, self.places.home)
-        return Ground(
+        return ProjectContents(
             project=self.project,
             catalog=self.catalog,
             flows=self.flows,
@@ -275,7 +276,7 @@ class App:
 
     def installed(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""
-        from handrail import registry
+        from handrail.extensions import registry
 
         places = {
             agent: [self.places.installation(agent, one) for one in (None, self.project)] for agent in registry.hosts()
@@ -284,7 +285,7 @@ class App:
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
-        from handrail.workflows.understood import not_understood
+        from handrail.guided.workflows.tool_names import not_understood
 
         specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
         return self._shown([problem for one in specs for problem in not_understood(one.phases, agents)])
@@ -297,7 +298,7 @@ class App:
         return [*self._warnings(flow, agent), *self._env_files[1]]
 
     def _warnings(self, flow: FoundFlow, agent: str | None) -> list[str]:
-        from handrail.settings import DEFAULT, parse_route
+        from handrail.settings.routes import DEFAULT, parse_route
 
         default = self.settings.routes.get(DEFAULT)
         if flow.source == "workflow":
@@ -307,7 +308,7 @@ class App:
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
-        from handrail import registry
+        from handrail.extensions import registry
 
         agents = [name for name in [agent] if name in registry.installable()] if agent else self.installed()
         return [*self._shown(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
@@ -326,11 +327,11 @@ class App:
         conversation: Conversation | None = None,
         replaces: bool = False,
         run: str | None = None,
-    ) -> Report:
+    ) -> SessionReport:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
-        from handrail import registry
-        from handrail.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
-        from handrail.sessions.sessions import Opening
+        from handrail.extensions import registry
+        from handrail.guided.sessions.events import IDLE_STOPS, REMINDERS, SAME_FAILURES
+        from handrail.guided.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
@@ -346,54 +347,54 @@ class App:
         opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run, limits[2])
         return self.sessions.start(plan, opening)
 
-    async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
+    async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> SessionReport:
         """Run the exit checks of the current phase, and leave it if they hold."""
         leaving = self.sessions.leaving(id_)
         self.check_settings()
-        results: tuple[Result, ...] = ()
+        results: tuple[CheckResult, ...] = ()
         if leaving.checks:
-            from handrail.contracts import CheckContext
-            from handrail.sessions.checking import run_checks
+            from handrail.extensions.contracts import CheckContext
+            from handrail.guided.sessions.exit_checks import run_checks
 
             context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
             results = await run_checks(leaving.checks, context, self.trust.holds(leaving.session.run()), shown)
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
-    def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
+    def cancel(self, id_: str | None, *, confirmed: bool) -> SessionReport:
         """Cancel a workflow. If its conversation is linked to another project, it is cancelled there."""
         link = self.link_of(id_) if id_ is not None else None
         return self.sessions_at(link).cancel(id_, confirmed=confirmed, link=link)
 
     def link_of(self, id_: str) -> str | None:
         """The path of the link of the conversation that this session's id names; None if it names none."""
-        from handrail import registry
-        from handrail.sessions import links
+        from handrail.extensions import registry
+        from handrail.guided.sessions import hook_files
 
         agent, _, conversation = id_.partition("-")
         for name in registry.hosts() if "/" in id_ else ():  # the name of a plugin's agent may have a `-`
             if id_.startswith(f"{name}-"):
                 agent, conversation = name, id_[len(name) + 1 :]
-        return links.path(self.places, agent, conversation) if registry.is_host(agent) else None
+        return hook_files.link_path(self.places, agent, conversation) if registry.is_host(agent) else None
 
     def sessions_at(self, link: str | None) -> Sessions:
         """The sessions of the project that a link leads to; those of this project if it leads nowhere."""
-        from handrail.sessions import links
+        from handrail.guided.sessions import hook_files
 
         try:
-            ref = links.read(link) if link is not None else None
+            ref = hook_files.read_link(link) if link is not None else None
         except (ValueError, OSError):  # damaged
             ref = None
         if ref is None or ref.project == self.project:
             return self.sessions
         return self.at(ref.project).sessions
 
-    def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
+    def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Remove old runs and ended sessions of this project."""
-        from handrail.pruning import prune
+        from handrail.project.prune import prune
 
         return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
 
-    def reload(self, id_: str | None) -> Report:
+    def reload(self, id_: str | None) -> SessionReport:
         """Load the workflow's files again and continue at the same phase."""
         session, key = self.sessions.workflow_of(id_)
         return self.sessions.reload(session, self.catalog.plan(self.catalog.find(key)))

@@ -5,6 +5,6 @@ import sys
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from handrail.hosts.entry import run
+    from handrail.agents.calls.hook import run
 
     run(sys.argv[1:], os.environ)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import registry
-from handrail.process.chosen import NoSuchProgram, chosen_program
+from handrail.extensions import registry
+from handrail.settings.environment import NoSuchProgram, chosen_program
 from support import Project
 
 FLOW = "phases: [{id: a, steps: [{id: x, node: llm-prompt, prompt: Hello.}]}]\n"

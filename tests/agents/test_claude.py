@@ -12,7 +12,7 @@ import pytest
 
 from agents.spoilt import spoilt
 from handrail.agents.claude import executor
-from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "claude"
 ID = "01a1e197-3365-4790-9ad7-6707fe4a0388"

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from handrail.agents.codex import executor, host
-from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "codex"
 THREAD = "01a1e197-3365-7790-9ad7-6707fe4a0388"

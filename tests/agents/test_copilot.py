@@ -14,7 +14,7 @@ import pytest
 
 from agents.spoilt import spoilt
 from handrail.agents.copilot import executor
-from handrail.contracts import AgentJob, AgentSaid
+from handrail.extensions.contracts import AgentJob, AgentSaid
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "copilot"
 SESSION = "0cb916db-26aa-40f2-86b5-1ba81b225fd2"

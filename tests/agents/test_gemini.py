@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handrail.agents.gemini import executor
-from handrail.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "gemini"
 CONVERSATION = "9625fa05-b10d-4fc0-9ea3-a419ed37283d"

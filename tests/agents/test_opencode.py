@@ -13,7 +13,7 @@ import pytest
 
 from agents.spoilt import spoilt
 from handrail.agents.opencode import driver, executor
-from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "opencode"
 END = {"type": "end", "role": "assistant", "finish": "stop", "error": None, "structured": None}
@@ -172,7 +172,7 @@ def asked(permission: str) -> dict[str, Any]:
 
 def take(server: Scripted, capsys: pytest.CaptureFixture[str], **changes: Any) -> list[dict[str, Any]]:
     given = {"prompt": "do it", "title": "Handrail", "session": None, "permissions": "work", **changes}
-    turn = driver.Turn(server, given)  # type: ignore[arg-type]  # a double of the server
+    turn = driver.OpenCodeTurn(server, given)  # type: ignore[arg-type]  # a double of the server
     assert turn.take() is (idle() in server.script)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 

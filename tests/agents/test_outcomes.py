@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from handrail.agents.outcomes import (
-    Outcome,
+    JobOutcome,
     brief,
+    classify_failure,
     finished,
     json_answer,
-    judge,
     last_error,
-    plain,
     prompt_for_json,
     seconds_in,
     status_in,
+    without_json,
 )
-from handrail.contracts import OUTCOMES
+from handrail.extensions.contracts import OUTCOMES
 
 NOW = 1_794_787_200.0 + 12 * 3600  # a noon, UTC
 HOUR = 3600.0
@@ -113,7 +113,7 @@ TEXTS: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("name", "text"), TEXTS, ids=[text[:60] for _, text in TEXTS])
 def test_an_error_text_determines_the_outcome(name: str, text: str) -> None:
-    assert judge(None, text, NOW).name == name
+    assert classify_failure(None, text, NOW).name == name
 
 
 @pytest.mark.parametrize(
@@ -124,19 +124,19 @@ def test_an_error_text_determines_the_outcome(name: str, text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_status_determines_the_outcome_if_the_words_do_not(status: int, name: str) -> None:
-    assert judge(status, "it did not work", NOW) == Outcome(name, "it did not work", None)
+    assert classify_failure(status, "it did not work", NOW) == JobOutcome(name, "it did not work", None)
 
 
 def test_words_are_more_exact_than_a_status() -> None:
-    assert judge(400, "This model's maximum context length is 128000 tokens", NOW).name == "overflow"
-    assert judge(429, "insufficient_quota", NOW).name == "quota"
-    assert judge(403, "your billing account is disabled", NOW).name == "quota"
-    assert judge(400, "blocked by our content policy", NOW).name == "refused"
+    assert classify_failure(400, "This model's maximum context length is 128000 tokens", NOW).name == "overflow"
+    assert classify_failure(429, "insufficient_quota", NOW).name == "quota"
+    assert classify_failure(403, "your billing account is disabled", NOW).name == "quota"
+    assert classify_failure(400, "blocked by our content policy", NOW).name == "refused"
 
 
 def test_some_statuses_override_the_words() -> None:
-    assert judge(503, "no quota service, please log in again later", NOW).name == "unavailable"
-    assert judge(401, "rate limit of unknown callers", NOW).name == "auth"
+    assert classify_failure(503, "no quota service, please log in again later", NOW).name == "unavailable"
+    assert classify_failure(401, "rate limit of unknown callers", NOW).name == "auth"
 
 
 def test_every_outcome_is_tested() -> None:
@@ -171,7 +171,7 @@ TIMES: list[tuple[float | None, str]] = [
 
 @pytest.mark.parametrize(("seconds", "text"), TIMES, ids=[text[:60] for _, text in TIMES])
 def test_a_reset_time_is_given_only_if_it_is_certain(seconds: float | None, text: str) -> None:
-    found = judge(None, text, NOW)
+    found = classify_failure(None, text, NOW)
     assert found.name in ("rate-limit", "quota")
     assert found.resets_at == (None if seconds is None else pytest.approx(NOW + seconds))
 
@@ -191,23 +191,23 @@ def test_a_reset_time_is_given_only_if_it_is_certain(seconds: float | None, text
     ],
 )
 def test_a_reset_time_is_read_from_members_and_headers(fields: dict[str, Any], seconds: float | None) -> None:
-    found = judge(429, "too many", NOW, fields)
+    found = classify_failure(429, "too many", NOW, fields)
     assert found.resets_at == (None if seconds is None else pytest.approx(NOW + seconds))
 
 
 def test_an_auth_error_has_no_reset_time() -> None:
-    assert judge(401, "try again in 5s", NOW).resets_at is None
+    assert classify_failure(401, "try again in 5s", NOW).resets_at is None
 
 
 def test_the_message_is_the_services_text_without_its_json() -> None:
     inner = json.dumps({"error": {"code": 401, "message": "the key is wrong", "status": "UNAUTHENTICATED"}})
-    assert plain(f"[API Error: {inner}]") == "[API Error: the key is wrong]"
-    assert plain(json.dumps({"error": {"message": inner}})) == "the key is wrong"
-    assert plain('it said {"a": 1} and\n went') == 'it said {"a": 1} and went'
+    assert without_json(f"[API Error: {inner}]") == "[API Error: the key is wrong]"
+    assert without_json(json.dumps({"error": {"message": inner}})) == "the key is wrong"
+    assert without_json('it said {"a": 1} and\n went') == 'it said {"a": 1} and went'
 
 
 def test_a_long_message_is_cut_in_the_middle() -> None:
-    message = judge(None, "a" * 5000 + "z", NOW).message
+    message = classify_failure(None, "a" * 5000 + "z", NOW).message
     assert message is not None
     assert len(message) <= 600
     assert message.endswith("z")
@@ -215,12 +215,12 @@ def test_a_long_message_is_cut_in_the_middle() -> None:
 
 
 def test_an_empty_error_still_has_a_message() -> None:
-    assert judge(500, " ", NOW).message == OUTCOMES["unavailable"]
+    assert classify_failure(500, " ", NOW).message == OUTCOMES["unavailable"]
 
 
 def test_no_text_makes_classifying_fail() -> None:
     for text in ("{" * 5000, '{"error": [[[]]]}', "[{]", '{"resets_at": "soon", "error": null}', "\0", '{"error": {}}'):
-        assert judge(429, text, NOW).name == "rate-limit"
+        assert classify_failure(429, text, NOW).name == "rate-limit"
 
 
 def test_the_status_is_found_in_a_text() -> None:
@@ -266,6 +266,6 @@ def test_durations_are_read_in_all_spellings() -> None:
 
 
 def test_the_last_event_has_one_shape() -> None:
-    said = finished(Outcome("quota", "no more", 5.0), None)
+    said = finished(JobOutcome("quota", "no more", 5.0), None)
     told = {"outcome": "quota", "message": "no more", "resetsAt": 5.0, "text": None, "structured": None}
     assert (said.kind, said.data) == ("finished", told)

@@ -12,7 +12,7 @@ import pytest
 
 from agents.spoilt import spoilt
 from handrail.agents.pi import executor
-from handrail.contracts import AgentJob, AgentSaid, NodeError
+from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "pi"
 SESSION = {"type": "session", "id": "01a1e195-cb83-7423-80f8-8b0bdbd16b53"}

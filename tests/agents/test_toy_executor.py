@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail import registry
+from handrail.extensions import registry
 from support import Project
 
 FLOW = """

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from handrail import registry
-from handrail.agents.newlines import NewLines
-from handrail.contracts import AgentJob, AgentSaid
+from handrail.agents.outcomes import NewLines
+from handrail.extensions import registry
+from handrail.extensions.contracts import AgentJob, AgentSaid
 
 ID = "01a1e197-3365-7790-9ad7-6707fe4a0388"
 BEGUN: dict[str, Any] = {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 PROGRAM = "/bin/sh"
 ENVIRONMENT = ("TOY_*",)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from handrail import registry
+from handrail.extensions import registry
 from support import open_to_agents
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")

@@ -11,7 +11,7 @@ from browser.chromium import Chromium
 from browser.pages import SHOWN, pages
 from browser.site import Site
 from browser.tab import Tab
-from handrail.project import page_files
+from handrail.settings.folders import web_page_folder
 
 AXE = Path(__file__).parents[2] / ".cache/browser/node_modules/axe-core/axe.min.js"
 RUN_AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
@@ -144,7 +144,7 @@ def test_all_script_together_is_small(tab: Tab) -> None:
     tab.wait(SHOWN)
     scripts = "performance.getEntriesByType('resource').filter(one => one.name.endsWith('.js'))"
     sizes = dict(tab.evaluate(f"{scripts}.map(one => [one.name, one.encodedBodySize])"))
-    assert len(sizes) == len(list(Path(page_files()).rglob("*.js")))
+    assert len(sizes) == len(list(Path(web_page_folder()).rglob("*.js")))
     assert 0 < sum(sizes.values()) <= 100_000, sizes
 
 

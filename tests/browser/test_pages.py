@@ -12,7 +12,7 @@ from browser.chromium import Chromium
 from browser.pages import reload_same
 from browser.site import BROKEN, Screen, Site
 from browser.tab import Tab
-from handrail.source.codes import rules
+from handrail.source.codes import problem_kinds
 
 APPROVE = """
 phases:
@@ -295,7 +295,7 @@ def test_a_problem_is_explained_beside_its_line(tab: Tab) -> None:
     tab.evaluate("document.querySelector('.explain summary').focus()")
     tab.press("Enter")
     tab.wait("document.querySelector('.explain').open")
-    tab.wait_text(rules()["misspelt-key"].cure)
+    tab.wait_text(problem_kinds()["misspelt-key"].cure)
 
 
 def test_what_cannot_be_launched_is_named_with_its_reason(site: Site, tab: Tab) -> None:

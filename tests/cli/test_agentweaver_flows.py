@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from handrail.artifacts.inputs import Inputs
-from handrail.artifacts.world import World
-from handrail.flows.foreign import NAMES
-from handrail.flows.known import known_in
-from handrail.flows.load import load_flow
-from handrail.runs.foreign import implicit_params
-from handrail.runs.request import Request
-from handrail.source.files import Source
+from handrail.driven.artifacts.agentweaver_params import PARAM_NAMES, TaskArtifacts
+from handrail.driven.artifacts.project_files import ProjectFiles
+from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.runs.agentweaver import implicit_params
+from handrail.driven.runs.request import RunRequest
+from handrail.source.definition_files import Source
 from support import Project
 
 FLOWS = ".agentweaver/.flows"
@@ -45,12 +43,12 @@ def test_a_param_that_agentweaver_gives_or_a_person_may_give_is_no_problem(proje
 
 def test_the_names_of_given_params_are_complete(project: Project) -> None:
     text = json.dumps({"kind": "k", "version": 1, "phases": [{"id": "a", "steps": [{"id": "s", "node": "set"}]}]})
-    plan, _ = load_flow(Source(str(project.folder / FLOWS / "x.json"), text), "x", known_in())
+    plan, _ = load_flow(Source(str(project.folder / FLOWS / "x.json"), text), "x", flow_resources())
     assert plan is not None
     project.write(".agentweaver/scopes/t/review-t-1.md", "x")
-    assert Inputs(World(str(project.folder)), "t").newest("review-file") == 1
-    given = implicit_params(plan, Request(params={}, scope="t"), {}, str(project.folder))
-    assert given.keys() <= NAMES
+    assert TaskArtifacts(ProjectFiles(str(project.folder)), "t").newest("review-file") == 1
+    given = implicit_params(plan, RunRequest(params={}, scope="t"), {}, str(project.folder))
+    assert given.keys() <= PARAM_NAMES
 
 
 def test_a_review_without_a_plan_is_refused_before_it_starts(project: Project) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from handrail.agents.opencode.driver import LONGEST_COMPLAINT
-from handrail.artifacts.names import name_text, safe_extension, safe_name, scope_name, whole_iteration
-from handrail.artifacts.schemas import problems_of
-from handrail.process.child import tail
-from handrail.source.jsontree import read_json
-from handrail.source.plain import some
+from handrail.base.processes import tail
+from handrail.driven.artifacts.names import name_text, safe_extension, safe_name, scope_name, whole_iteration
+from handrail.driven.artifacts.schemas import problems_of
+from handrail.source.json_reader import read_json
+from handrail.source.plain_text import some
 from handrail.source.values import Unresolved, shown
 from support import Project
 

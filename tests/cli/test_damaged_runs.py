@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.state import lines
+from handrail.base import jsonlite
 from support import Project
 
 BIG = "node: command, params: {argv: [/bin/sh, -c, 'yes | head -c 20000']}"
@@ -52,7 +52,7 @@ def journal_is_a_fifo(run: Path) -> None:
 
 
 def unknown_event(run: Path) -> None:
-    (run / "1" / "journal").write_bytes(lines.encode({"n": 0, "events": [7]}))
+    (run / "1" / "journal").write_bytes(jsonlite.encode_line({"n": 0, "events": [7]}))
 
 
 DAMAGES = (damage_journal, damage_about, damage_old_about, remove_about, journal_is_a_fifo, unknown_event)

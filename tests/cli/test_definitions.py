@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from handrail.source.codes import rules
+from handrail.source.codes import problem_kinds
 from support import Project
 
 
@@ -85,7 +85,7 @@ def test_show_prints_a_tree_and_a_diagram(project: Project) -> None:
 
 
 def test_explain_knows_every_code(project: Project) -> None:
-    for code, rule in rules().items():
+    for code, rule in problem_kinds().items():
         said = project.run("explain", code)
         assert said.code == 0
         assert rule.cure in said.out

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import handrail
-from handrail.contracts import OUTCOMES
-from handrail.source.codes import endings, rules
+from handrail.extensions.contracts import OUTCOMES
+from handrail.source.codes import endings, problem_kinds
 from support import Project
 
 SOURCE = Path(handrail.__file__).parent
@@ -98,7 +98,7 @@ def test_explain_knows_how_steps_runs_and_sessions_end(project: Project) -> None
 
 
 def test_explain_tells_both_meanings_of_a_code(project: Project) -> None:
-    assert "flow-depth" in rules().keys() & endings().keys()
+    assert "flow-depth" in problem_kinds().keys() & endings().keys()
     said = project.run("explain", "flow-depth").out
     assert said.startswith("flow-depth (error)")
     assert "flow-depth (the end of a step)" in said
@@ -108,5 +108,5 @@ def test_explain_tells_both_meanings_of_a_code(project: Project) -> None:
 
 def test_explain_lists_all_codes_and_suggests_one(project: Project) -> None:
     data = project.json("explain")
-    assert (data["codes"], data["endings"]) == (sorted(rules()), sorted(endings()))
+    assert (data["codes"], data["endings"]) == (sorted(problem_kinds()), sorted(endings()))
     assert "did you mean `check-failed`?" in project.run("explain", "check-faild").err

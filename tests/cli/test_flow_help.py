@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.flows.shipped import Shipped
-from handrail.project import shipped_flows
+from handrail.driven.flows.files import ShippedFlows
+from handrail.settings.folders import shipped_flows
 from support import Project
 
 FLOW = """\
@@ -122,7 +122,7 @@ def test_a_name_that_nothing_has_gets_a_suggestion(project: Project) -> None:
     assert (said.code, "`review-loop`" in said.err) == (1, True), said
 
 
-VISIBLE = [entry.id for entry in Shipped(shipped_flows()).entries() if entry.visible]
+VISIBLE = [entry.id for entry in ShippedFlows(shipped_flows()).entries() if entry.visible]
 
 
 @pytest.mark.parametrize("id_", VISIBLE)

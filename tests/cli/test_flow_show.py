@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.everyflow import CHILD, EVERY
+from driven.flows.everyflow import CHILD, EVERY
 from support import Project
 
 TREE = """\

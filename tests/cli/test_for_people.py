@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.source.plain import counted
-from handrail.view.person import without_marks
+from handrail.source.plain_text import counted
+from handrail.view.text.session import without_marks
 from support import Project
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from handrail.artifacts.inputs import CONTRACTS, Inputs
-from handrail.artifacts.world import World
-from handrail.flows.foreign import FROM_SCOPE
+from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAM_NAMES, SCOPE_PARAMS, TaskArtifacts
+from handrail.driven.artifacts.project_files import ProjectFiles
 from support import Project
 
 KEY = "task-7"
@@ -268,14 +267,14 @@ def test_a_dry_run_knows_that_the_scope_gives_params(project: Project) -> None:
     assert data["ok"] is True
 
 
-@pytest.mark.parametrize("kind", FROM_SCOPE)
+@pytest.mark.parametrize("kind", SCOPE_PARAM_NAMES)
 def test_previews_know_the_names_of_all_params_from_the_scope(project: Project, kind: str) -> None:
     planned(project, 1)
     put(project, f"design-review-{KEY}-1")
     put(project, f"design-review-{KEY}-1", REVIEW)
     put(project, "instant-task-input-" + KEY, TASK)
-    found = CONTRACTS[kind](Inputs(World(str(project.folder)), KEY))
-    assert set(found) == set(FROM_SCOPE[kind])
+    found = SCOPE_PARAMS[kind](TaskArtifacts(ProjectFiles(str(project.folder)), KEY))
+    assert set(found) == set(SCOPE_PARAM_NAMES[kind])
 
 
 def test_options_of_the_task_are_params(project: Project) -> None:

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.ask import print_form, questions_text, skeleton
+from handrail.base.errors import UsageError
+from handrail.cli.forms import print_form, questions_text, skeleton
 from handrail.cli.output import Shell
-from handrail.errors import UsageError
-from handrail.forms.answers import accepted, read_answers, wrong_answers
-from handrail.forms.form import problems
-from handrail.forms.read import form_from, from_json, to_json
-from handrail.runs.rerun import assumed_result, interrupted_form
-from handrail.source.files import MAX_BYTES
+from handrail.driven.forms.answers import accepted, read_answers, wrong_answers
+from handrail.driven.forms.form import problems
+from handrail.driven.forms.form_params import form_from, from_json, to_json
+from handrail.driven.runs.memory import assumed_result, interrupted_form
+from handrail.source.definition_files import MAX_BYTES
 
 WAIT = 60.0
 ON_SCREEN = -100
@@ -31,8 +31,8 @@ CHILD = """
 import fcntl, json, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import click
-from handrail.cli.ask import ask, can_ask
-from handrail.forms.read import from_json
+from handrail.cli.forms import ask, can_ask
+from handrail.driven.forms.form_params import from_json
 assert can_ask()
 try:
     print(json.dumps(ask(from_json(json.loads(sys.argv[1])))))

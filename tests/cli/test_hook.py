@@ -119,7 +119,7 @@ def test_the_fast_path_imports_almost_nothing(active: Project) -> None:
     """Imports take most of the time. `re`, `json` and `typing` each take as long as everything else."""
     code = (
         f"import sys; sys.argv = ['hook', 'scripted']; sys.path.insert(0, {str(Path(HOOK).parent.parent)!r});"
-        "from handrail.hosts.entry import main; import os; main(['scripted'], os.environ);"
+        "from handrail.agents.calls.hook import main; import os; main(['scripted'], os.environ);"
         "sys.stderr.write(' '.join(sorted(sys.modules)))"
     )
     body = json.dumps({"project": str(active.folder), "session": "S", "event": "tool", "tool": "edit"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail import registry
+from handrail.extensions import registry
 from support import Project
 
 EXAMPLE = ".handrail/workflows/hello/workflow.yaml"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from handrail.cli.output import in_colour
-from handrail.runs.life import stopped
-from handrail.runs.summary import kind_of, seconds_in, summarize, was_killed
-from handrail.view.columns import table
+from handrail.driven.runs.life import stop_event
+from handrail.driven.runs.summary import kind_of, seconds_in, summarize, was_killed
+from handrail.view.text.columns import table
 from support import Project
 
 STEP = "{id: x, node: command, params: {argv: [test, -e, ready]}}"
@@ -205,7 +205,7 @@ def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:
     ],
 )
 def test_a_stopped_run_says_who_stopped_it(by: str | None, reason: str) -> None:
-    assert (stopped(by).reason, stopped(by).by) == (reason, by)
+    assert (stop_event(by).reason, stop_event(by).by) == (reason, by)
 
 
 def test_a_script_that_stops_a_run_is_not_called_a_person(project: Project) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli import history
+from handrail.cli.commands import history
 from support import Project
 
 FLOW = """\

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from handrail import registry
+from handrail.extensions import registry
 from support import Project
 
 

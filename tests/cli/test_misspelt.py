@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.talking import tell
+from agents.calls.talking import tell
 from support import Project
 
 FLOW = "phases:\n  - id: a\n    steps:\n      - {id: b, node: set, params: {x: 1}%s}\n"

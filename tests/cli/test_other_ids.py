@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.flows.shipped import Shipped
-from handrail.project import shipped_flows
+from handrail.driven.flows.files import ShippedFlows
+from handrail.settings.folders import shipped_flows
 from support import Project
 
 SET = "phases: [{id: %s, steps: [{id: x, node: set, params: {n: 1}}]}]\n"
@@ -63,10 +63,10 @@ def test_agentweavers_files_have_no_other_ids(project: Project) -> None:
     assert project.run("run", "release").code == 1
 
 
-@pytest.mark.parametrize("id_", sorted(Shipped(shipped_flows()).also))
+@pytest.mark.parametrize("id_", sorted(ShippedFlows(shipped_flows()).also))
 def test_the_ids_of_agentweaver_are_other_ids_of_shipped_flows(project: Project, id_: str) -> None:
     found = project.json("show", f"flow:{id_}")
-    assert found["id"] == Shipped(shipped_flows()).also[id_]
+    assert found["id"] == ShippedFlows(shipped_flows()).also[id_]
     assert id_ in found["also"]
     assert "there is no flow" not in project.run("run", f"flow:{id_}", "--dry-run", "--agent", "scripted").err
 

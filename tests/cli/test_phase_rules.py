@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from handrail.workflows.plan import from_json, to_json
-from sessions.definitions import phase, plan, workflow
+from guided.sessions.definitions import phase, plan, workflow
+from handrail.guided.workflows.plan import plan_from_json, plan_to_json
 from support import Project
 
 OURS, PROJECT = ".handrail/workflows", ".pi/workflows"
@@ -125,6 +125,6 @@ def test_a_subworkflow_counts_as_one_phase_everywhere(project: Project, root: st
 
 def test_a_plan_that_0_1_0_stored_is_still_read() -> None:
     known = plan(workflow("w", phase("look")))
-    data = to_json(known)
+    data = plan_to_json(known)
     del data["orchestrates"]
-    assert from_json(data) == known
+    assert plan_from_json(data) == known

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from handrail import registry
-from handrail.settings import DEFAULT, GROUPS, parse_route, shipped_presets
+from handrail.extensions import registry
+from handrail.settings.routes import DEFAULT, parse_route, shipped_presets
+from handrail.settings.settings import GROUPS
 from support import Project
 
 FLOW = "phases: [{id: a, steps: [{id: x, node: llm-prompt, routingGroup: review, prompt: Go}]}]\n"

@@ -15,12 +15,11 @@ from typing import TextIO
 
 import pytest
 
-from flows.everyflow import flow
+from driven.flows.everyflow import flow
 from handrail.cli.output import Shell
-from handrail.cli.progress import Live, Plain
-from handrail.cli.terminal import can_draw
-from handrail.cli.waiting import Waiting
-from handrail.runs.machine import (
+from handrail.cli.run_driver import LiveProgress, PlainProgress
+from handrail.cli.terminal import WaitingLine, can_draw
+from handrail.driven.runs.run_events import (
     Answered,
     Asked,
     Event,
@@ -122,7 +121,7 @@ def test_a_run_is_redrawn_in_place_and_stays_on_the_screen(terminal: Terminal) -
     terminal.say("before\n")
     terminal.screen()
     terminal.highest = 1
-    live = Live(terminal.stream, flow(FLOW), clock)
+    live = LiveProgress(terminal.stream, flow(FLOW), clock)
     live.tick()
     assert terminal.screen() == ["before", "○ plan", "○ build", "0/3 steps", ""]
     for event in (RunStarted("flow", "d", None), PhaseStarted("plan"), StepStarted("plan/read")):
@@ -144,7 +143,7 @@ def test_a_run_is_redrawn_in_place_and_stays_on_the_screen(terminal: Terminal) -
 
 def test_nothing_is_written_while_nothing_changes() -> None:
     stream = io.StringIO()
-    live = Live(stream, flow(FLOW), Clock())
+    live = LiveProgress(stream, flow(FLOW), Clock())
     live.tick()
     drawn = stream.getvalue()
     live.tick()
@@ -152,7 +151,7 @@ def test_nothing_is_written_while_nothing_changes() -> None:
 
 
 def test_the_view_is_removed_for_a_question_and_redrawn_below_it(terminal: Terminal) -> None:
-    live = Live(terminal.stream, flow(FLOW), Clock())
+    live = LiveProgress(terminal.stream, flow(FLOW), Clock())
     live.observer(PhaseStarted("plan"))
     live.tick()
     with live.aside():
@@ -167,7 +166,7 @@ def test_the_view_is_removed_for_a_question_and_redrawn_below_it(terminal: Termi
 
 
 def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> None:
-    live = Live(terminal.stream, flow(FLOW), Clock())
+    live = LiveProgress(terminal.stream, flow(FLOW), Clock())
     live.observer(Asked("plan/read", "i", {"title": "Sure?"}))
     live.close()
     live.tick()
@@ -183,7 +182,7 @@ def test_the_view_fits_into_a_window_of_any_size(terminal: Terminal) -> None:
     terminal.say("before\n")
     terminal.screen()
     terminal.highest = 1
-    live = Live(terminal.stream, flow(FLOW), Clock())
+    live = LiveProgress(terminal.stream, flow(FLOW), Clock())
     live.observer(PhaseStarted("build"))
     frames = []
     for columns, lines in ((40, 10), (12, 4), (3, 2), (1, 1), (200, 50)):
@@ -205,14 +204,14 @@ def test_events_from_before_a_resume_are_shown_from_the_start(terminal: Terminal
         (4.0, StepDone("plan/read", False)),
         (4.0, PhaseDone("plan")),
     ]
-    live = Live(terminal.stream, flow(FLOW), Clock(), past)
+    live = LiveProgress(terminal.stream, flow(FLOW), Clock(), past)
     live.observer(RunResumed("resume", [], None))
     live.tick()
     assert terminal.screen() == ["✓ plan  3.0s", "○ build", "1/3 steps, 0.0s", ""]
 
 
 def test_a_run_continues_if_its_terminal_is_closed(terminal: Terminal) -> None:
-    live, plain = (kind(terminal.stream, flow(FLOW), Clock()) for kind in (Live, Plain))
+    live, plain = (kind(terminal.stream, flow(FLOW), Clock()) for kind in (LiveProgress, PlainProgress))
     terminal.stream.close()
     for watch in (live, plain):
         watch.observer(PhaseStarted("plan"))
@@ -230,7 +229,7 @@ def test_only_a_capable_terminal_is_drawn_on(terminal: Terminal) -> None:
 
 def test_without_a_terminal_every_event_is_a_plain_line() -> None:
     stream, clock = io.StringIO(), Clock()
-    plain = Plain(stream, flow(FLOW), clock)
+    plain = PlainProgress(stream, flow(FLOW), clock)
     plain.observer(PhaseStarted("plan"))
     plain.observer(StepStarted("plan/read"))
     clock.now = 0.25
@@ -253,7 +252,7 @@ def test_without_a_terminal_a_run_prints_no_control_characters(project: Project)
 def test_the_signs_have_colours_on_a_terminal_unless_the_person_wants_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn() -> str:
         terminal = Terminal()
-        live = Live(terminal.stream, flow(FLOW), Clock())
+        live = LiveProgress(terminal.stream, flow(FLOW), Clock())
         live.observer(PhaseStarted("plan"))
         live.tick()
         text = os.read(terminal.master, 65536).decode()
@@ -271,7 +270,7 @@ def test_what_is_printed_while_a_command_waits_is_above_its_line(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shell = Shell("/", as_json=False, quiet=False)
-    with Waiting(shell, "checking\nthe definitions of a project", terminal.stream) as line:
+    with WaitingLine(shell, "checking\nthe definitions of a project", terminal.stream) as line:
         while terminal.screen() == [""]:
             time.sleep(0.02)
         assert re.fullmatch(r"checking the definitions of a proj…, \ds", terminal.screen()[-1])
@@ -288,5 +287,5 @@ def test_no_line_says_what_is_waited_for_if_nobody_wants_it(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, as_json: bool, quiet: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    assert not Waiting(Shell("/", as_json=as_json, quiet=quiet), "checking", terminal.stream).is_shown
-    assert not Waiting(Shell("/", as_json=False, quiet=False), "checking", io.StringIO()).is_shown
+    assert not WaitingLine(Shell("/", as_json=as_json, quiet=quiet), "checking", terminal.stream).is_shown
+    assert not WaitingLine(Shell("/", as_json=False, quiet=False), "checking", io.StringIO()).is_shown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.nodes import llm_prompt
+from handrail.steps.nodes.agents import llm_prompt
 from support import Project
 
 PROOF = ".agentweaver/.artifacts/examples/proof.json"

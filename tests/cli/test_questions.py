@@ -213,7 +213,7 @@ def test_a_journal_of_0_1_0_without_ids_can_be_answered(project: Project) -> Non
 
 def forget_ids(project: Project) -> None:
     """Rewrite the journal as 0.1.0 would have written it."""
-    from handrail.state import journal, lines
+    from handrail.base import journal, jsonlite
 
     (path,) = (project.home / "state" / "runs").rglob("journal")
     records = journal.read(str(path)).records
@@ -221,7 +221,7 @@ def forget_ids(project: Project) -> None:
         for event in record["events"]:
             event.pop("id", None)
             event.pop("by", None)
-    path.write_bytes(b"".join(lines.encode(record) for record in records))
+    path.write_bytes(b"".join(jsonlite.encode_line(record) for record in records))
 
 
 def test_an_accepted_answer_is_a_success_however_the_run_ends(project: Project) -> None:

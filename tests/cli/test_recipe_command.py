@@ -10,7 +10,7 @@ from support import Project
 
 @pytest.fixture
 def greeting(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    row = table.Row("greet", "Greet somebody.", "cli.toy_command:greet")
+    row = table.CommandRow("greet", "Greet somebody.", "cli.toy_command:greet")
     monkeypatch.setitem(table.COMMANDS, "greet", row)
     monkeypatch.setitem(table.SECTIONS, "Begin", (*table.SECTIONS["Begin"], row))
     return project

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from handrail.agents.scripted.executor import EXAMPLE
-from handrail.agents.scripted.script import read_script
-from handrail.errors import HandrailError
+from handrail.agents.scripted.player import read_script
+from handrail.base.errors import HandrailError
 from support import Project
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.state.lines import encode
+from handrail.base.jsonlite import encode_line
 from support import Project
 
 
@@ -261,7 +261,7 @@ def test_a_record_with_a_position_outside_of_the_plan_is_refused(release: Projec
     release.json("start", "release", "x", "--session", "S")
     journal = next((release.home / "state").rglob("journal"))
     events = [{"type": "Moved", "origin": 0, "to": 99, "phase": "Plan", "summary": ""}]
-    journal.write_bytes(journal.read_bytes() + encode({"n": 1, "t": 1.0, "events": events}))
+    journal.write_bytes(journal.read_bytes() + encode_line({"n": 1, "t": 1.0, "events": events}))
     said = release.run("status", "--session", "S")
     assert said.code == 1
     assert "is damaged at record 1: it does not lead to the phase after Plan" in said.err

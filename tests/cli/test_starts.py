@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli import output, quick, table
+from handrail.cli import invocation, output, table
 from handrail.cli.group import command_at, handrail
-from handrail.runs import machine
-from handrail.runs.fold import fold
-from handrail.runs.summary import life
+from handrail.driven.runs import run_events
+from handrail.driven.runs.state import fold
+from handrail.driven.runs.summary import status_and_reason
 from support import Project, Said
 
 SLOW = {
@@ -131,16 +131,16 @@ def test_quick_and_click_agree_about_damaged_state(busy: Project, line: str, mon
 
 
 def parsed_by_click(project: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> Said:
-    monkeypatch.setattr(quick, "parse", lambda *_: None)
+    monkeypatch.setattr(invocation, "parse", lambda *_: None)
     return project.run(*line.split())
 
 
 def test_click_handles_shell_completion() -> None:
-    assert quick.parse([], {quick.COMPLETE: "bash_complete"}) is None
+    assert invocation.parse([], {invocation.COMPLETE: "bash_complete"}) is None
 
 
 @pytest.mark.parametrize("row", table.COMMANDS.values(), ids=lambda row: row.name)
-def test_the_table_has_the_help_text_of_the_command(row: table.Row) -> None:
+def test_the_table_has_the_help_text_of_the_command(row: table.CommandRow) -> None:
     command = command_at(row.place)
     assert command.name == row.name
     assert command.get_short_help_str(200).rstrip(".") == row.about.rstrip(".")
@@ -160,31 +160,31 @@ def test_the_help_fits_the_width_of_the_terminal(columns: int) -> None:
 
 def test_the_width_of_the_terminal_is_found_as_in_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "61")
-    assert output.columns(os.environ) == 61
+    assert output.terminal_columns(os.environ) == 61
     monkeypatch.setattr(sys, "__stdout__", None)
-    assert [output.columns({"COLUMNS": text}) for text in ("0", "-3", "wide")] == [80, 80, 80]
+    assert [output.terminal_columns({"COLUMNS": text}) for text in ("0", "-3", "wide")] == [80, 80, 80]
 
 
 PATHS = st.sampled_from(["a/x", "a/y"])
 WORDS = st.none() | st.sampled_from(["why", "because"])
 EVENTS = st.one_of(
-    st.builds(machine.RunStarted, st.just("f"), st.just("0"), st.none()),
-    st.builds(machine.RunResumed, st.just("resume"), st.just([]), st.none()),
-    st.builds(machine.RunParked, PATHS, st.just("asks")),
-    st.builds(machine.RunEnded, st.sampled_from(["completed", "failed", "cancelled"]), st.none(), WORDS, WORDS),
-    st.builds(machine.SummarySet, st.just("all well")),
-    st.builds(machine.Delayed, PATHS, st.floats(1, 1e9), st.just("limit")),
-    st.builds(machine.NodeFinished, PATHS, st.just("0"), st.just(1), st.none()),
-    st.builds(machine.NodeFailed, PATHS, st.just("0"), st.just(1), st.just("c"), st.just("m")),
-    st.builds(machine.SessionOpened, PATHS, st.just("claude"), st.just("c-1")),
-    st.builds(machine.StepDone, PATHS, st.just(False)),
+    st.builds(run_events.RunStarted, st.just("f"), st.just("0"), st.none()),
+    st.builds(run_events.RunResumed, st.just("resume"), st.just([]), st.none()),
+    st.builds(run_events.RunParked, PATHS, st.just("asks")),
+    st.builds(run_events.RunEnded, st.sampled_from(["completed", "failed", "cancelled"]), st.none(), WORDS, WORDS),
+    st.builds(run_events.SummarySet, st.just("all well")),
+    st.builds(run_events.Delayed, PATHS, st.floats(1, 1e9), st.just("limit")),
+    st.builds(run_events.NodeFinished, PATHS, st.just("0"), st.just(1), st.none()),
+    st.builds(run_events.NodeFailed, PATHS, st.just("0"), st.just(1), st.just("c"), st.just("m")),
+    st.builds(run_events.SessionOpened, PATHS, st.just("claude"), st.just("c-1")),
+    st.builds(run_events.StepDone, PATHS, st.just(False)),
 )
 
 
 @given(st.lists(EVENTS, max_size=8))
-def test_the_list_of_runs_agrees_with_the_machine(events: list[machine.Event]) -> None:
+def test_the_list_of_runs_agrees_with_the_machine(events: list[run_events.Event]) -> None:
     state = fold(events)
-    status, why = life(map(machine.event_to_json, events))
+    status, why = status_and_reason(map(run_events.event_to_json, events))
     assert status == state.status
     plain = state.error or state.reason
     if plain or not state.delays or status != "running":

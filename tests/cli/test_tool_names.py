@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from handrail import STEP_TOOL, registry
-from handrail.workflows.understood import VOCABULARY
-from hosts.talking import tell
+from agents.calls.talking import tell
+from handrail import STEP_TOOL
+from handrail.extensions import registry
+from handrail.guided.workflows.tool_names import VOCABULARY
 from support import Project
 
 AGENTS = registry.installable()

@@ -213,7 +213,7 @@ def test_files_of_other_tools_with_the_same_names_are_not_checked(whole: Project
 
 
 def test_a_search_that_ends_early_is_a_problem(whole: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.validation.search.MAX_FOLDERS", 3)
+    monkeypatch.setattr("handrail.project.validation.MAX_FOLDERS", 3)
     for number in range(5):
         (whole.folder / f"folder-{number}").mkdir()
     assert [code for code, _ in found(whole, ".")] == ["too-many-folders"]

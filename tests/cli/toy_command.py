@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from handrail.app import App
-from handrail.cli.common import command
+from handrail.cli.options import command
 from handrail.cli.output import Shell
 
 

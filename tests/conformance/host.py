@@ -17,11 +17,12 @@ from conformance import compact
 from conformance.corpus import Case
 from conformance.seen import Facts, Seen
 from handrail.app import App
-from handrail.errors import HandrailError, NotFound, RefusedError
-from handrail.sessions.machine import AgentStopped, Resumed, SentOn, Tell
-from handrail.sessions.report import Report
-from handrail.view.session import session_json
-from handrail.workflows.catalog import Catalog, read_catalog
+from handrail.base.errors import HandrailError, NotFound, RefusedError
+from handrail.guided.sessions.events import SentOn
+from handrail.guided.sessions.machine import AgentStopped, Resumed, Tell
+from handrail.guided.sessions.store import SessionReport
+from handrail.guided.workflows.catalog import Catalog, read_catalog
+from handrail.view.text.session import session_json
 
 SESSION = "conformance"
 COUNTDOWN = 3.0
@@ -64,7 +65,7 @@ class Host:
     def card(self) -> Any:
         return self.app.sessions.session(SESSION).card()
 
-    def view(self) -> Report | None:
+    def view(self) -> SessionReport | None:
         try:
             return self.app.sessions.status(SESSION)
         except NotFound:
@@ -189,13 +190,13 @@ class Host:
         return {}
 
 
-def facts(view: Report) -> Facts:
+def facts(view: SessionReport) -> Facts:
     state = view.state
     cancelled = state.status == "cancelled"
     return Facts(state.is_active, view.path, state.steps, cancelled, state.told, state.task)
 
 
-def told(verb: str, view: Report) -> dict[str, Any]:
+def told(verb: str, view: SessionReport) -> dict[str, Any]:
     """The names in the answer to a move."""
     if view.refusal or verb == "cancel" or view.plan is None:
         return {}

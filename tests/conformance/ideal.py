@@ -11,10 +11,10 @@ from typing import Any
 
 from conformance import reference
 from conformance.seen import Facts, Seen
-from handrail.settings import Settings
+from handrail.guided.workflows.catalog import Catalog
+from handrail.guided.workflows.spec import WorkflowSpec
+from handrail.settings.settings import Settings
 from handrail.source.templates import render
-from handrail.workflows.catalog import Catalog
-from handrail.workflows.spec import WorkflowSpec
 
 NOTHING_ACTIVE = {"refused": True, "asked": False}
 DONE = {"refused": False, "asked": False}

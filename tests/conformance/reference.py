@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.guided.workflows.plan import PLACEHOLDERS
+from handrail.guided.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 from handrail.source.templates import placeholders, render
-from handrail.workflows.placeholders import VARIABLES
-from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
 Specs = Mapping[str, WorkflowSpec]
 Path = list[tuple[str, int]]
@@ -126,7 +126,7 @@ def values(specs: Specs, path: Path, task: str, task_id: str, steps: int) -> dic
 
 def leaves_open(text: str) -> bool:
     """True if a text that pi-workflows rendered still contains a placeholder that Handrail fills."""
-    return any(name in VARIABLES for name, _ in placeholders(text))
+    return any(name in PLACEHOLDERS for name, _ in placeholders(text))
 
 
 def allowed_tools(here: PhaseSpec) -> str:

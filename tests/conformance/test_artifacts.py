@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.artifacts.names import is_key, logical_key, parse_reference, scope_name
-from handrail.artifacts.schemas import artifact_table
+from handrail.driven.artifacts.names import is_key, logical_key, parse_reference, scope_name
+from handrail.driven.artifacts.schemas import artifact_table
 from handrail.source.values import Unresolved
 
 ERROR = "error"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-from handrail.sessions import words as prompts
-from handrail.sessions.machine import State
+from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions.events import State
+from handrail.guided.workflows import rules
+from handrail.guided.workflows.plan import Plan, locate
+from handrail.guided.workflows.spec import compile_plan
 from handrail.source.templates import render
-from handrail.workflows import rules
-from handrail.workflows.compile import compile_plan
-from handrail.workflows.plan import Plan, locate
 
 MARKERS = {
     "header": "[Workflow path: ",
@@ -38,7 +38,7 @@ def test_the_context_has_the_same_facts_as_in_pi_workflows(case: corpus.Case) ->
     at = locate(plan, path)
     assert at is not None
     state = State("active", at, case["stepCount"], task=case["task"], task_id=case["taskId"])
-    facts = read(prompts.context(plan, state), plan, at)
+    facts = read(prompts.context_text(plan, state), plan, at)
     right = corrected(case, expected, specs, reference.enter(specs, path))
     for name in ("roleLine", "reminder"):
         if right[name] == DEFAULT:

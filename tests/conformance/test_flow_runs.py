@@ -12,18 +12,18 @@ import pytest
 
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
-from handrail.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
-from handrail.flows.account import FlowResult
-from handrail.flows.load import load_flow
-from handrail.flows.plan import FlowPlan
-from handrail.runs import machine
-from handrail.runs.embedded.durable import DurableRun
-from handrail.runs.embedded.ledger import Ledger
-from handrail.runs.fold import StepState
-from handrail.runs.interpret import FlowFailed, Interpreter
-from handrail.secrets.redaction import Secrets
-from handrail.source.files import Source
-from handrail.state import journal
+from handrail.base import journal
+from handrail.driven.engines.embedded.durable_run import DurableRun
+from handrail.driven.engines.embedded.run_journal import Ledger
+from handrail.driven.flows.loader import load_flow
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.results import FlowResult
+from handrail.driven.runs import run_events
+from handrail.driven.runs.interpreter import FlowFailed, Interpreter
+from handrail.driven.runs.state import StepState
+from handrail.extensions.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
+from handrail.settings.secrets import Secrets
+from handrail.source.definition_files import Source
 
 DONE_LATER = "the step stays running in AgentWeaver; in Handrail it is failed (A-5)"
 
@@ -98,13 +98,13 @@ def trace(run: DurableRun) -> list[str]:
     told: list[str] = []
     for record in journal.read(run.ledger.path).records:
         for data in record["events"]:
-            event = machine.event_from_json(data)
+            event = run_events.event_from_json(data)
             path = getattr(event, "path", "").split("/")
             match event:
-                case machine.PhaseStarted() | machine.PhaseDone() | machine.PhaseSkipped() if len(path) == 1:
+                case run_events.PhaseStarted() | run_events.PhaseDone() | run_events.PhaseSkipped() if len(path) == 1:
                     status = {"PhaseStarted": "running", "PhaseDone": "done"}.get(type(event).__name__, "skipped")
                     told.append(f"{path[0]}={status}")
-                case machine.StepStarted() | machine.StepDone() | machine.StepSkipped() if len(path) == 2:
+                case run_events.StepStarted() | run_events.StepDone() | run_events.StepSkipped() if len(path) == 2:
                     status = {"StepStarted": "running", "StepDone": "done"}.get(type(event).__name__, "skipped")
                     told.append(f"{path[0]}:{path[1]}={status}")
                 case _:

@@ -9,15 +9,15 @@ from typing import Any, Literal
 import pytest
 
 from conformance import corpus
-from handrail import registry
-from handrail.artifacts.schemas import artifact_table, schema_ids
-from handrail.contracts import Node
-from handrail.flows.library import PromptFile
-from handrail.flows.load import load_flow
-from handrail.flows.plan import FlowPlan
-from handrail.flows.reading import Known
+from handrail.driven.artifacts.schemas import artifact_table, schema_ids
+from handrail.driven.flows.load_state import FlowResources
+from handrail.driven.flows.loader import load_flow
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.prompts import PromptFile
+from handrail.extensions import registry
+from handrail.extensions.contracts import Node
+from handrail.source.definition_files import Source
 from handrail.source.fields import ANYTHING, Field
-from handrail.source.files import Source
 
 
 def node(*required: str, prompt: Literal["forbidden", "optional", "required"] = "forbidden") -> Node:
@@ -40,7 +40,7 @@ NODES = {
     **{name: OURS_TOO[name] for name in ("file-check", "read-file", "flow-run")},
 }
 TABLE = artifact_table()
-KNOWN = Known(
+KNOWN = FlowResources(
     nodes=NODES,
     checks=registry.checks(),
     prompts={"plan": PromptFile("builtin", "plan.md", "Plan {task}.")},

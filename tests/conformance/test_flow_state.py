@@ -10,15 +10,15 @@ import pytest
 
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
-from handrail.errors import RefusedError
-from handrail.flows.load import load_flow
-from handrail.flows.plan import FlowPlan
-from handrail.runs import machine
-from handrail.runs.machine import Event
-from handrail.runs.memory import Memory
-from handrail.runs.modes import available, phases_to_rewind
-from handrail.runs.restart import first_unfinished
-from handrail.source.files import Source
+from handrail.base.errors import RefusedError
+from handrail.driven.flows.loader import load_flow
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.runs import run_events
+from handrail.driven.runs.memory import Memory
+from handrail.driven.runs.restart import first_unfinished
+from handrail.driven.runs.run_events import Event
+from handrail.driven.runs.state import available_modes, phases_to_rewind
+from handrail.source.definition_files import Source
 
 NO_SCHEMA = "a continued run has the outcome of its new end, never the old one"
 
@@ -50,29 +50,31 @@ def events_of(state: dict[str, Any] | None) -> list[Event]:
     for phase in executed["phases"]:
         at = phase["id"]
         if phase["status"] != "pending":
-            told.append(machine.PhaseStarted(at))
+            told.append(run_events.PhaseStarted(at))
         for step in phase["steps"]:
             told += step_events(f"{at}/{step['id']}", step, stop=by == f"{at}:{step['id']}")
         if phase["status"] in ("done", "skipped"):
-            told.append(machine.PhaseDone(at) if phase["status"] == "done" else machine.PhaseSkipped(at, ""))
+            told.append(run_events.PhaseDone(at) if phase["status"] == "done" else run_events.PhaseSkipped(at, ""))
     if executed["terminated"]:
         told.append(
-            machine.RunEnded("stopped", executed["terminationOutcome"], executed.get("terminationReason"), None)
+            run_events.RunEnded("stopped", executed["terminationOutcome"], executed.get("terminationReason"), None)
         )
     elif state["status"] in ("completed", "blocked"):
-        told.append(machine.RunEnded("failed" if state["status"] == "blocked" else "completed", "success", None, None))
+        told.append(
+            run_events.RunEnded("failed" if state["status"] == "blocked" else "completed", "success", None, None)
+        )
     return told
 
 
 def step_events(path: str, step: dict[str, Any], *, stop: bool) -> list[Event]:
     match step["status"]:
         case "done":
-            made = machine.NodeFinished(path, "input", 1, step.get("value"))
-            return [machine.StepStarted(path), made, machine.StepDone(path, stop)]
+            made = run_events.NodeFinished(path, "input", 1, step.get("value"))
+            return [run_events.StepStarted(path), made, run_events.StepDone(path, stop)]
         case "running":
-            return [machine.StepStarted(path), machine.NodeStarted(path, "input", 1)]
+            return [run_events.StepStarted(path), run_events.NodeStarted(path, "input", 1)]
         case "skipped":
-            return [machine.StepSkipped(path)]
+            return [run_events.StepSkipped(path)]
         case _:
             return []
 
@@ -106,7 +108,7 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
     plan, memory = plan_of(phases, state), memory_of(events_of(state))
     match case["op"]:
         case "availability":
-            modes = available(memory.state, plan)
+            modes = available_modes(memory.state, plan)
             assert (modes.resume, modes.continue_, modes.restart) == (
                 expect["resume"],
                 expect["continue"],
@@ -114,7 +116,7 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
             )
             assert (modes.resume or modes.continue_) is expect["mustChoose"]
         case "resume":
-            memory.take(machine.RunResumed("resume", [], None))
+            memory.take(run_events.RunResumed("resume", [], None))
             assert phases_to_do(memory, plan) == wanted(expect)
             assert (memory.state.status, memory.state.outcome) == ("running", "success"), NO_SCHEMA
         case "rewind":
@@ -123,7 +125,7 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
             behind = first_unfinished(memory.state, kept)
             assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
             if behind is None:
-                memory.take(machine.RunResumed("restart", ids[ids.index(case["target"]) :], None))
+                memory.take(run_events.RunResumed("restart", ids[ids.index(case["target"]) :], None))
                 assert phases_to_do(memory, plan) == wanted(expect)
         case "continue":
             is_loop = "loop" in state["executionState"]["flowKind"]
@@ -132,5 +134,5 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
                 with pytest.raises(RefusedError):
                     phases_to_rewind("r-1", memory.state, plan)
             else:
-                memory.take(machine.RunResumed("continue", phases_to_rewind("r-1", memory.state, plan), None))
+                memory.take(run_events.RunResumed("continue", phases_to_rewind("r-1", memory.state, plan), None))
                 assert phases_to_do(memory, plan) == wanted(expect)

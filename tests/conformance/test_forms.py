@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.forms.form import Form, initial, normalize, parse_severities, problems
-from handrail.forms.read import form_from
+from handrail.driven.forms.form import Form, initial, normalize, parse_severities, problems
+from handrail.driven.forms.form_params import form_from
 from handrail.source.values import Unresolved
 
 

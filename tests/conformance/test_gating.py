@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from conformance import corpus, differences, reference
 from handrail import STEP_TOOL
-from handrail.contracts.messages import Verdict
-from handrail.sessions import words as prompts
-from handrail.sessions.gate import undecided, verdict
-from handrail.sessions.machine import State
-from handrail.workflows import rules
-from handrail.workflows.compile import compile_plan
-from handrail.workflows.plan import locate
+from handrail.extensions.contracts.messages import Verdict
+from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions.events import State
+from handrail.guided.sessions.gate import undecided, verdict
+from handrail.guided.workflows import rules
+from handrail.guided.workflows.plan import locate
+from handrail.guided.workflows.spec import compile_plan
 
 
 @corpus.every("gating")
@@ -61,4 +61,4 @@ def judge(case: corpus.Case) -> Verdict:
     at = None if plan is None else locate(plan, path)
     if plan is None or at is None:
         return undecided(tool, "the position is unknown", "S")
-    return verdict(prompts.gate(plan, State("active", at)), tool)
+    return verdict(prompts.gate_rules(plan, State("active", at)), tool)

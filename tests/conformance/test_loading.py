@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance import corpus, differences, gists, trees
-from handrail.errors import HandrailError
+from handrail.base.errors import HandrailError
+from handrail.guided.workflows.catalog import Catalog, read_catalog
+from handrail.guided.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 from handrail.source.diagnostics import Diagnostic
-from handrail.workflows.catalog import Catalog, read_catalog
-from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
 PROJECT = "proj/.pi/workflows"
 USER = "home/workflows"

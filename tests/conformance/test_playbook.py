@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.playbook.load import Found, read_playbook
-from handrail.playbook.select import THRESHOLD, Selection, Wish, select
-from handrail.playbook.signals import signals_of
-from handrail.playbook.spec import FOREIGN, Playbook
 from handrail.source.diagnostics import Diagnostic
-from handrail.source.simpleyaml import read_yaml
+from handrail.source.yaml_text import read_yaml
+from handrail.steps.playbook.guidance import THRESHOLD, Selection, SelectionRequest, select
+from handrail.steps.playbook.load import FoundPlaybook, read_playbook
+from handrail.steps.playbook.spec import FOREIGN, Playbook
+from handrail.steps.playbook.survey import signals_of
 
 DIFFERENCES = {
     "an entry with `applies_to` is left out if nothing in it fits the task": "a rule for Python is noise in a Go task",
@@ -44,7 +44,7 @@ def cases(op: str) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in data["cases"] if case["op"] == op]
 
 
-def written(case: corpus.Case, folder: Path) -> Found:
+def written(case: corpus.Case, folder: Path) -> FoundPlaybook:
     """The playbook of a case, at the place where AgentWeaver has it."""
     (folder / FOREIGN).mkdir(parents=True)
     for name, text in case["files"].items():
@@ -138,10 +138,10 @@ def test_strict_matching_chooses_less_and_keeps_the_budget(case: corpus.Case, tm
         assert one.entry.applies.is_open or fits, one.entry.id
 
 
-def wish(case: corpus.Case, matching: str) -> Wish:
+def wish(case: corpus.Case, matching: str) -> SelectionRequest:
     options = case.get("options") or {}
     limits = options.get("budgetLimit"), options.get("inlineThreshold", THRESHOLD)
-    return Wish(case["phase"], signals_of(case["task"]), *limits, matching)
+    return SelectionRequest(case["phase"], signals_of(case["task"]), *limits, matching)
 
 
 def answered(chosen: Selection) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences
-from handrail.agents.pi.adopt import Adopted, adopt
+from handrail.agents.pi.pi_workflows import PiSessionState, newest_state
 
 DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "cancelled": False}
 
 
 @corpus.every("reconstruct")
 def test_a_session_of_pi_workflows_keeps_its_position(case: corpus.Case) -> None:
-    found = adopt(case["branch"])
+    found = newest_state(case["branch"])
     told = None if found is None else as_entry(found)
     expected = differences.expected(case)
     if expected is None or ("seedQuirk" in case and not has_whole_indexes(expected)):
@@ -27,7 +27,7 @@ def has_whole_indexes(state: dict[str, Any]) -> bool:
     return all(isinstance(index, int) and index >= 0 for index in indexes)
 
 
-def as_entry(found: Adopted) -> dict[str, Any]:
+def as_entry(found: PiSessionState) -> dict[str, Any]:
     return {
         "active": found.active,
         "workflowKey": found.workflow,

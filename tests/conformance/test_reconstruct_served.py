@@ -17,7 +17,7 @@ import pytest
 
 from conformance import compact, corpus, differences
 from conformance.test_reconstruct import DEFAULTS, has_whole_indexes
-from handrail.state import journal
+from handrail.base import journal
 from support import open_to_agents
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")

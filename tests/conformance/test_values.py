@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.artifacts.schemas import artifact_table
-from handrail.artifacts.shelf import files_in
-from handrail.expressions.parse import Expressions, Kinds
-from handrail.expressions.tree import ABSENT, Scope
+from handrail.driven.artifacts.schemas import artifact_table
+from handrail.driven.artifacts.shelf import files_in
+from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader
+from handrail.driven.expressions.tree import ABSENT, ExpressionScope
+from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, has_errors
-from handrail.source.files import Source
-from handrail.source.jsontree import read_json
+from handrail.source.json_reader import read_json
 from handrail.source.values import Unresolved
 
 TABLE = artifact_table()
@@ -41,7 +41,7 @@ def cases(suite: str) -> list[Any]:
     return [pytest.param(case, data["context"], id=case["id"]) for case in data["cases"]]
 
 
-def scope(context: dict[str, Any], folder: Path) -> Scope:
+def scope(context: dict[str, Any], folder: Path) -> ExpressionScope:
     present = folder / "present"
     present.write_text("x")
     text = json.dumps(context).replace("@EXISTING@", str(present)).replace("@MISSING@", str(folder / "absent"))
@@ -57,7 +57,7 @@ def scope(context: dict[str, Any], folder: Path) -> Scope:
         "context": data.get("contextScope", {}),
         "steps": steps,
     }
-    return Scope(
+    return ExpressionScope(
         values,
         lambda path: Path(path).exists(),
         lambda wanted: TABLE.path(wanted, str(folder), files_in),
@@ -71,8 +71,8 @@ def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> A
     tree, troubles = read_json(json.dumps(written))
     assert tree is not None
     assert not troubles
-    kinds = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
-    reader = Expressions(Source("case.json", ""), problems.append, {}, kinds)
+    kinds = ArtifactKinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
+    reader = ExpressionReader(Source("case.json", ""), problems.append, {}, kinds)
     expression = reader.condition(tree) if kind == "condition" else reader.value(tree)
     if has_errors(problems):
         return {"error": problems[0].code}

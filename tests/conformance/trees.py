@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.source.frontmatter import split_front_matter
-from handrail.source.simpleyaml import read_yaml
-from handrail.source.yamltree import Node
+from handrail.source.tree import TreeNode
+from handrail.source.yaml_text import read_yaml, split_front_matter
 
 WORKFLOW_KINDS = {
     "commandName": "text",
@@ -81,7 +80,7 @@ def _is_mistyped(tree: Mapping[str, Any], file: str) -> bool:
     )
 
 
-def _phases(tree: Mapping[str, Any], file: str, fields: Mapping[str, Node]) -> Iterator[Mapping[str, Node]]:
+def _phases(tree: Mapping[str, Any], file: str, fields: Mapping[str, TreeNode]) -> Iterator[Mapping[str, TreeNode]]:
     phases = fields.get("phases")
     for entry in phases.value if phases and phases.kind == "list" else ():
         text = tree.get(os.path.normpath(os.path.join(os.path.dirname(file), str(entry.value))))
@@ -90,7 +89,7 @@ def _phases(tree: Mapping[str, Any], file: str, fields: Mapping[str, Node]) -> I
             yield _fields(parts[0])
 
 
-def _has_mistyped_tools(fields: Mapping[str, Node]) -> bool:
+def _has_mistyped_tools(fields: Mapping[str, TreeNode]) -> bool:
     tools = fields.get("tools")
     if tools is None:
         return False
@@ -100,6 +99,6 @@ def _has_mistyped_tools(fields: Mapping[str, Node]) -> bool:
     return any(found.kind != "list" or any(i.kind in ("list", "mapping") for i in found.value) for found in lists)
 
 
-def _fields(text: str) -> dict[str, Node]:
+def _fields(text: str) -> dict[str, TreeNode]:
     node, _ = read_yaml(text)
     return dict(node.value) if node is not None and node.kind == "mapping" else {}

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from crash.cases import Case
 from crash.flows import CAREFUL
-from handrail.artifacts.shelf import Published, Shelf
-from handrail.project import file_name
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf
+from handrail.settings.folders import file_name
 from support import without_times
 
 TOLD_WHEN_SAFE = ("NodeFinished", "NodeFailed", "Answered", "ArtifactPublished", "FactFound", "Asked")
@@ -69,7 +69,7 @@ def _shelved(case: Case) -> list[tuple[str, str]]:
     return [(record.id, _digest(shelf, record)) for record in shelf.records()]
 
 
-def _digest(shelf: Shelf, record: Published) -> str:
+def _digest(shelf: Shelf, record: ArtifactVersion) -> str:
     content = shelf.content(record)
     assert hashlib.sha256(content).hexdigest() == record.sha256
     return hashlib.sha256(without_times(content.decode()).encode()).hexdigest()

@@ -12,11 +12,11 @@ from typing import Any
 
 from crash.flows import ANSWERS, FLOWS, REQUEST, SCHEMA
 from handrail.app import App
-from handrail.flows.catalog import FlowCatalog
-from handrail.runs.embedded.engine import Embedded
-from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import event_to_json
-from handrail.runs.request import Request
+from handrail.driven.engines.embedded.engine import Embedded
+from handrail.driven.flows.catalog import FlowCatalog
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.run_events import event_to_json
 from handrail.source.diagnostics import has_errors
 from support import Said, open_to_agents
 
@@ -42,7 +42,7 @@ class Case:
         open_to_agents(folder / "home")
         self.app = App(str(self.project), self.env)
 
-    def begin(self, catalog: FlowCatalog, flow: str = "main", request: Request = REQUEST) -> Case:
+    def begin(self, catalog: FlowCatalog, flow: str = "main", request: RunRequest = REQUEST) -> Case:
         self.app.runs.begin(catalog, catalog.find(flow), request, self.id)
         return self
 

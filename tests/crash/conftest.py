@@ -16,8 +16,8 @@ import pytest
 from crash.accounts import TOLD_WHEN_SAFE, account
 from crash.cases import Case, catalog_of
 from crash.pool import Pool
-from handrail.flows.catalog import FlowCatalog
-from handrail.runs.request import Request
+from handrail.driven.flows.catalog import FlowCatalog
+from handrail.driven.runs.request import RunRequest
 
 MEMORY = "/dev/shm"
 
@@ -60,7 +60,7 @@ class Stage:
         number = next(self.numbers)
         case = Case(self.folder / str(number), number)
         return case.begin(
-            catalog_of(case.project, {"main": f"phases:\n{phases}"}), request=Request(params={}, scope="crash")
+            catalog_of(case.project, {"main": f"phases:\n{phases}"}), request=RunRequest(params={}, scope="crash")
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from nodes.repositories import Checkout
-from services.githubs import SHA, GitHub
-from services.web import Asked, Reply
+from steps.nodes.repositories import Checkout
+from steps.services.githubs import SHA, GitHub
+from steps.services.web import Asked, Reply
 
 KEY = "crash"
 SCOPE = f".agentweaver/scopes/{KEY}"

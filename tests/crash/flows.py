@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from handrail.runs.request import Request
+from handrail.driven.runs.request import RunRequest
 
 WORK = Path(__file__).parent / "children" / "work.sh"
 DEFINITIONS = Path(__file__).parent / "definitions"
 FLOWS = {file.stem: file.read_text().replace("WORK", str(WORK)) for file in DEFINITIONS.glob("*.yaml")}
-REQUEST = Request(params={"who": "Grace"}, scope="crash")
+REQUEST = RunRequest(params={"who": "Grace"}, scope="crash")
 ANSWERS = {"plan": {"name": "Ada", "really": True}}
 SCHEMA = {
     "type": "object",

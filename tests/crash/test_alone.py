@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crash.accounts import account
 from crash.conftest import Stage, Whole
-from handrail.runs.embedded import lease
+from handrail.driven.engines.embedded import process_locks
 
 CHILD = Path(__file__).parent / "children" / "looking.py"
 TIMES = 3_000
@@ -27,7 +27,7 @@ def test_many_simultaneous_resumes_run_each_step_once(stage: Stage, whole: Whole
 
 async def hold(folder: str, times: int) -> None:
     for _ in range(times):
-        async with lease.held(folder):
+        async with process_locks.run_locked(folder):
             pass
 
 

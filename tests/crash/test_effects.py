@@ -19,10 +19,10 @@ from crash.conftest import Stage
 from crash.effects import ANSWERS, EFFECTS, Effect, forge, gitlab, jira, lay_out, telegram
 from crash.pool import Pool
 from depth import Depth
-from handrail import registry
-from nodes.repositories import Checkout, isolate
-from services.githubs import GitHub
-from services.web import serve
+from handrail.extensions import registry
+from steps.nodes.repositories import Checkout, isolate
+from steps.services.githubs import GitHub
+from steps.services.web import serve
 
 PATH = "a/x"
 BEFORE = Doom("after", event="NodeStarted", path=PATH)

@@ -12,8 +12,8 @@ from crash.children.doom import Doom
 from crash.conftest import Stage
 from crash.flows import command, phase
 from crash.pool import Pool
-from handrail.runs.embedded.inbox import Inbox, Letter
-from handrail.secrets.redaction import Secrets
+from handrail.driven.engines.embedded.inbox import Inbox, Letter
+from handrail.settings.secrets import Secrets
 from support import Said
 
 WORKED = Doom("torn", keep="nothing", event="NodeFinished", path="a/x")

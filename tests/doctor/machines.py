@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from handrail import __version__
-from handrail.project import Places
-from handrail.sessions import required
+from handrail.guided.sessions import phase_requirements
+from handrail.settings.folders import UserFolders
 from support import Project
 
 VERSIONS = {"claude": "2.1.325", "codex": "0.166.0"}
@@ -91,7 +91,7 @@ class Machine:
 
     @property
     def record(self) -> Path:
-        return Path(Places(os.environ).installation("claude", None))
+        return Path(UserFolders(os.environ).installation("claude", None))
 
     def edit(self, path: Path, old: str, new: str) -> None:
         text = path.read_text()
@@ -101,10 +101,10 @@ class Machine:
     def probed(self, days: int = 0) -> None:
         """Keep a probe of Claude Code that meets `require: hard`."""
         program = str(self.programs / "claude")
-        rows = tuple(required.Row(row, "hard", "") for row in required.MATTER)
-        stamp, then = required.stamp(program), time.time() - days * DAY
-        found = required.Probe("claude", VERSIONS["claude"], program, stamp, __version__, then, rows)
-        required.write(Places(os.environ), found)
+        rows = tuple(phase_requirements.ProbeRow(row, "hard", "") for row in phase_requirements.HARD_ROWS)
+        stamp, then = phase_requirements.stamp(program), time.time() - days * DAY
+        found = phase_requirements.Probe("claude", VERSIONS["claude"], program, stamp, __version__, then, rows)
+        phase_requirements.write_probe(UserFolders(os.environ), found)
 
 
 class Fault(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from doctor.machines import Machine
-from handrail import registry
+from handrail.extensions import registry
 from support import Project
 
 

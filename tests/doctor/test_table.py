@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from doctor.machines import Machine
-from handrail import registry
-from handrail.doctor import table
+from handrail.doctor import examination
 from handrail.doctor.checkup import Checkup, Subject
-from handrail.doctor.exams.agents import judged
-from handrail.doctor.exams.machine import FEW, FULL, LITTLE, judge
+from handrail.doctor.examination import EXAMS, Exam
+from handrail.doctor.exams.agents import version_checkup
+from handrail.doctor.exams.machine import FEW, FULL, LITTLE, space_status
 from handrail.doctor.exams.state import file_system
-from handrail.doctor.table import EXAMS, Exam
+from handrail.extensions import registry
 from support import Project
 
 ENDLESS = threading.Event()
@@ -56,9 +56,9 @@ def add(patch: pytest.MonkeyPatch, function: str, seconds: float = 20.0) -> None
 
 
 def test_every_check_is_in_a_category_and_its_function_exists() -> None:
-    from handrail.doctor.running import _function
+    from handrail.doctor.examination import _function
 
-    assert {exam.category for exam in EXAMS.values()} == table.CATEGORIES.keys()
+    assert {exam.category for exam in EXAMS.values()} == examination.CATEGORIES.keys()
     assert all(callable(_function(exam.function)) for exam in EXAMS.values())
 
 
@@ -183,7 +183,7 @@ def test_the_agents_of_the_tests_count_as_tested() -> None:
     ],
 )
 def test_a_disk_that_is_nearly_full(free: int, files: int | None, status: str) -> None:
-    assert judge(free, files) == status
+    assert space_status(free, files) == status
 
 
 def test_the_file_system_of_a_path_is_that_of_the_longest_mount() -> None:
@@ -205,5 +205,5 @@ def test_the_file_system_of_a_path_is_that_of_the_longest_mount() -> None:
     ],
 )
 def test_the_version_of_an_agent(found: str, status: str, words: str) -> None:
-    checkup = judged("toy", found, ("1.4.0", "1.9.0"))
+    checkup = version_checkup("toy", found, ("1.4.0", "1.9.0"))
     assert (checkup.status, words in checkup.message) == (status, True)

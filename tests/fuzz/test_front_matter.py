@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from fuzz.inputs import pieces, share
-from handrail.source.frontmatter import split_front_matter
+from handrail.source.yaml_text import split_front_matter
 
 
 @share("front matter")

@@ -8,15 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, share
-from handrail.state.journal import JournalDamaged, Scan
-from handrail.state.lines import encode
+from handrail.base.journal import JournalDamaged, Scan
+from handrail.base.jsonlite import encode_line
 
 WORDS = ["", "a {b} c", 'quote " {"n":9', "\N{SNOWMAN}", "two\nlines", "00000000 {}", "x" * 90]
 RECORDS: list[dict[str, Any]] = [
     {"n": number, "t": number / 7, "events": [{"type": "Looped", "origin": number, "to": 0}, {"words": words}]}
     for number, words in enumerate(WORDS)
 ]
-LINES = [encode(record) for record in RECORDS]
+LINES = [encode_line(record) for record in RECORDS]
 WHOLE = b"".join(LINES)
 NOISE = st.binary(max_size=20) | st.sampled_from([b"\n", b" {", b"00000000 {}\n", bytes(8), *LINES])
 
@@ -37,8 +37,8 @@ def test_any_bytes_are_records_in_order_or_damaged(data: bytes) -> None:
     found = scan(data)
     if found is not None:
         assert [record["n"] for record in found.records] == list(range(len(found.records)))
-        assert b"".join(map(encode, found.records)) == data[: found.end]
-        assert data[found.last : found.end] == (encode(found.records[-1]) if found.records else b"")
+        assert b"".join(map(encode_line, found.records)) == data[: found.end]
+        assert data[found.last : found.end] == (encode_line(found.records[-1]) if found.records else b"")
 
 
 @share("journal: nearly a journal")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import handrail
 from fuzz.inputs import pieces, share
-from handrail.state import jsonlite
+from handrail.base import jsonlite
 
 SIGNS = (
     *'[]{},:"\\-+.0123456789eE',
@@ -103,7 +103,7 @@ def test_very_deep_nesting_raises_an_error(opening: str) -> None:
 def test_invalid_json_raises_value_error_if_json_is_not_imported(text: str) -> None:
     """The accelerator tries to raise the error class of `json`, which hooks do not import."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from handrail.state import jsonlite\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); from handrail.base import jsonlite\n"
         "try: jsonlite.loads(sys.argv[2])\nexcept ValueError: print('rejected', 'json' in sys.modules)"
     )
     source = str(Path(handrail.__file__).parent.parent)

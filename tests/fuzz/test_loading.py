@@ -11,17 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, pieces, share
-from handrail.sessions import words as prompts
-from handrail.sessions.machine import State
-from handrail.source.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
-from handrail.source.files import Root
-from handrail.source.kinds import union
-from handrail.state import jsonlite
-from handrail.workflows import plan as plans
-from handrail.workflows.compile import compile_plan
-from handrail.workflows.exits import exit_checks
-from handrail.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
-from handrail.workflows.load import Loaded, load
+from handrail.base import jsonlite
+from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions.events import State
+from handrail.guided.workflows import plan as plans
+from handrail.guided.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
+from handrail.guided.workflows.load import Loaded, exit_checks, load
+from handrail.guided.workflows.spec import compile_plan
+from handrail.source.definition_files import Root
+from handrail.source.diagnostics import Diagnostic, as_github, diagnostic_text, has_errors, sorted_problems
+from handrail.source.fields import union_shape
 
 WORKFLOW_TEXT = b"""\
 name: Release
@@ -52,7 +51,7 @@ exit:
 
 Do {phaseNam} for {description}.
 """
-SHAPES = (WORKFLOW, PHASE, TOOLS, union("exit", "", exit_checks(), EXIT))
+SHAPES = (WORKFLOW, PHASE, TOOLS, union_shape("exit", "", exit_checks(), EXIT))
 KEYS = tuple(f"{field.name}: " for shape in SHAPES for field in shape.fields)
 VALUES = ("true\n", "12\n", "1.5\n", "-1\n", "9e99\n", "[a, b]\n", "{a: b}\n", "|\n  x\n", '""\n', "~\n", '"\\0"\n')
 WORDS = ("subworkflow: ", "one.md", "../x", "/etc", "{phaseNme}", "- ", "  ", "\n", "---\n", "\x00", "\x1b[2J", "é")
@@ -72,7 +71,7 @@ def check(folder: Path, workflow: bytes, one: bytes, two: bytes) -> None:
         (folder / name).write_bytes(data)
     loaded = load(Root(str(folder.parent)), str(folder))
     assert (loaded.spec is None) == has_errors(loaded.problems)
-    for problem in in_order(loaded.problems):
+    for problem in sorted_problems(loaded.problems):
         check_problem(problem, folder)
     check_plan(loaded)
 
@@ -84,7 +83,7 @@ def has_control_characters(text: str) -> bool:
 
 def check_problem(problem: Diagnostic, folder: Path) -> None:
     """The problem can be printed in all formats, and its place is in a file of the workflow."""
-    assert not has_control_characters(as_text(problem).replace("\n", ""))
+    assert not has_control_characters(diagnostic_text(problem).replace("\n", ""))
     assert not has_control_characters(as_github(problem))
     json.dumps(problem.to_json(), ensure_ascii=False).encode()
     assert Path(problem.file).parent == folder
@@ -100,10 +99,10 @@ def check_plan(loaded: Loaded) -> None:
     if loaded.spec is None or loaded.spec.references:
         return
     plan = compile_plan({loaded.key: loaded.spec}, loaded.key)
-    assert plans.from_json(jsonlite.loads(jsonlite.dumps(plans.to_json(plan)))) == plan
+    assert plans.plan_from_json(jsonlite.loads(jsonlite.dumps(plans.plan_to_json(plan)))) == plan
     for at in range(len(plan.stops)):
         state = State("active", at, task="task")
-        assert prompts.context(plan, state)
+        assert prompts.context_text(plan, state)
         assert prompts.status_line(plan, state)
 
 

@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import share
-from handrail.source.patterns import TooMuchWork, check_pattern, contains_match
-from handrail.source.patternsyntax import PatternError
+from handrail.source.patterns import PatternError, TooMuchWork, check_pattern, contains_match
 
 ATOMS = st.sampled_from(
     [*"abAB_1 -\n", "é", ".", "^", "$", "\\b", "\\B", "\\A", "\\Z", "\\d", "\\W", "\\s", "[ab]", "[^a\\n]", "[a-cX-Z]",

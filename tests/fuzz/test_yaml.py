@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, pieces, share
-from handrail.source.composer import compose
-from handrail.source.simpleyaml import plain_tree
-from handrail.source.yamltree import MAX_ALIASED, MAX_DEPTH, Node, Trouble, as_text, scalar
+from handrail.source.tree import MAX_ALIASED, MAX_DEPTH, TreeNode, Trouble, node_text, scalar
+from handrail.source.yaml_parser import compose
+from handrail.source.yaml_text import plain_tree
 
 SIGNS = (
     *"[]{},:?-#&*!|>%@`'\"\\~<=.",
@@ -71,7 +71,7 @@ def check_trouble(trouble: Trouble, text: str) -> None:
     assert trouble.width >= 1
 
 
-def check_node(node: Node, text: str, depth: int = 1) -> None:
+def check_node(node: TreeNode, text: str, depth: int = 1) -> None:
     assert depth <= MAX_DEPTH + 1
     lines = text.split("\n")
     assert 1 <= node.line <= len(lines)
@@ -89,7 +89,7 @@ def check_node(node: Node, text: str, depth: int = 1) -> None:
         assert isinstance(node.value, kinds[node.kind])
         assert isinstance(node.value, bool) is (node.kind == "boolean")
         if node.kind == "number":
-            assert repr(scalar(as_text(node))[1]) in (repr(node.value), as_text(node)), "`as_text` gives valid YAML"
+            assert repr(scalar(node_text(node))[1]) in (repr(node.value), node_text(node)), "`as_text` gives valid YAML"
 
 
 @share("yaml: any text")
@@ -115,7 +115,7 @@ def test_text_similar_to_yaml_gives_a_tree_or_a_trouble(text: str) -> None:
     check(text)
 
 
-def plain(node: Node) -> Any:
+def plain(node: TreeNode) -> Any:
     if node.kind == "list":
         return [plain(item) for item in node.value]
     return {name: plain(item) for name, item in node.value.items()} if node.kind == "mapping" else node.value

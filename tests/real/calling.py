@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from handrail import registry
-from handrail.contracts import AgentJob, AgentSaid
-from handrail.models.turn import Turn, Usage, calls
-from handrail.nodes.calling import call
-from handrail.secrets.rules import allowed
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
+from handrail.extensions import registry
+from handrail.extensions.contracts import AgentJob, AgentSaid
+from handrail.settings.secrets import allowed_variables
+from handrail.steps.nodes.agents.agent_jobs import call_agent
 from real.hosts import Seat
 from real.waiting import LONG, until
 
@@ -33,12 +33,12 @@ Heard = list[AgentSaid]
 
 
 def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
-    env = allowed(seat.env, (*registry.executor(seat.host.name).ENVIRONMENT, *OWN))
+    env = allowed_variables(seat.env, (*registry.executor(seat.host.name).ENVIRONMENT, *OWN))
     return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=env, timeout=LONG), **changes)
 
 
 def hear(seat: Seat, given: AgentJob) -> AsyncIterator[AgentSaid]:
-    return call(registry.executor(seat.host.name), given)
+    return call_agent(registry.executor(seat.host.name), given)
 
 
 async def perform(seat: Seat, given: AgentJob) -> Heard:
@@ -108,11 +108,11 @@ def has_begun(seat: Seat) -> bool:
 
 
 def write(seat: Seat, usage: Usage | None = None) -> Turn:
-    return calls(seat.host.write(seat.project / "made.txt", "made\n"), text="I write it.", usage=usage)
+    return tool_turn(seat.host.write(seat.project / "made.txt", "made\n"), text="I write it.", usage=usage)
 
 
 def shell(seat: Seat, command: str, usage: Usage | None = None) -> Turn:
-    return calls(seat.host.shell(command), usage=usage)
+    return tool_turn(seat.host.shell(command), usage=usage)
 
 
 def make_noisy(seat: Seat, folder: Path) -> None:

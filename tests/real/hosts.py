@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from handrail import registry
-from handrail.contracts.offline import PROMPT, filled
-from handrail.doctor import place
-from handrail.models.server import Scripted
-from handrail.models.turn import Call, Json
+from handrail.agents.probe.scripted_model import Json, ScriptedCall, ScriptedModel
+from handrail.doctor import probe
+from handrail.extensions import registry
+from handrail.extensions.contracts.offline import PROMPT, filled
 from real.waiting import LONG
 from support import trust_below
 
@@ -36,13 +35,13 @@ class Host(NamedTuple):
     """
 
     name: str
-    protocol: type[Scripted]
+    protocol: type[ScriptedModel]
     options: tuple[str, ...]
     env: Mapping[str, str]
     files: Mapping[str, str]
-    write: Callable[[Path, str], Call]
-    shell: Callable[[str], Call]
-    read: Callable[[Path], Call]
+    write: Callable[[Path, str], ScriptedCall]
+    shell: Callable[[str], ScriptedCall]
+    read: Callable[[Path], ScriptedCall]
     programs: Path | None = None
 
     @property
@@ -88,7 +87,7 @@ class Ran(NamedTuple):
 class Seat:
     """A host with its home, a project with a repository, and a scripted model."""
 
-    def __init__(self, host: Host, folder: Path, model: Scripted) -> None:
+    def __init__(self, host: Host, folder: Path, model: ScriptedModel) -> None:
         assert host.program.exists(), "the agents are not installed; run scripts/agents"
         self.host = host
         self.model = model
@@ -142,4 +141,4 @@ class Seat:
 
 def surroundings(home: Path) -> dict[str, str]:
     """The variables of every program: none of the person who runs the tests, and no network access."""
-    return place.surroundings(str(home), f"{NODE}{os.pathsep}/usr/local/bin:/usr/bin:/bin")
+    return probe.surroundings(str(home), f"{NODE}{os.pathsep}/usr/local/bin:/usr/bin:/bin")

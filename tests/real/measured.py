@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.models.turn import Turn, Usage, calls
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
 from real.hosts import HOSTS, NODE, Host, Seat
 from real.waiting import LONG, said, until
 from support import trust_below
@@ -112,7 +112,7 @@ class Driver:
         seat, pid = self.seat, self.seat.project / "pid"
         pid.unlink(missing_ok=True)
         stubborn = seat.host.shell(f"trap '' TERM INT; echo $$ > {pid}; while true; do sleep 1; done")
-        seat.model.script(Turn("First done."), calls(stubborn))
+        seat.model.script(Turn("First done."), tool_turn(stubborn))
         model = ("--model", "fake/fake-1") if seat.host.name == "pi" else ()
         process = subprocess.Popen(
             self.argv("run", "two", "--agent", self.name, *model),
@@ -170,8 +170,8 @@ def _row(host: Host, driver: Driver) -> Row:
     driver.write(".handrail/flows/ask.yaml", FLOW)
     driver.write(".handrail/flows/two.yaml", TWO)
     seat.model.script(
-        calls(host.write(seat.project / "proof.md", "proof\n"), text="I write.", usage=Usage(1000, 50, 400)),
-        calls(host.shell(f"echo {OWN}; env > seen.txt"), usage=Usage(1100, 20, 400)),
+        tool_turn(host.write(seat.project / "proof.md", "proof\n"), text="I write.", usage=Usage(1000, 50, 400)),
+        tool_turn(host.shell(f"echo {OWN}; env > seen.txt"), usage=Usage(1100, 20, 400)),
         Turn(f"Written, with {OWN}.", usage=Usage(1200, 10, 400)),
         Turn("I wrote a proof.", usage=Usage(1300, 5, 400)),
     )

@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from handrail.models import turn as protocols
-from handrail.models.anthropic import Anthropic
-from handrail.models.server import Event, Received
-from handrail.models.turn import Json
+from handrail.agents.probe import scripted_model as protocols
+from handrail.agents.probe.anthropic import Anthropic
+from handrail.agents.probe.scripted_model import Json, ReceivedRequest, StreamEvent
 from real.waiting import until
 
 AGENT = "x-claude-code-agent-id"
@@ -111,7 +110,7 @@ class _Server(Anthropic):
         self.holding: list[protocols.Turn] = []
         super().__init__()
 
-    def answer(self, request: Received) -> protocols.Turn | Json:
+    def answer(self, request: ReceivedRequest) -> protocols.Turn | Json:
         aside = self.side(request)
         if aside is not None:
             return aside
@@ -121,7 +120,7 @@ class _Server(Anthropic):
             self.holding.append(sent)
         return sent
 
-    def opening(self, whole: Json, turn: protocols.Turn) -> Iterator[Event]:
+    def opening(self, whole: Json, turn: protocols.Turn) -> Iterator[StreamEvent]:
         """The stream of an answer. A held one waits after its text; pings keep the client waiting."""
         is_held = any(turn is one for one in self.holding)
         for event in super().opening(whole, turn):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from handrail.models.turn import Json
+from handrail.agents.probe.scripted_model import Json
 from real.waiting import LONG, until
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handrail.models.turn import Turn, calls, failed
+from handrail.agents.probe.scripted_model import Turn, failed_turn, tool_turn
 from real.hosts import HOSTS, Seat
 from real.measured import SPEAKS, Driver
 
@@ -41,8 +41,8 @@ def work(driver: Driver) -> None:
     """The model writes a file, runs a command and answers with JSON."""
     host, project = driver.seat.host, driver.seat.project
     driver.seat.model.script(
-        calls(host.write(project / "made.txt", "made\n"), text="I write it."),
-        calls(host.shell("echo ran > ran.txt")),
+        tool_turn(host.write(project / "made.txt", "made\n"), text="I write it."),
+        tool_turn(host.shell("echo ran > ran.txt")),
         Turn('Here:\n```json\n{"a": 1}\n```'),
     )
 
@@ -71,5 +71,5 @@ def test_a_step_that_may_only_read_changes_nothing(driver: Driver) -> None:
 
 
 def test_a_key_that_the_service_does_not_accept_is_an_auth_error(driver: Driver) -> None:
-    driver.seat.model.script(*[failed(401)] * 4)
+    driver.seat.model.script(*[failed_turn(401)] * 4)
     assert "auth" in ask(driver, "work", code=1)["reason"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail.agents.codex.offline import KEY
-from handrail.models.turn import Call, Turn, calls
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, tool_turn
 from real.guests.codex import Codex
 from real.guests.guest import Phase, mark
 from real.waiting import until
@@ -27,7 +27,7 @@ def codex(tmp_path: Path) -> Iterator[Codex]:
     guest.close()
 
 
-def script(text: str) -> Call:
+def script(text: str) -> ScriptedCall:
     """A call of a model that writes scripts, which call the tools."""
     return "functions__exec", text
 
@@ -41,11 +41,11 @@ def test_a_model_that_calls_tools_from_scripts_is_held_to_the_phases(codex: Code
     codex.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"), Phase("build"))
     patch = script(f"text(await tools.apply_patch({json.dumps(PATCH)}))")
     codex.model.script(
-        calls(patch),
-        calls(script("text(await tools.exec_command({cmd: 'echo seen > shell.txt'}))")),
+        tool_turn(patch),
+        tool_turn(script("text(await tools.exec_command({cmd: 'echo seen > shell.txt'}))")),
         Turn("I stop here."),
         codex.step("next", "looked"),
-        calls(patch),
+        tool_turn(patch),
         codex.step("next", "built"),
         Turn("All done."),
     )
@@ -69,7 +69,7 @@ def test_a_shell_that_stays_open_takes_no_input(codex: Codex, is_guided: bool) -
         "try { await tools.write_stdin({session_id: r.session_id, chars: 'touch hole.txt\\n', yield_time_ms: 1000}) }"
         "catch (e) { text(String(e)) }"
     )
-    codex.model.script(calls(script(typing)), codex.step("next"), Turn("Done."))
+    codex.model.script(tool_turn(script(typing)), codex.step("next"), Turn("Done."))
     if is_guided:
         codex.handrail("uninstall", "codex")
         codex.handrail("run", "w", "tea", "--agent", "codex")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.models.turn import Turn, calls
+from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.guests.copilot import Copilot
 from real.guests.guest import Phase
 from real.screen import Screen
@@ -30,8 +30,8 @@ def guest(tmp_path: Path) -> Iterator[Copilot]:
 def test_a_subagent_of_a_subagent_is_gated(guest: Copilot) -> None:
     guest.file(".handrail/settings.yaml", "idleStops: 0\n")
     guest.model.script(
-        calls(guest.subagent("delegate it")),
-        calls(guest.subagent("write deep.txt")),
+        tool_turn(guest.subagent("delegate it")),
+        tool_turn(guest.subagent("write deep.txt")),
         guest.write("deep.txt"),
         guest.step("next"),
         Turn("I could not."),

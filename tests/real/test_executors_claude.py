@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.models.turn import SPENT, Turn, Usage, calls, failed
+from handrail.agents.probe.scripted_model import SPENT, Turn, Usage, failed_turn, tool_turn
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -52,7 +52,7 @@ def seat(tmp_path: Path) -> Iterator[Seat]:
 def subagent(*turns: Turn, **more: Any) -> tuple[Turn, ...]:
     """A call of a subagent, and the answer of the subagent."""
     task = {"description": "d", "prompt": "Help.", "subagent_type": "general-purpose", **more}
-    return (calls(("Task", task)), *turns)
+    return (tool_turn(("Task", task)), *turns)
 
 
 def settings(seat: Seat, data: dict[str, Any]) -> None:
@@ -94,10 +94,10 @@ def test_the_read_permission_prevents_writing(seat: Seat, theirs: dict[str, Any]
     settings(seat, theirs)
     (seat.project / "there.txt").write_text("words of the file\n")
     before = sorted(seat.project.iterdir())
-    more = shell(seat, "echo x > ran.txt"), calls(("EnterWorktree", {}))
+    more = shell(seat, "echo x > ran.txt"), tool_turn(("EnterWorktree", {}))
     helped = subagent(write(seat), *more, Turn("Nor may I."), run_in_background=False)
     seat.model.script(
-        write(seat), *more, calls(seat.host.read(seat.project / "there.txt")), *helped, Turn("I may not.")
+        write(seat), *more, tool_turn(seat.host.read(seat.project / "there.txt")), *helped, Turn("I may not.")
     )
     said = performed(seat, job(seat, permissions="read"))
     assert sorted(seat.project.iterdir()) == before
@@ -109,7 +109,7 @@ def test_the_read_permission_prevents_writing(seat: Seat, theirs: dict[str, Any]
 
 def test_its_tools_do_not_write_outside_of_the_project(seat: Seat) -> None:
     outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"
-    seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
+    seat.model.script(tool_turn(seat.host.write(outside, "x\n")), Turn("I may not."))
     said = performed(seat, job(seat))
     assert not outside.exists()
     assert only(said, "denied")["name"] == "Write"
@@ -168,7 +168,7 @@ def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
 
 @pytest.mark.parametrize("schema", [SCHEMA, {**SCHEMA, "$schema": "https://json-schema.org/draft/2020-12/schema"}])
 def test_a_json_answer_is_read(seat: Seat, schema: dict[str, Any]) -> None:
-    seat.model.script(write(seat), calls(("StructuredOutput", {"a": 3})), Turn("It is said."))
+    seat.model.script(write(seat), tool_turn(("StructuredOutput", {"a": 3})), Turn("It is said."))
     said = performed(seat, job(seat, schema=schema))
     assert only(said, "finished")["structured"] == {"a": 3}
     (tool,) = (tool for tool in seat.model.received()[-1].body["tools"] if tool["name"] == "StructuredOutput")
@@ -183,7 +183,7 @@ def test_a_json_answer_to_a_schema_in_the_prompt_is_read(seat: Seat) -> None:
 
 
 def test_an_answer_that_never_matches_its_schema_is_a_failure(seat: Seat) -> None:
-    seat.model.script(*[calls(("StructuredOutput", {"b": 3}))] * 20)
+    seat.model.script(*[tool_turn(("StructuredOutput", {"b": 3}))] * 20)
     finished = only(performed(seat, job(seat, schema=SCHEMA)), "finished")
     assert (finished["outcome"], finished["structured"]) == ("crash", None)
 
@@ -201,7 +201,7 @@ def test_background_work_is_awaited_and_the_last_result_counts(seat: Seat) -> No
     """The command ends after the program has reported that it waits for it."""
     late = "while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt"
     command = {"command": late, "description": "a command", "run_in_background": True}
-    seat.model.script(calls(("Bash", command)), Turn("I wait."), Turn("It is there."))
+    seat.model.script(tool_turn(("Bash", command)), Turn("I wait."), Turn("It is there."))
     said = []
 
     async def hear_and_go_on() -> None:
@@ -228,7 +228,7 @@ def test_an_agent_that_reached_its_own_limit_can_be_resumed(seat: Seat) -> None:
 
 
 def test_an_unknown_key_is_reported(seat: Seat) -> None:
-    seat.model.script(*[failed(401)] * 20)
+    seat.model.script(*[failed_turn(401)] * 20)
     said = performed(seat, job(seat))
     finished = only(said, "finished")
     assert (finished["outcome"], finished["resetsAt"], finished["text"]) == ("auth", None, None)
@@ -238,7 +238,7 @@ def test_an_unknown_key_is_reported(seat: Seat) -> None:
 def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
     """It reports only the reset time of a plan, in any time zone."""
     seat.env |= SUBSCRIBED | {"TZ": "Asia/Kolkata"}
-    seat.model.script(*[failed(429, SPENT, retry_after=3600)] * 20)
+    seat.model.script(*[failed_turn(429, SPENT, retry_after=3600)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == "quota"
     assert finished["resetsAt"] == pytest.approx(time.time() + 3600, abs=120)
@@ -246,14 +246,14 @@ def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
 
 @pytest.mark.parametrize("seconds", [None, 3600.0])
 def test_a_request_limit_is_reported_without_a_reset_time(seat: Seat, seconds: float | None) -> None:
-    seat.model.script(*[failed(429, retry_after=seconds)] * 20)
+    seat.model.script(*[failed_turn(429, retry_after=seconds)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert (finished["outcome"], finished["resetsAt"]) == ("rate-limit", None)
 
 
 def test_it_retries_after_three_service_errors(seat: Seat) -> None:
     seat.env |= {"CLAUDE_CODE_MAX_RETRIES": "5"}
-    seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
+    seat.model.script(failed_turn(500), failed_turn(500), failed_turn(500), write(seat), Turn("It is written."))
     said = performed(seat, job(seat))
     assert only(said, "finished")["outcome"] == "done"
     assert every(said, "retry", "message") == [
@@ -263,7 +263,7 @@ def test_it_retries_after_three_service_errors(seat: Seat) -> None:
 
 
 def test_a_service_that_always_fails_is_reported(seat: Seat) -> None:
-    seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
+    seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed_turn(500)] * 20)
     said = performed(seat, job(seat))
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("unavailable", "I write it.")
     counts = {"inputTokens": 1000, "outputTokens": 50, "cachedTokens": 400}
@@ -277,7 +277,7 @@ def test_a_refusal_of_the_model_is_reported(seat: Seat, words: str) -> None:
 
 
 def test_a_conversation_that_is_too_long_is_reported(seat: Seat) -> None:
-    seat.model.script(*[failed(400, "prompt is too long: 300000 tokens > 200000 maximum")] * 20)
+    seat.model.script(*[failed_turn(400, "prompt is too long: 300000 tokens > 200000 maximum")] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "overflow"
 
 

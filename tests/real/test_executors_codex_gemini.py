@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.models.turn import SPENT, Turn, Usage, calls, failed
+from handrail.agents.probe.scripted_model import SPENT, Turn, Usage, failed_turn, tool_turn
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -79,7 +79,7 @@ def test_the_prompt_reaches_the_model_unchanged(seat: Seat) -> None:
 
 def test_the_read_permission_prevents_writing(seat: Seat) -> None:
     (seat.project / "there.txt").write_text("words of the file\n")
-    read = calls(seat.host.read(seat.project / "there.txt"))
+    read = tool_turn(seat.host.read(seat.project / "there.txt"))
     seat.model.script(write(seat), shell(seat, "echo x > ran.txt"), read, Turn("I may not."))
     said = performed(seat, job(seat, permissions="read"))
     assert not (seat.project / "made.txt").exists()
@@ -91,7 +91,7 @@ def test_the_read_permission_prevents_writing(seat: Seat) -> None:
 
 def test_it_does_not_write_outside_of_the_project(seat: Seat) -> None:
     outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"  # Codex may write below /tmp
-    seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
+    seat.model.script(tool_turn(seat.host.write(outside, "x\n")), Turn("I may not."))
     performed(seat, job(seat))
     assert not outside.exists()
 
@@ -143,7 +143,7 @@ def test_a_json_answer_is_read(seat: Seat) -> None:
 
 
 def test_an_unknown_key_is_reported(seat: Seat) -> None:
-    seat.model.script(*[failed(401)] * 20)
+    seat.model.script(*[failed_turn(401)] * 20)
     said = performed(seat, job(seat))
     finished = only(said, "finished")
     assert (finished["outcome"], finished["resetsAt"]) == ("auth", None)
@@ -153,7 +153,7 @@ def test_an_unknown_key_is_reported(seat: Seat) -> None:
 def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     is_codex = seat.host.name == "codex"  # it reports only the reset time of a plan
-    seat.model.script(*[failed(429, SPENT if is_codex else "", retry_after=3600 if is_codex else 240)] * 20)
+    seat.model.script(*[failed_turn(429, SPENT if is_codex else "", retry_after=3600 if is_codex else 240)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == ("quota" if is_codex else "rate-limit")
     assert finished["resetsAt"] == pytest.approx(time.time() + (3600 if is_codex else 240), abs=120)
@@ -161,7 +161,7 @@ def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
 
 def test_a_limit_without_a_reset_time_is_reported_without_one(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
-    seat.model.script(*[failed(429)] * 20)
+    seat.model.script(*[failed_turn(429)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == ("rate-limit" if seat.host.name == "codex" else "quota")
     assert finished["resetsAt"] is None
@@ -169,7 +169,7 @@ def test_a_limit_without_a_reset_time_is_reported_without_one(seat: Seat) -> Non
 
 def test_it_retries_after_three_service_errors(seat: Seat) -> None:
     settings(seat, maxAttempts=4)
-    seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
+    seat.model.script(failed_turn(500), failed_turn(500), failed_turn(500), write(seat), Turn("It is written."))
     said = performed(seat, job(seat))
     assert only(said, "finished")["outcome"] == "done"
     assert "retry" in [one.kind for one in said]
@@ -178,7 +178,7 @@ def test_it_retries_after_three_service_errors(seat: Seat) -> None:
 
 def test_a_service_that_always_fails_is_reported(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
-    seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
+    seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed_turn(500)] * 20)
     said = performed(seat, job(seat))
     assert only(said, "finished")["outcome"] == "unavailable"
     assert only(said, "usage") == {"inputTokens": 1000, "outputTokens": 50, "cachedTokens": 400, "usd": None}

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from handrail.contracts import AgentJob
-from handrail.models.turn import Turn, Usage, calls, failed
+from handrail.agents.probe.scripted_model import Turn, Usage, failed_turn, tool_turn
+from handrail.extensions.contracts import AgentJob
 from real import calling
 from real.calling import (
     SCHEMA,
@@ -75,7 +75,9 @@ def test_a_job_is_done_and_its_session_can_be_resumed(seat: Seat, tmp_path: Path
 
     session = only(said, "session")["id"]
     answer = (
-        calls(("StructuredOutput", {"a": 1})) if seat.host.name == "opencode" else Turn('Here:\n```json\n{"a": 1}\n```')
+        tool_turn(("StructuredOutput", {"a": 1}))
+        if seat.host.name == "opencode"
+        else Turn('Here:\n```json\n{"a": 1}\n```')
     )
     seat.model.script(answer._replace(usage=Usage(300, 5, 0)))
     said = performed(seat, "the second prompt", session=session, schema=SCHEMA)
@@ -88,19 +90,19 @@ def test_a_job_is_done_and_its_session_can_be_resumed(seat: Seat, tmp_path: Path
 
 
 def test_an_unknown_key_is_an_auth_error(seat: Seat) -> None:
-    seat.model.script(*[failed(401)] * 4)
+    seat.model.script(*[failed_turn(401)] * 4)
     assert only(performed(seat), "finished")["outcome"] == "auth"
 
 
 def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
-    seat.model.script(*[failed(429, retry_after=3600)] * 8)
+    seat.model.script(*[failed_turn(429, retry_after=3600)] * 8)
     finished = only(performed(seat), "finished")
     assert finished["outcome"] == "rate-limit"
     assert finished["resetsAt"] == pytest.approx(time.time() + 3600, abs=120)
 
 
 def test_retries_of_the_program_are_reported_and_may_succeed(seat: Seat) -> None:
-    seat.model.script(*[failed(500, retry_after=0.1)] * 3, Turn("It went well."))
+    seat.model.script(*[failed_turn(500, retry_after=0.1)] * 3, Turn("It went well."))
     said = performed(seat)
     assert len(told(said, "retry")) == 3
     assert only(said, "finished")["outcome"] == "done"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.models.turn import Turn, calls
+from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.guests.gemini import Gemini, Typed
 from real.guests.guest import Phase
 from real.waiting import until
@@ -87,7 +87,7 @@ def test_a_run_that_may_only_read_can_call_workflow_step(gemini: Gemini) -> None
 
 def test_a_subagent_is_told_about_the_phase_in_every_request(gemini: Gemini) -> None:
     gemini.model.script(
-        calls(gemini.subagent("look around")),
+        tool_turn(gemini.subagent("look around")),
         gemini.shell("echo sub"),
         gemini.report("It is round."),
         gemini.step("next"),
@@ -105,10 +105,10 @@ def test_the_model_cannot_name_another_conversation(gemini: Gemini) -> None:
     gemini.model.script(Turn("A stop."))
     other = gemini.thread(gemini.start("w coffee"))
     forged = ("mcp_handrail_workflow_step", {"action": "next", "session_id": other})
-    gemini.model.script(calls(forged), Turn("A stop."))
+    gemini.model.script(tool_turn(forged), Turn("A stop."))
     gemini.run("go on")
     assert "No workflow is active in this conversation" in gemini.told()
-    gemini.model.script(calls(forged), Turn("A stop."))
+    gemini.model.script(tool_turn(forged), Turn("A stop."))
     gemini.start("w tea")
     assert (gemini.at("coffee"), gemini.at("tea")) == ("look", "build")
 

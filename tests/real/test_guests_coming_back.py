@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest, Phase, mark
 from real.waiting import until
 

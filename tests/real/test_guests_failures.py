@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest, Phase
 
 PYTHONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.models.turn import Turn, calls
+from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.guests.guest import Guest, Phase
 
 PROTECTED = "which belongs to Handrail or controls its hooks"
@@ -33,7 +33,7 @@ def test_a_subagent_is_gated_and_cannot_move_the_workflow(guest: Guest) -> None:
     guest.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"), Phase("build"))
     guest.file(".handrail/settings.yaml", "idleStops: 0\n")
     guest.model.script(
-        calls(guest.subagent("write sub.txt"), text="I delegate."),
+        tool_turn(guest.subagent("write sub.txt"), text="I delegate."),
         guest.write("sub.txt"),
         guest.step("next"),
         guest.report("I could not."),
@@ -55,9 +55,9 @@ def test_files_that_control_the_hooks_are_protected_in_every_phase(guest: Guest,
     guest.file(".handrail/settings.yaml", "idleStops: 0\n")
     own, host = next(iter(guest.settings())), guest.seat.host
     guest.model.script(
-        calls(host.write(own, "planted")),
-        calls(host.shell(f"echo planted > {own}")),
-        calls(host.write(guest.state / "planted", "x")),
+        tool_turn(host.write(own, "planted")),
+        tool_turn(host.shell(f"echo planted > {own}")),
+        tool_turn(host.write(guest.state / "planted", "x")),
         Turn("I stop."),
     )
     guest.start("w tea")

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from handrail.agents import skills
-from handrail.models.turn import Turn
+from handrail.agents import recipes
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest
 
-TEXT = skills.files()["write-workflow/SKILL.md"]
+TEXT = recipes.skill_files()["write-workflow/SKILL.md"]
 
 
 def is_listed(guest: Guest) -> bool:

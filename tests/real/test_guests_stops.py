@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest, Phase
 from real.waiting import until
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from handrail.agents.probe.scripted_model import Turn
 from handrail.app import App
-from handrail.models.turn import Turn
-from handrail.workflows.plan import to_json
+from handrail.guided.workflows.plan import plan_to_json
 from real.guests.guest import Guest, Phase, mark
 
 ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"), mark("release", "ship")]
@@ -112,7 +112,7 @@ def assert_same_journal(guest: Guest) -> None:
     found, app = guest.journal(), App(str(guest.project), guest.env)
     (pinned,) = (guest.state / "sessions").glob(f"*/{guest.name}-*/plan-{found[0][1][0].pop('plan')}")
     plan = app.catalog.plan(app.catalog.find("release"))
-    assert json.loads(pinned.read_text(encoding="utf-8")) == json.loads(json.dumps(to_json(plan)))
+    assert json.loads(pinned.read_text(encoding="utf-8")) == json.loads(json.dumps(plan_to_json(plan)))
     assert found == JOURNAL
 
 

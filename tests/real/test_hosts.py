@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from handrail.models.turn import SPENT, Json, Turn, Usage, calls, failed
+from handrail.agents.probe.scripted_model import SPENT, Json, Turn, Usage, failed_turn, tool_turn
 from real.hosts import CACHE, HOSTS, Host, Ran, Seat
 
 SAMPLES = Path(__file__).parents[1] / "agents" / "samples"
@@ -23,9 +23,9 @@ UPDATE = os.environ.get("HANDRAIL_UPDATE_SAMPLES") == "1"
 PROMPT = "Write the word made into made.txt"
 DONE = Turn("It is written.", usage=Usage(1200, 20, 1000))
 FAILURES = {
-    "401": failed(401),
-    "429": failed(429, retry_after=1),
-    "spent": failed(429, SPENT, retry_after=3600),
+    "401": failed_turn(401),
+    "429": failed_turn(429, retry_after=1),
+    "spent": failed_turn(429, SPENT, retry_after=3600),
 }
 WAITS = {("opencode", "spent")}
 """It would retry for more than a minute, or for as long as the answer demands."""
@@ -50,7 +50,7 @@ each = pytest.mark.parametrize("host", HOSTS, indirect=True)
 
 def write(seat: Seat) -> Turn:
     call = seat.host.write(seat.project / "made.txt", "made\n")
-    return calls(call, text="I write it.", usage=Usage(1000, 50, 400))
+    return tool_turn(call, text="I write it.", usage=Usage(1000, 50, 400))
 
 
 def assert_written(seat: Seat, ran: Ran) -> None:
@@ -76,7 +76,7 @@ def test_it_runs_a_command_and_reads_a_file(seat: Seat) -> None:
     path = seat.project / "there.txt"
     path.write_text("words of the file\n")
     shell, read = seat.host.shell("printf '%s-%s' 40 two"), seat.host.read(path)
-    seat.model.script(calls(shell), calls(read), DONE)
+    seat.model.script(tool_turn(shell), tool_turn(read), DONE)
     ran = seat.run(PROMPT)
     assert ran.code == 0, ran
     _, after_shell, after_read = (request.text for request in seat.model.received())
@@ -87,7 +87,7 @@ def test_it_runs_a_command_and_reads_a_file(seat: Seat) -> None:
 
 @each
 def test_it_retries_after_a_service_error(seat: Seat) -> None:
-    seat.model.script(failed(500), write(seat), DONE)
+    seat.model.script(failed_turn(500), write(seat), DONE)
     ran = seat.run(PROMPT)
     assert_written(seat, ran)
     compare(seat, "500-then-fine", ran)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.models.turn import Turn, Usage, calls
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
 from real.hosts import HOSTS, Seat
 from real.measured import Driver
 
@@ -20,7 +20,7 @@ def driver(seat: Seat) -> Driver:
     found = Driver(seat)
     found.write(".handrail/flows/ask.yaml", FLOW)
     shells = [seat.host.shell(f"sleep {PAUSE}; echo {number} >> steps.txt") for number in range(STEPS)]
-    seat.model.script(*(calls(shell, usage=Usage(1000, 50)) for shell in shells), Turn("Done."))
+    seat.model.script(*(tool_turn(shell, usage=Usage(1000, 50)) for shell in shells), Turn("Done."))
     return found
 
 

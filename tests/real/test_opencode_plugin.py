@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.process.family import descendants
+from handrail.base.processes import descendants
 from real.hosts import NODE, surroundings
 from real.waiting import LONG, until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail.agents.pi.offline import MODEL
-from handrail.models.turn import Json, Turn, calls
+from handrail.agents.probe.scripted_model import Json, Turn, tool_turn
 from real.guests.guest import Phase, mark
 from real.guests.pi import Pi
 from real.rpc import Rpc
@@ -243,7 +243,7 @@ def test_calls_of_one_message_are_judged_one_after_the_other(pi: Pi) -> None:
     """A call after `next` belongs to the next phase."""
     pi.file(".handrail/settings.yaml", "idleStops: 0\n")
     both = [pi.seat.host.write(pi.project / name, "x") for name in ("early.txt", "late.txt")]
-    pi.model.script(calls(both[0], pi.step_call("next"), both[1]), Turn("I stop."))
+    pi.model.script(tool_turn(both[0], pi.step_call("next"), both[1]), Turn("I stop."))
     pi.start("w tea")
     assert pi.at() == "build"
     assert (pi.made("early.txt"), pi.made("late.txt")) == (False, True)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from handrail.agents.pi.offline import MODEL
+from handrail.agents.probe.scripted_model import Json, Turn
 from handrail.app import App
-from handrail.models.turn import Json, Turn
 from real.guests.pi import Pi
 from real.hosts import CACHE
 from real.rpc import Rpc

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real import test_guests_coming_back as coming_back
 from real import test_guests_failures as failures
 from real import test_guests_gate as gate

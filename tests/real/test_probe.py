@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from handrail import __version__
+from handrail.agents.probe.scripted_model import Turn
 from handrail.app import App
-from handrail.doctor import scenes
-from handrail.doctor.place import Place
-from handrail.doctor.probe import ORDER
-from handrail.models.turn import Turn
-from handrail.process.family import alive, descendants
-from handrail.sessions.required import MATTER, Probe, Row, stamp, write
+from handrail.base.processes import descendants, living_processes
+from handrail.doctor import probe as scenes
+from handrail.doctor.probe import ORDER, AgentHome
+from handrail.guided.sessions.phase_requirements import HARD_ROWS, Probe, ProbeRow, stamp, write_probe
 from real.hosts import CACHE, HOSTS, NODE
 from real.waiting import LONG, until
 
@@ -33,57 +32,57 @@ TOOLS = ("main agent", "shell", "patch", "mcp")
 
 
 @pytest.fixture(params=HOSTS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentHome]:
     """Each agent in turn, with Handrail and with everything that the scenes need."""
-    with Place(request.param, str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
+    with AgentHome(request.param, str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
         scenes.prepare(place)
         yield place
 
 
-def played(scene: scenes.Scene, place: Place) -> list[Row]:
-    async def rows() -> list[Row]:
+def played(scene: scenes.Scene, place: AgentHome) -> list[ProbeRow]:
+    async def rows() -> list[ProbeRow]:
         return [row async for row in scene(place)]
 
     return asyncio.run(rows())
 
 
-def levels(place: Place) -> dict[str, str]:
+def levels(place: AgentHome) -> dict[str, str]:
     return {row.row: row.level for row in played(scenes.tools, place) if not row.is_absent}
 
 
-def expected(place: Place, level: str) -> dict[str, str]:
+def expected(place: AgentHome, level: str) -> dict[str, str]:
     return {row: level for row in TOOLS if row != "mcp" or place.offline.NOTE}
 
 
-def test_every_kind_of_tool_is_held_to_a_read_only_phase(place: Place) -> None:
+def test_every_kind_of_tool_is_held_to_a_read_only_phase(place: AgentHome) -> None:
     assert levels(place) == expected(place, "hard")
 
 
-def test_without_our_stubs_nothing_is_enforced_and_the_probe_says_so(place: Place) -> None:
+def test_without_our_stubs_nothing_is_enforced_and_the_probe_says_so(place: AgentHome) -> None:
     installer = place.installer()
     installer.apply(installer.plan_uninstall())
     assert levels(place) == expected(place, "none")
 
 
 @pytest.fixture
-def claude(tmp_path: Path) -> Iterator[Place]:
-    with Place("claude", str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
+def claude(tmp_path: Path) -> Iterator[AgentHome]:
+    with AgentHome("claude", str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
         scenes.prepare(place)
         yield place
 
 
-def test_a_gate_that_allows_everything_is_found(claude: Place) -> None:
+def test_a_gate_that_allows_everything_is_found(claude: AgentHome) -> None:
     Path(claude.home, ".claude", "skills", "handrail", "bin", "gate").write_text("exit 0\n")
     assert levels(claude) == expected(claude, "none")
     assert [row.level for row in played(scenes.subagent, claude)] == ["none"]
 
 
-def test_a_stop_that_nobody_hears_is_found(claude: Place) -> None:
+def test_a_stop_that_nobody_hears_is_found(claude: AgentHome) -> None:
     Path(claude.home, ".claude", "skills", "handrail", "bin", "event").write_text("exit 0\n")
     assert [row.level for row in played(scenes.stop, claude)] == ["none"]
 
 
-def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: Place) -> None:
+def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: AgentHome) -> None:
     claude.workflow("strict", build="require: hard\n")
     app = App(claude.project, claude.env, by="person")
     claude.model.script(Turn("Nobody told me to."))
@@ -91,9 +90,9 @@ def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: Place)
     assert "handrail doctor claude --probe" in ended.output
     assert not app.sessions.all()
     assert not claude.model.received()
-    rows = tuple(Row(row, "hard", "") for row in MATTER)
+    rows = tuple(ProbeRow(row, "hard", "") for row in HARD_ROWS)
     kept = Probe("claude", "1", claude.program, stamp(claude.program), __version__, 1.0, rows)
-    write(app.places, kept)
+    write_probe(app.places, kept)
     claude.model.script(claude.step("next"), Turn("Done."))
     asyncio.run(claude.start("strict tea"))
     assert [report.state.status for report in app.sessions.reports()] == ["done"]
@@ -113,7 +112,7 @@ def test_a_probe_that_is_ended_ends_what_it_started(tmp_path: Path, number: sign
         probing.send_signal(number)
         _, errors = probing.communicate(timeout=LONG)
     assert (probing.returncode, errors.splitlines()[-1]) == (130, "interrupted")
-    assert not started & alive().keys()
+    assert not started & living_processes().keys()
     assert not list((tmp_path / "temporary").glob("handrail-probe-*"))
 
 
@@ -141,7 +140,7 @@ def test_the_whole_probe_is_kept_and_meets_require_hard(tmp_path: Path) -> None:
     assert (probe["agent"], probe["version"], probe["program"]) == ("pi", version, program)
     found = {row["row"]: row for row in probe["rows"]}
     assert tuple(found) == ORDER
-    assert [row for row in MATTER if found[row]["level"] != "hard" and not found[row]["absent"]] == []
+    assert [row for row in HARD_ROWS if found[row]["level"] != "hard" and not found[row]["absent"]] == []
     assert all(f"{row}  " in ended.stderr for row in ORDER), "progress is shown for each row"
     assert not list((tmp_path / "home").iterdir()), "the home of the user stays as it was"
     kept = json.loads(handrail("doctor", "pi", "--json").stdout)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.hosts import HOSTS, Seat
 from real.measured import NAMES, TWO, Driver
 from real.waiting import LONG

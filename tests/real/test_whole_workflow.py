@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.workflows.placeholders import VARIABLES
+from handrail.guided.workflows.plan import PLACEHOLDERS
 from real.claude import FREE, Claude, new_id
 from real.guests.guest import Phase, mark
 from real.model import Model, Turn, texts, tool_results
 from real.turns import step, write
 
-PLACEHOLDERS = {name: f"{{{name}}}" for name in VARIABLES if name != "phaseInstructions"}
+PLACEHOLDERS = {name: f"{{{name}}}" for name in PLACEHOLDERS if name != "phaseInstructions"}
 EVERY = " ".join(f"{name}={sign}" for name, sign in PLACEHOLDERS.items())
 PHASES = (("release", "plan"), ("review", "analyse"), ("review", "judge"), ("release", "ship"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail.agents.claude.offline import STEP
-from handrail.doctor import notes as notes_server
+from handrail.doctor import notes_server
 from real.claude import Claude
 from real.model import Turn
 

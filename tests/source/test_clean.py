@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.source.clean import MOST, clean, clean_line
+from handrail.source.output_text import MAX_LINE_LENGTH, clean, clean_line
 
 ESCAPES = {
     "a colour": "\x1b[1;31mred\x1b[0m",
@@ -55,7 +55,7 @@ def test_an_emoji_of_several_parts_stays() -> None:
 
 
 def test_a_long_line_is_cut_and_the_rest_is_counted() -> None:
-    assert clean_line("x" * (MOST + 7)) == "x" * MOST + " … (7 more characters)"
+    assert clean_line("x" * (MAX_LINE_LENGTH + 7)) == "x" * MAX_LINE_LENGTH + " … (7 more characters)"
 
 
 @given(st.text(alphabet=st.characters(), max_size=80))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.source.dataclasses import asdict, dataclass, field, fields, replace
+from handrail.base.dataclasses import asdict, dataclass, field, fields, replace
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.source.composer import compose
-from handrail.source.jsontree import read_json
-from handrail.source.yamltree import Node
+from handrail.source.json_reader import read_json
+from handrail.source.tree import TreeNode
+from handrail.source.yaml_parser import compose
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
-def plain(node: Node) -> Any:
+def plain(node: TreeNode) -> Any:
     if node.kind == "list":
         return [plain(item) for item in node.value]
     return {name: plain(item) for name, item in node.value.items()} if node.kind == "mapping" else node.value

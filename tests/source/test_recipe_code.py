@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from handrail.source import codes
-from handrail.source.diagnostics import as_text
-from handrail.source.files import Source
-from handrail.source.simpleyaml import read_yaml
+from handrail.source.definition_files import Source
+from handrail.source.diagnostics import diagnostic_text
+from handrail.source.yaml_text import read_yaml
 from support import Project
 
 ROW = """
@@ -27,9 +27,9 @@ def with_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     file = tmp_path / "codes.yaml"
     file.write_text(Path(codes.FILE).read_text(encoding="utf-8") + ROW, encoding="utf-8")
     monkeypatch.setattr(codes, "FILE", str(file))
-    codes.rules.cache_clear()
+    codes.problem_kinds.cache_clear()
     yield
-    codes.rules.cache_clear()
+    codes.problem_kinds.cache_clear()
 
 
 @pytest.mark.usefixtures("with_code")
@@ -48,7 +48,7 @@ def test_a_problem_is_reported_at_its_place() -> None:
     node = tree.value["tea"]
     place = (node.line, node.column, node.width)
     problem = source.problem("tea-cold", place, "`tea` has to be `hot`, found `cold`", "write `tea: hot`")
-    assert as_text(problem).splitlines() == [
+    assert diagnostic_text(problem).splitlines() == [
         "tea.yaml:2:6: error[tea-cold]: `tea` has to be `hot`, found `cold`",
         " 2 | tea: cold",
         "   |      ^^^^",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handrail.source.record import Record
+from handrail.base.record import Record
 
 
 class Ours(Record):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from handrail.source import tomledit
-from handrail.source.tomledit import NotToml
+from handrail.source import text_edits
+from handrail.source.text_edits import NotToml
 
 NOTE = "added by us"
 TABLES: dict[tuple[str, ...], dict[str, Any]] = {
@@ -26,7 +26,7 @@ TEXTS = [
 
 
 def added(text: str) -> str:
-    return tomledit.add_tables(tomledit.add_key(text, "features", "tty", False, NOTE), TABLES, NOTE)
+    return text_edits.add_tables(text_edits.add_key(text, "features", "tty", False, NOTE), TABLES, NOTE)
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -36,11 +36,11 @@ def test_entries_are_added_and_removed_again(text: str) -> None:
     assert found["servers"]["ours"] == TABLES["servers", "ours"]
     assert found["a"]["/b c:0"] == {"h": "ü"}
     assert found["features"]["tty"] is False
-    assert tomledit.remove(full, NOTE) == text
+    assert text_edits.remove_noted(full, NOTE) == text
 
 
 def test_a_text_without_a_last_line_break_gets_one() -> None:
-    assert tomledit.remove(added("m = 1"), NOTE) == "m = 1\n"
+    assert text_edits.remove_noted(added("m = 1"), NOTE) == "m = 1\n"
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -49,26 +49,26 @@ def test_what_others_write_meanwhile_stays(text: str) -> None:
     full = added(text).replace(
         '[a."/b c:0"]', '[servers.ours.tools.x]\nmode = "y"\n\n# a comment of theirs\n[a.theirs]\nk = 1\n\n[a."/b c:0"]'
     )
-    left = tomllib.loads(tomledit.remove(full + "\n[last]\nz = 2\n", NOTE))
+    left = tomllib.loads(text_edits.remove_noted(full + "\n[last]\nz = 2\n", NOTE))
     assert left == {**tomllib.loads(text), "a": {"theirs": {"k": 1}}, "last": {"z": 2}}
-    assert "# a comment of theirs" in tomledit.remove(full, NOTE)
+    assert "# a comment of theirs" in text_edits.remove_noted(full, NOTE)
 
 
 def test_a_table_that_we_added_for_a_key_stays_if_others_use_it() -> None:
     full = added("").replace("tty = false", "tty = false", 1)
     mixed = full.replace("[features]  # for a key added by us\n", "[features]  # for a key added by us\nmine = 1\n")
-    assert tomllib.loads(tomledit.remove(mixed, NOTE)) == {"features": {"mine": 1}}
+    assert tomllib.loads(text_edits.remove_noted(mixed, NOTE)) == {"features": {"mine": 1}}
 
 
 def test_a_key_that_is_there_is_left_alone() -> None:
     text = "[features]\ntty = true\n"
-    assert tomledit.add_key(text, "features", "tty", False, NOTE) == text
+    assert text_edits.add_key(text, "features", "tty", False, NOTE) == text
 
 
 def test_entries_with_another_note_stay() -> None:
-    both = tomledit.add_tables(added(""), {("b",): {"k": 1}}, "added by us --project")
-    assert tomllib.loads(tomledit.remove(both, NOTE)) == {"b": {"k": 1}}
-    assert tomledit.remove(both, "added by us --project") == added("")
+    both = text_edits.add_tables(added(""), {("b",): {"k": 1}}, "added by us --project")
+    assert tomllib.loads(text_edits.remove_noted(both, NOTE)) == {"b": {"k": 1}}
+    assert text_edits.remove_noted(both, "added by us --project") == added("")
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_entries_with_another_note_stay() -> None:
 )
 def test_a_file_into_which_our_entries_do_not_fit_is_refused(text: str) -> None:
     with pytest.raises(NotToml):
-        tomledit.add_tables(text, TABLES, NOTE)
+        text_edits.add_tables(text, TABLES, NOTE)
 
 
 def test_a_table_in_one_line_takes_no_further_key() -> None:
     with pytest.raises(NotToml):
-        tomledit.add_key("features = {a = true}\n", "features", "tty", False, NOTE)
+        text_edits.add_key("features = {a = true}\n", "features", "tty", False, NOTE)

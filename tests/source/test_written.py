@@ -8,10 +8,22 @@ import math
 
 import pytest
 
-from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, as_text, number, same
-from handrail.source.written import number_text, parse_float, restore, texts_in, written
-from handrail.source.yamltree import scalar
-from handrail.state import jsonlite
+from handrail.base import jsonlite
+from handrail.source.tree import scalar
+from handrail.source.values import (
+    OPERATIONS,
+    TESTS,
+    Unresolved,
+    as_joined_text,
+    as_text,
+    number,
+    number_text,
+    parse_float,
+    restore,
+    same,
+    texts_in,
+    written,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from handrail.source.simpleyaml import read_yaml
+from handrail.source.yaml_text import read_yaml
 
 FLOW = "phases:\n  - id: a\n%s"
 STEP = FLOW % "    steps:\n      - {id: x, node: set, params: {%s}}\n"

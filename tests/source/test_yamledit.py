@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.source.yamledit import add_entries
+from handrail.source.yaml_text import add_entries
 
 NEW = {"mine": {"default": "a:b"}}
 LINE = '"mine": {default: "a:b"}'

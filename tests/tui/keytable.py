@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from textual.widgets import Input
 
-from handrail.tui import bindings
+from handrail.tui import keys
 from handrail.tui.app import HandrailApp
-from handrail.tui.bindings import CATALOG, HOME, LOG, READER, RUN, SESSION
-from handrail.tui.dialogs.asking import Question
+from handrail.tui.decisions import Question
 from handrail.tui.frame import Frame
-from handrail.tui.listing import Bar, Listing
+from handrail.tui.keys import CATALOG, HOME, LOG, READER, RUN, SESSION
+from handrail.tui.widgets import Bar, Listing
 from tui.scene import picture
 
 Sees = Callable[[HandrailApp], bool]
@@ -147,7 +147,7 @@ def finding(top: HandrailApp) -> bool:
 
 
 def _ids(screen: str) -> set[str]:
-    return {key.id for key in bindings.of_screen(screen)}
+    return {key.id for key in keys.of_screen(screen)}
 
 
 HELLO, NIGHTLY = ("slash", *"hello", "enter"), ("slash", *"nightly", "enter", "escape", chosen("nightly"))

@@ -15,11 +15,11 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from handrail.app import App
-from handrail.errors import NotFound
-from handrail.live.tail import Tail
-from handrail.topics.rows import Message, Rows
+from handrail.base.errors import NotFound
 from handrail.tui.app import HandrailApp
-from handrail.tui.look import Look
+from handrail.tui.context import TerminalLook
+from handrail.view.live.run import Tail
+from handrail.view.rows.rows import RowMessage, Rows
 from support import trust_below
 
 SCREENS = Path(__file__).parent / "screens"
@@ -80,7 +80,7 @@ class Still:
     def refresh(self) -> None:
         return
 
-    def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
         for message in self.rows.messages(self.name, base if epoch == self.rows.epoch else 0, now):
             yield {**message, "live": {"driver": self.driver}}
 
@@ -270,7 +270,7 @@ def played(
     script: Script,
     size: tuple[int, int] = (80, 24),
     scene: Scene | None = None,
-    look: Look | None = None,
+    look: TerminalLook | None = None,
     clock: Callable[[], float] = lambda: NOW,
 ) -> HandrailApp:
     """Show a scene and follow a script."""
@@ -278,7 +278,7 @@ def played(
     project.mkdir(exist_ok=True)
     env = {"HANDRAIL_HOME": str(folder / "home"), "HOME": str(folder), "PATH": os.environ["PATH"]}
     trust_below(folder, env)
-    top = HandrailApp(App(str(project), env, clock=clock, by="person"), look or Look(), (scene or shop()).open)
+    top = HandrailApp(App(str(project), env, clock=clock, by="person"), look or TerminalLook(), (scene or shop()).open)
 
     async def play() -> None:
         async with top.run_test(size=size) as pilot:

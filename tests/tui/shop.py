@@ -14,9 +14,9 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.live.seen import mark_seen
 from handrail.tui.app import HandrailApp
-from handrail.tui.look import Look
+from handrail.tui.context import TerminalLook
+from handrail.view.live.home import mark_seen
 from support import Project
 from tui.scene import picture
 
@@ -78,7 +78,7 @@ def _copies(run: Path, count: int) -> None:
 def shown(project: Project, script: Script, size: tuple[int, int] = (100, 30), **env: str) -> HandrailApp:
     """Show the project and follow a script."""
     own = App(str(project.folder), {**os.environ, **env}, by="person")
-    top = HandrailApp(own, Look.of({"TERM": "xterm", "LC_ALL": "C.UTF-8", **env}))
+    top = HandrailApp(own, TerminalLook.of({"TERM": "xterm", "LC_ALL": "C.UTF-8", **env}))
     top.suspend = contextlib.nullcontext  # type: ignore[assignment]  # a test has no terminal to leave
 
     async def play() -> None:

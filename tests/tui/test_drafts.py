@@ -6,10 +6,10 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
-from handrail.tui.deciding import answer
-from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.controls import Line
-from handrail.tui.dialogs.form import FormScreen
+from handrail.tui.decisions import answer_question
+from handrail.tui.forms.approval import ApprovalScreen
+from handrail.tui.forms.controls import Line
+from handrail.tui.forms.form import FormScreen
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until
@@ -47,7 +47,7 @@ def test_what_was_typed_for_one_run_is_not_shown_for_another(project: Project, s
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         for run, before, typed in ((runs[0], "", "one"), (runs[1], "", "two"), (runs[0], "one", "")):
-            answer(top, f"run:{run}")
+            answer_question(top, f"run:{run}")
             await until(top, pilot, lambda top: isinstance(top.screen, dialog), "the question")
             line = top.screen.query(Line).first()
             assert line.value == before

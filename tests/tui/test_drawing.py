@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from handrail.tui.drawing.timeline import LEGEND
-from handrail.tui.drawing.tree import Tree, tree_lines
-from handrail.tui.drawing.views import check_lines, tail_lines
-from handrail.tui.drawing.words import Times, cell, in_lines, money
-from handrail.tui.look import local
+from handrail.tui.context import local_time
+from handrail.tui.lines.run import check_lines, tail_lines
+from handrail.tui.lines.run_tree import LEGEND, FoldedTree, tree_lines
+from handrail.tui.lines.words import Times, cell, in_lines, money
 
-TIMES = Times(1_794_924_151.0, local)
+TIMES = Times(1_794_924_151.0, local_time)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_a_round_that_was_not_needed_says_why() -> None:
             "why": why,
         },
     ]
-    lines = list(tree_lines(Tree(rows), {}, TIMES, 80))
+    lines = list(tree_lines(FoldedTree(rows), {}, TIMES, 80))
     assert "its condition does not hold" in lines[1].text
 
 

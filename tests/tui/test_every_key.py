@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from handrail.tui import bindings
+from handrail.tui import keys
 from handrail.tui.app import HandrailApp
 from handrail.tui.frame import Frame
-from handrail.tui.help import HelpScreen
 from handrail.tui.home import HomeScreen
-from handrail.tui.listing import Listing
+from handrail.tui.keys import HelpScreen
+from handrail.tui.widgets import Listing
 from support import Project
 from tui.keytable import TABLE, WAYS, Sees
 from tui.shop import made, shown, until
@@ -19,9 +19,9 @@ OVERLAYS = ("up", "down", "page_up", "page_down", "top", "bottom", "help", "pale
 """What moves the selection or shows something above the screen, and leaves the screen as it is."""
 
 
-@pytest.mark.parametrize("screen", bindings.SCREENS)
+@pytest.mark.parametrize("screen", keys.SCREENS)
 def test_the_table_has_a_row_for_every_binding_and_no_other(screen: str) -> None:
-    assert {key.id for key in bindings.of_screen(screen)} == set(TABLE[screen])
+    assert {key.id for key in keys.of_screen(screen)} == set(TABLE[screen])
 
 
 async def follow(top: HandrailApp, pilot: Pilot[None], way: tuple[str | Sees, ...]) -> None:
@@ -46,7 +46,7 @@ class Stage:
     async def reach(self, after: str) -> None:
         """`after` is what was done last. If that cannot have changed the screen, it is not opened again."""
         top = self.top
-        wanted = self.screen if after in OVERLAYS and self.name != bindings.HOME else None
+        wanted = self.screen if after in OVERLAYS and self.name != keys.HOME else None
         while top.screen is not wanted and not isinstance(top.screen, HomeScreen):
             top.pop_screen()
             await self.pilot.pause()
@@ -62,13 +62,13 @@ class Stage:
             wanted.listing.select(self.selected)
 
 
-@pytest.mark.parametrize("screen", bindings.SCREENS)
+@pytest.mark.parametrize("screen", keys.SCREENS)
 def test_every_key_does_what_it_says_and_help_lists_exactly_these_keys(
     project: Project, screen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         stage, last = Stage(top, pilot, screen), ""
-        for key in bindings.of_screen(screen):
+        for key in keys.of_screen(screen):
             row = TABLE[screen][key.id]
             for pressed in key.keys.split(","):
                 await stage.reach(last)
@@ -78,14 +78,14 @@ def test_every_key_does_what_it_says_and_help_lists_exactly_these_keys(
                 await until(top, pilot, row.sees, f"{pressed} on {screen}")
                 last = key.id
         await stage.reach(last)
-        known = {one for key in bindings.KEYS if screen in key.screens for one in key.keys.split(",")}
+        known = {one for key in keys.KEYS if screen in key.screens for one in key.keys.split(",")}
         assert set(top.screen.active_bindings) == known
         await pilot.press("question_mark")
         assert isinstance(top.screen, HelpScreen)
         listed = [one.text[2:25].split() for one in top.screen.query_one(Listing).lines]
         signs = listed.index([])
         assert sorted(name for names in listed[:signs] for name in names) == sorted(
-            key.shown for key in bindings.of_screen(screen)
+            key.shown for key in keys.of_screen(screen)
         )
 
     assert shown(made(project, monkeypatch), script).bug is None

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from handrail.live.seen import Seen
 from handrail.tui.app import HandrailApp
-from handrail.tui.listing import Listing
+from handrail.tui.widgets import Listing
+from handrail.view.live.home import OpenedRows
 from tui.scene import NOW, Scene, entry, node, picture, played, pressed, settled, shop
 
 RUN = "run:r-7f3k2m"
@@ -40,7 +40,7 @@ def fail(scene: Scene) -> None:
 
 def opened(top: HandrailApp) -> set[str]:
     """What a person has looked at, as it is kept."""
-    seen = Seen(top.project)
+    seen = OpenedRows(top.project)
     seen.refresh()
     return set(seen.opened)
 

@@ -12,12 +12,12 @@ from textual.pilot import Pilot
 from handrail.app import App
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
-from handrail.tui.dialogs.launch import LaunchScreen
-from handrail.tui.drawing.home import EMPTY
-from handrail.tui.listing import Listing
-from handrail.tui.look import Look
+from handrail.tui.context import TerminalLook
+from handrail.tui.forms.launch import LaunchScreen
+from handrail.tui.lines.home import EMPTY
 from handrail.tui.reader import ReaderScreen
 from handrail.tui.session import SessionScreen
+from handrail.tui.widgets import Listing
 from support import Project
 from tui.scene import NOW, Scene, entry, node, picture, played, pressed, settled, shop
 from tui.shop import shown, until
@@ -59,7 +59,7 @@ def test_a_session_started_by_hand_says_how_to_go_on_and_its_workflow_can_be_lau
     own = App(str(project.folder), os.environ, by="person")
 
     async def play() -> None:
-        top = HandrailApp(own, Look())
+        top = HandrailApp(own, TerminalLook())
         async with top.run_test(size=(80, 24)) as pilot:
             await settled(top, pilot)
             await script(top, pilot)

@@ -13,11 +13,11 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
-from handrail.tui.drawing import words
-from handrail.tui.listing import Listing
+from handrail.tui.lines import words
 from handrail.tui.reader import LARGEST, ReaderScreen
 from handrail.tui.run import ARTIFACTS, TAIL, RunScreen
-from handrail.view.columns import columns
+from handrail.tui.widgets import Listing
+from handrail.view.text.columns import columns
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until

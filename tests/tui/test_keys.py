@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from handrail.tui import bindings
+from handrail.tui import keys as bindings
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
-from handrail.tui.dialogs.asking import QuitScreen, StopScreen
-from handrail.tui.frame import Frame
+from handrail.tui.decisions import QuitScreen, StopScreen
+from handrail.tui.frame import Frame, Pace
 from handrail.tui.home import HomeScreen
-from handrail.tui.listing import Listing
 from handrail.tui.log import LogScreen
-from handrail.tui.pace import Pace
 from handrail.tui.reader import ReaderScreen
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
+from handrail.tui.widgets import Listing
 from support import Project
 from tui.scene import NOW, entry, picture, played, pressed, settled, shop
 from tui.shop import shown, until

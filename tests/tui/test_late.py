@@ -8,8 +8,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
-from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.controls import Press
+from handrail.tui.forms.approval import ApprovalScreen
+from handrail.tui.forms.controls import Press
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until

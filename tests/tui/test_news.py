@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from handrail.errors import HandrailError
+from handrail.base.errors import HandrailError
 from handrail.tui.app import HandrailApp
 from tui.scene import NOW, Clock, Scene, entry, picture, played, pressed, settled, shop
 

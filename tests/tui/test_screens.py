@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
-from handrail.tui.look import Look
+from handrail.tui.context import TerminalLook
 from tui.scene import Scene, picture, played, pressed, same_as, styles
 
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
@@ -115,12 +115,12 @@ def test_without_colours_and_signs_all_statuses_can_be_told_apart(tmp_path: Path
         await pressed(top, pilot, "q")
         same_as("quit-plain-80x24", top)
 
-    played(tmp_path, script, look=Look.of({"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"}))
+    played(tmp_path, script, look=TerminalLook.of({"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"}))
     assert seen == set(NINE)
 
 
 def test_the_look_follows_the_environment() -> None:
-    assert Look.of({"TERM": "xterm-256color", "LANG": "de_DE.UTF-8"}) == Look()
-    assert not Look.of({"TERM": "xterm-256color", "LANG": "C"}).has_signs
-    assert not Look.of({"TERM": "linux", "LANG": "C.UTF-8"}).has_signs
-    assert not Look.of({"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}).has_colour
+    assert TerminalLook.of({"TERM": "xterm-256color", "LANG": "de_DE.UTF-8"}) == TerminalLook()
+    assert not TerminalLook.of({"TERM": "xterm-256color", "LANG": "C"}).has_signs
+    assert not TerminalLook.of({"TERM": "linux", "LANG": "C.UTF-8"}).has_signs
+    assert not TerminalLook.of({"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}).has_colour

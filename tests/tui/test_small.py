@@ -6,10 +6,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from handrail.tui import bindings
+from handrail.tui import keys as bindings
 from handrail.tui.app import HandrailApp
 from handrail.tui.home import HomeScreen
-from handrail.tui.listing import Listing
+from handrail.tui.widgets import Listing
 from tui.scene import picture, played, pressed, settled
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from handrail.tui.drawing.tree import took_words
-from handrail.tui.drawing.words import Times
-from handrail.tui.look import local
+from handrail.tui.context import local_time
+from handrail.tui.lines.run_tree import took_words
+from handrail.tui.lines.words import Times
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from handrail.tui.look import local
     ],
 )
 def test_a_row_says_how_long_it_worked_and_not_how_long_it_waited(row: dict[str, Any], words: str) -> None:
-    assert took_words(row, Times(100.0, local)) == words
+    assert took_words(row, Times(100.0, local_time)) == words

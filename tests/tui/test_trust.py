@@ -9,14 +9,13 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.callers import OPEN
-from handrail.errors import RefusedError
-from handrail.live.actions import Actions
+from handrail.base.errors import RefusedError
+from handrail.extensions.callers import OPEN
 from handrail.tui.app import HandrailApp
-from handrail.tui.deciding import trust_project
-from handrail.tui.dialogs.asking import AgainScreen, TrustScreen
-from handrail.tui.dialogs.form import FormScreen
-from handrail.tui.dialogs.launch import LaunchScreen
+from handrail.tui.decisions import AgainScreen, TrustScreen, trust_project
+from handrail.tui.forms.form import FormScreen
+from handrail.tui.forms.launch import LaunchScreen
+from handrail.view.actions import Actions
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until

@@ -8,12 +8,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from handrail.flows.known import known_in
-from handrail.flows.load import load_flow
-from handrail.flows.shipped import Shipped
-from handrail.project import shipped_flows
-from handrail.source.files import Source
-from handrail.view.picture import flow_picture
+from handrail.driven.flows.files import ShippedFlows
+from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.settings.folders import shipped_flows
+from handrail.source.definition_files import Source
+from handrail.view.text.diagrams import flow_picture
 from support import Project
 
 FLOW = """\
@@ -41,7 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def drawn(text: str) -> str:
-    plan, problems = load_flow(Source("f.yaml", text), "f", known_in())
+    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources())
     assert plan is not None, problems
     return flow_picture(plan)
 
@@ -74,7 +73,7 @@ def test_no_box_leaves_the_picture() -> None:
         assert float(y) + float(high) <= height
 
 
-@pytest.mark.parametrize("id_", Shipped(shipped_flows()).files)
+@pytest.mark.parametrize("id_", ShippedFlows(shipped_flows()).files)
 def test_show_draws_every_shipped_flow(project: Project, id_: str) -> None:
     said = project.run("show", f"flow:{id_}", "--svg")
     assert said.code == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flows.everyflow import flow
-from handrail.runs.machine import (
+from driven.flows.everyflow import flow
+from handrail.driven.runs.run_events import (
     AgentActed,
     Answered,
     Asked,
@@ -28,8 +28,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.columns import clipped, columns, duration
-from handrail.view.progress import Progress, event_line
+from handrail.view.text.columns import clipped, columns, duration
+from handrail.view.text.progress import Progress, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""

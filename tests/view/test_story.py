@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flows.everyflow import flow
-from handrail.runs.machine import (
+from driven.flows.everyflow import flow
+from handrail.driven.runs.run_events import (
     AgentActed,
     Answered,
     ArtifactPublished,
@@ -27,8 +27,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.run import seconds_of
-from handrail.view.story import Story
+from handrail.view.text.log import Story
+from handrail.view.text.run import seconds_of
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.web.entry import Doorkeeper
+from handrail.web.access import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
 from web.patience import ended, until

@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.live.seen import Seen
-from handrail.trust.store import TrustStore
-from handrail.web.entry import Doorkeeper
+from handrail.settings.trust import TrustStore
+from handrail.view.live.home import OpenedRows
+from handrail.web.access import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
 from web.patience import ended, until
@@ -214,7 +214,7 @@ def test_what_does_not_exist_is_not_kept_as_seen(project: Project, page: TestCli
     rows = [f"run:{run}", "session:s1"]
     answer = page.post("/api/seen", json={"ids": [*rows, "run:r-none", "session:s2", "run:s1", f"run:{run[:-1]}"]})
     assert answer.json() == {"seen": 2}
-    seen = Seen(App(str(project.folder), os.environ))
+    seen = OpenedRows(App(str(project.folder), os.environ))
     seen.refresh()
     assert sorted(seen.opened) == rows
 

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from browser.site import HANDRAIL, Site
 from handrail.app import App
-from handrail.web.entry import Credentials, Doorkeeper
+from handrail.web.access import Credentials, Doorkeeper
 from handrail.web.server import Address, Serving, make_server
 from support import Project
 

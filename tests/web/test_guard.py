@@ -14,10 +14,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.web.edge import Edge, bug_page
-from handrail.web.entry import COOKIE_SECONDS, LINK_SECONDS, Doorkeeper
-from handrail.web.kept import Kept
-from handrail.web.server import Address, make_server
+from handrail.web.access import COOKIE_SECONDS, LINK_SECONDS, Doorkeeper, ServerFolder
+from handrail.web.server import Address, Edge, bug_page, make_server
 
 ADDRESS = Address("127.0.0.1", 8123)
 OWN = {"sec-fetch-site": "same-origin"}
@@ -104,15 +102,15 @@ def test_a_cookie_of_another_server_is_refused(client: TestClient, clock: Clock)
 
 
 def test_what_is_kept_of_cookies_lets_nobody_in_and_outlives_the_server(tmp_path: Path, clock: Clock) -> None:
-    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    kept = ServerFolder(str(tmp_path / "state"), str(tmp_path))
     cookie = Doorkeeper(clock, kept.cookies, kept.keep).new_cookie()
     text = b"".join(path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()).decode()
     assert cookie not in text
-    again = Kept(str(tmp_path / "state"), str(tmp_path))
+    again = ServerFolder(str(tmp_path / "state"), str(tmp_path))
     later = Doorkeeper(clock, again.cookies, again.keep)
     assert later.knows(cookie)
     assert not any(later.knows(digest) for digest in json.loads(text))
-    other = Kept(str(tmp_path / "state"), str(tmp_path / "other"))
+    other = ServerFolder(str(tmp_path / "state"), str(tmp_path / "other"))
     assert not Doorkeeper(clock, other.cookies).knows(cookie)
     clock.now += COOKIE_SECONDS + 1
     assert not later.knows(cookie)
@@ -120,7 +118,7 @@ def test_what_is_kept_of_cookies_lets_nobody_in_and_outlives_the_server(tmp_path
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": "x"}', "null"])
 def test_a_damaged_file_of_cookies_lets_nobody_in(tmp_path: Path, clock: Clock, text: str) -> None:
-    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    kept = ServerFolder(str(tmp_path / "state"), str(tmp_path))
     (Path(kept.folder) / "cookies").write_text(text, encoding="utf-8")
     door = Doorkeeper(clock, kept.cookies, kept.keep)
     assert not door.knows("a")
@@ -128,7 +126,7 @@ def test_a_damaged_file_of_cookies_lets_nobody_in(tmp_path: Path, clock: Clock, 
 
 
 def test_state_that_cannot_be_written_keeps_nobody_out(tmp_path: Path, clock: Clock) -> None:
-    kept = Kept(str(tmp_path / "state"), str(tmp_path))
+    kept = ServerFolder(str(tmp_path / "state"), str(tmp_path))
     (Path(kept.folder) / "cookies").mkdir()
     (Path(kept.folder) / "port").mkdir()
     kept.port = 1

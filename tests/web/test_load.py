@@ -16,10 +16,9 @@ from bench.crowd import Client, busy_journal, crowd
 
 from browser.site import Site
 from handrail.app import App
-from handrail.live.runs import LiveRun
-from handrail.topics.rows import Received
-from handrail.web.entry import Doorkeeper
-from handrail.web.kept import Kept
+from handrail.view.live.run import LiveRun
+from handrail.view.rows.rows import ReceivedRows
+from handrail.web.access import Doorkeeper, ServerFolder
 
 PATIENCE = 60.0
 STEPS, EVENTS, CLIENTS = 40, 2_000, 20
@@ -41,7 +40,7 @@ class Load:
         self.busy, self.halved = Cut(self.site, 1), Cut(self.site, EVENTS // 2)
         self.site.serve()
         self.port = int(self.site.base.rpartition(":")[2])
-        kept = Kept(str(self.site.home / "state"), str(self.site.folder))
+        kept = ServerFolder(str(self.site.home / "state"), str(self.site.folder))
         self.door = Doorkeeper(time.time, kept.cookies, kept.keep)
 
 
@@ -57,8 +56,8 @@ class Cut:
         assert len(self.whole) == EVENTS
         self.journal.write_bytes(b"".join(self.whole[:events]))
 
-    def view(self) -> Received:
-        found = Received()
+    def view(self) -> ReceivedRows:
+        found = ReceivedRows()
         app = App(str(self.site.folder), self.site.env, by="person")
         for message in LiveRun(app.runs, self.run).messages("", 0, 0.0):
             assert found.take(json.loads(json.dumps(message)))

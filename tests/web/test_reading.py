@@ -13,10 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.live.hub import Live
-from handrail.live.topics import open_topic
+from handrail.view.live.hub import LiveTopic, open_topic
 from handrail.web import server
-from handrail.web.entry import Doorkeeper
+from handrail.web.access import Doorkeeper
 from handrail.web.server import Address, make_server
 from support import Project
 
@@ -89,7 +88,7 @@ def test_rows_steps_and_the_log_are_read(page: Page) -> None:
 def test_a_run_is_read_while_its_page_loads(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     is_opened = threading.Event()
 
-    def open_and_tell(app: App, name: str) -> Live:
+    def open_and_tell(app: App, name: str) -> LiveTopic:
         live = open_topic(app, name)
         is_opened.set()
         return live

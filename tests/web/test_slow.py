@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from handrail.web.protocol import LimitedProtocol
+from handrail.web.server import LimitedProtocol
 from web.wire import PATIENCE, send
 
 LARGE = b"x" * 65536

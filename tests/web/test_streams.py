@@ -15,7 +15,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from handrail.topics.rows import Received
+from handrail.view.rows.rows import ReceivedRows
 from support import Project
 
 WAIT = "sh, -c, 'until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done'"
@@ -73,7 +73,7 @@ class Reader:
     """Reads a stream and folds what it says."""
 
     def __init__(self) -> None:
-        self.received = Received()
+        self.received = ReceivedRows()
         self.id = ""
         self.bases: list[int] = []
 

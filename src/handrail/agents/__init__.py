@@ -1,1 +1,1 @@
-"""One package per agent: `executor` calls it, `host` answers its calls, `tools` maps the names of its tools."""
+"""One folder per agent: `host` answers its calls, `executor` calls it, `tools` maps the names of its tools."""

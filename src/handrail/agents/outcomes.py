@@ -1,7 +1,8 @@
-"""Classifies how an agent's job ended: one of `OUTCOMES`, and the earliest time to retry. Pure.
+"""How an agent's job ended (one of `OUTCOMES`), when to retry, and what it used. Shared by the executors.
 
-Agents pass on the error of the service, usually as text with JSON inside, so this looks at both words and JSON members.
-It returns a time only if it is certain: an hour without a time zone is ignored.
+Agents pass on the error of the service, usually as text with JSON inside, so this looks at both words and JSON
+members. It returns a time only if it is certain: an hour without a time zone is ignored. Other programs write the
+lines and records that are read here, so a reader may only assume that each line is a JSON object.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import calendar
 import json
 import re
+import uuid
 from collections.abc import Iterator, Mapping
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from handrail.contracts import OUTCOMES, AgentSaid
-from handrail.source.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass
+from handrail.extensions.contracts import OUTCOMES, AgentSaid, NodeError
 
 LONGEST_MESSAGE = 600
 LONGEST_OUTPUT = 2_000
@@ -24,7 +26,7 @@ DAY = 86_400
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a job ended: one of `OUTCOMES`, a message, and the earliest time to retry, in seconds since 1970."""
 
     name: str
@@ -32,7 +34,7 @@ class Outcome:
     resets_at: float | None = None
 
 
-DONE = Outcome("done")
+DONE = JobOutcome("done")
 _WORDS = {
     "overflow": r"""
         context[_ -]?(length|window|limit|size)|maximum context|contextoverflow
@@ -99,12 +101,12 @@ _MILLISECONDS = ("retryafterms", "retrydelayms")
 _MOMENTS = ("resetsat", "resetat", "anthropicratelimitunifiedreset")
 
 
-def judge(status: int | None, text: str, now: float, fields: Mapping[str, Any] | None = None) -> Outcome:
+def classify_failure(status: int | None, text: str, now: float, fields: Mapping[str, Any] | None = None) -> JobOutcome:
     """Classify a failure. `fields` are JSON members or headers of the response, if the agent shows them."""
     name = _outcome_name(status if status is not None else status_in(text), text)
     members = [*(fields or {}).items(), *(member for data in _objects(text) for member in _members(data))]
     resets_at = _reset_time(members, text, now) if name in ("rate-limit", "quota", "unavailable") else None
-    return Outcome(name, brief(plain(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
+    return JobOutcome(name, brief(without_json(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
 
 
 def last_error(exit_code: int, errors: str) -> str:
@@ -123,7 +125,7 @@ def status_in(text: str) -> int | None:
     return int(found[1] or found[2]) if found else None
 
 
-def plain(text: str) -> str:
+def without_json(text: str) -> str:
     """The text with each JSON error replaced by its message."""
     for _ in range(MOST_JSON):
         start, end, data = next(_json_values(text), (0, 0, None))
@@ -140,7 +142,7 @@ def brief(text: str, limit: int = LONGEST_OUTPUT) -> str:
     return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
 
 
-def finished(outcome: Outcome, text: str | None, structured: Any = None) -> AgentSaid:
+def finished(outcome: JobOutcome, text: str | None, structured: Any = None) -> AgentSaid:
     """The last event of a job."""
     told = {"outcome": outcome.name, "message": outcome.message, "resetsAt": outcome.resets_at}
     return AgentSaid("finished", {**told, "text": text, "structured": structured})
@@ -308,3 +310,89 @@ def _members(data: Any, depth: int = 8) -> Iterator[tuple[str, Any]]:
             yield from _members(value, depth - 1)
         else:
             yield str(name), value
+
+
+PROVIDER_VARIABLES = (
+    "ANTHROPIC_*", "OPENAI_*", "AZURE_*", "GEMINI_*", "GOOGLE_*", "AWS_*", "MISTRAL_*", "GROQ_*", "XAI_*", "DEEPSEEK_*",
+    "OPENROUTER_*", "CEREBRAS_*", "FIREWORKS_*", "TOGETHER_*", "COHERE_*", "PERPLEXITY_*", "NVIDIA_*", "HF_TOKEN",
+    "MOONSHOT_*", "KIMI_*", "ZAI_*", "ZHIPU_*", "MINIMAX_*", "QWEN_*", "DASHSCOPE_*", "XIAOMI_*", "BASETEN_*",
+    "CLOUDFLARE_*", "AI_GATEWAY_*", "VERCEL_*", "OPENCODE_*", "OLLAMA_*", "LMSTUDIO_*", "VERTEX_*", "DEEPINFRA_*",
+    "GITHUB_TOKEN", "GH_TOKEN", "COPILOT_GITHUB_TOKEN", "GITLAB_*", "SNOWFLAKE_*", "VENICE_*", "META_API_KEY",
+    "ANT_LING_*",
+)  # fmt: skip
+
+
+def within(data: Any, *names: str) -> dict[str, Any]:
+    """The object at this path of keys; empty if there is none."""
+    for name in names:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def total(data: dict[str, Any], *names: str) -> float:
+    """The sum of these members. Members that are not numbers are ignored."""
+    values = (data.get(name) for name in names)
+    return sum(value for value in values if isinstance(value, int | float))
+
+
+def http_status(data: dict[str, Any]) -> int | None:
+    """The HTTP status of a response; None if it is missing."""
+    value = data.get("statusCode")
+    return value if isinstance(value, int) else None
+
+
+class JobUsage:
+    """Tokens and dollars of one job so far. `tokens` is None if unknown; a price of 0 counts as unknown."""
+
+    def __init__(self) -> None:
+        self.tokens: tuple[int, int, int] | None = None
+        self.usd = 0.0
+
+    def add(self, whole: float, output: float, cached: float, usd: float) -> bool:
+        """Add the tokens of one answer: its whole prompt, its output, the cached part. False if all are 0."""
+        if not whole and not output:
+            return False
+        before = self.tokens or (0, 0, 0)
+        self.tokens = (before[0] + int(whole), before[1] + int(output), before[2] + int(cached))
+        self.usd += usd
+        return True
+
+    def less(self, before: JobUsage) -> JobUsage:
+        """What was spent since `before`."""
+        left = JobUsage()
+        now, then = self.tokens or (0, 0, 0), before.tokens or (0, 0, 0)
+        left.add(now[0] - then[0], now[1] - then[1], now[2] - then[2], self.usd - before.usd)
+        return left
+
+    def said(self) -> AgentSaid:
+        tokens = self.tokens or (None, None, None)
+        names = ("inputTokens", "outputTokens", "cachedTokens")
+        return AgentSaid("usage", {**dict(zip(names, tokens, strict=True)), "usd": round(self.usd, 6) or None})
+
+
+class NewLines:
+    """The lines of a file that another program writes. Each call of `read` returns those that are new and complete."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.offset = 0
+
+    def read(self) -> list[bytes]:
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.offset)
+                data = file.read()
+        except OSError:
+            return []
+        end = data.rfind(b"\n") + 1
+        self.offset += end
+        return data[:end].splitlines()
+
+
+def checked_id(session: str, product: str) -> str:
+    """The id of a conversation, for agents whose ids are UUIDs. Raises `NodeError` for any other text."""
+    try:
+        return str(uuid.UUID(session))
+    except ValueError:
+        message = f"`{session}` is not a conversation id of {product}"
+        raise NodeError("session-unknown", message, transient=False) from None

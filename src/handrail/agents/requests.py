@@ -1,24 +1,27 @@
-"""Requests that several hosts make in the same way, and who calls `workflow_step`.
+"""What the hosts of several agents share: requests, reading of tool calls, files of plugins in JavaScript.
 
-Runs at every tool call, so it imports nothing at run time.
+Runs at every tool call, so it imports only `os`, which every process has already. `child.js` is part of every plugin:
+it keeps one process, `handrail serve`, and asks it. The files are read from this folder, so this module stays in it.
 """
 
 from __future__ import annotations
+
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from handrail.contracts.messages import (
+    from handrail.extensions.contracts.messages import (
         AgentStops,
         BranchChanged,
         BranchPoint,
         CommandTyped,
         ConversationOpened,
         ModelCalled,
-        Origin,
         PromptGiven,
+        RequestOrigin,
         StepCall,
         StepCaller,
         StopPolicy,
@@ -26,12 +29,12 @@ if TYPE_CHECKING:
     )
 
 
-def origin(conversation: str, cwd: Any, transcript: Any = None) -> Origin:
+def origin(conversation: str, cwd: Any, transcript: Any = None) -> RequestOrigin:
     """Where a request comes from. Hosts may leave out the folder and the transcript."""
     return {"conversation": conversation, "cwd": str(cwd or "."), "transcript": transcript or None}
 
 
-def hook_origin(data: Mapping[str, Any]) -> Origin:
+def hook_origin(data: Mapping[str, Any]) -> RequestOrigin:
     """Where the message of a hook comes from. Several agents use these names of fields."""
     return origin(str(data["session_id"]), data.get("cwd"), data.get("transcript_path"))
 
@@ -41,44 +44,44 @@ def given(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def step(origin: Origin, tool: str, arguments: Mapping[str, Any], *, is_subagent: bool) -> StepCall:
+def step(origin: RequestOrigin, tool: str, arguments: Mapping[str, Any], *, is_subagent: bool) -> StepCall:
     action = str(arguments.get("action"))
     return {**origin, "event": "step", "tool": tool, "action": action, "is_subagent": is_subagent}
 
 
-def prompt(origin: Origin, turn: str | None = None) -> PromptGiven:
+def prompt(origin: RequestOrigin, turn: str | None = None) -> PromptGiven:
     """A prompt of a person that is no command of ours."""
     typed: PromptGiven = {**origin, "event": "prompt", "starts": None, "by_person": True, "was_interrupted": False}
     return typed if turn is None else {**typed, "turn": turn}
 
 
 def command(
-    origin: Origin, name: Literal["start", "cancel"], arguments: str = "", turn: str | None = None
+    origin: RequestOrigin, name: Literal["start", "cancel"], arguments: str = "", turn: str | None = None
 ) -> CommandTyped:
     typed: CommandTyped = {**origin, "event": "command", "name": name, "arguments": arguments}
     return typed if turn is None else {**typed, "turn": turn}
 
 
-def opened(origin: Origin, source: str) -> ConversationOpened:
+def opened(origin: RequestOrigin, source: str) -> ConversationOpened:
     """A conversation was opened. `source` is the word of a host that has `compact` and `fork`, and words for others."""
     known: Literal["compact", "fork", "resume"] = "compact" if source == "compact" else "resume"
     return {**origin, "event": "begin", "source": "fork" if source == "fork" else known}
 
 
-def model(origin: Origin, told: Any) -> ModelCalled:
+def model(origin: RequestOrigin, told: Any) -> ModelCalled:
     """The model is about to be called. `told` are the marks that a plugin found in the history."""
     return {**origin, "event": "model", "told": tuple(str(mark) for mark in told or ())}
 
 
-def branch(origin: Origin, at: BranchPoint | None) -> BranchChanged:
+def branch(origin: RequestOrigin, at: BranchPoint | None) -> BranchChanged:
     return {**origin, "event": "branch", "at": at, "foreign": None}
 
 
-def subagent(origin: Origin) -> SubagentStarted:
+def subagent(origin: RequestOrigin) -> SubagentStarted:
     return {**origin, "event": "subagent"}
 
 
-def stop(origin: Origin, *, was_aborted: bool = False) -> AgentStops:
+def stop(origin: RequestOrigin, *, was_aborted: bool = False) -> AgentStops:
     """The agent stops, and the host knows of no background work and of no progress."""
     return {
         **origin,
@@ -109,3 +112,70 @@ def named_caller(arguments: Mapping[str, Any]) -> StepCaller:
         "call": str(arguments.get("call_id") or ""),
         "cwd": str(arguments.get("cwd") or ""),
     }
+
+
+SUBAGENT_NAMES = ("agent", "task", "subagent", "delegate_to_subagents")
+"""What a tool that starts a subagent is called in workflows. All but the first are names for pi-workflows."""
+PATCH_MARKS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
+"""The lines of a patch that name a file."""
+
+
+def absolute(path: str, cwd: str) -> str:
+    return path if path.startswith("/") else f"{cwd}/{path}"
+
+
+def paths(path: Any, cwd: str) -> tuple[str, ...]:
+    """The path that an argument names; empty if it names none."""
+    return (absolute(path, cwd),) if isinstance(path, str) and path else ()
+
+
+def patched_files(patch: Any) -> list[str]:
+    """The files that a patch adds, changes, deletes, or moves a file to."""
+    lines = [line.strip() for line in patch.splitlines()] if isinstance(patch, str) else []
+    named = [line[len(mark) :].strip() for line in lines for mark in PATCH_MARKS if line.startswith(mark)]
+    return [name for name in named if name]
+
+
+def other_names(tool: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that are not the tool's own."""
+    return tuple(name for name in names if name != tool)
+
+
+def mcp_aliases(tool: str) -> tuple[str, ...]:
+    """The other name of `mcp__SERVER__TOOL`; empty if the tool is not called like that."""
+    if not tool.startswith("mcp__"):
+        return ()
+    server, _, name = tool[5:].partition("__")
+    return (f"mcp:{server}/{name}",)
+
+
+def joined_aliases(tool: str, separator: str) -> tuple[str, ...]:
+    """All possible other names of a tool whose name is that of its server, a separator, and its own name.
+
+    Both names may contain the separator.
+    """
+    parts = tool.split(separator)
+    return tuple(f"mcp:{separator.join(parts[:at])}/{separator.join(parts[at:])}" for at in range(1, len(parts)))
+
+
+CHILD = "child.js"
+"""Keeps one process, `handrail serve`, and asks it."""
+
+
+def plugin_file(*path: str) -> str:
+    """The text of a file below the folder of all agents."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def plugin_files(*path: str) -> dict[str, str]:
+    """Every file of a folder below the folder of all agents: name → text."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), *path)
+    return {name: plugin_file(*path, name) for name in sorted(os.listdir(folder))}
+
+
+def branch_point(data: Any) -> BranchPoint | None:
+    """The place that a plugin found in the history; None if there is none."""
+    if not isinstance(data, dict):
+        return None
+    return {"session": str(data["session"]), "project": str(data["project"]), "number": int(data["number"])}

@@ -1,1 +1,1 @@
-"""The command line: parses, calls `app`, prints. Holds no rules of its own."""
+"""The command line."""

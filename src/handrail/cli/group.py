@@ -13,15 +13,15 @@ import click
 from click.shell_completion import get_completion_class
 
 from handrail import __version__
+from handrail.base.errors import UsageError
 from handrail.cli import table
-from handrail.cli.former import FORMER
 from handrail.cli.output import has_terminal, wants_colour
-from handrail.errors import UsageError
-from handrail.source.suggest import did_you_mean
+from handrail.cli.table import FORMER_COMMANDS
+from handrail.source.suggestions import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from handrail.definitions import Definitions
+    from handrail.project.definitions import Definitions
 
 RUN = "run"
 
@@ -49,14 +49,14 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if args[0] not in FORMER and not args[0].startswith("-"):
+            if args[0] not in FORMER_COMMANDS and not args[0].startswith("-"):
                 definitions = named_project(ctx, args[1:])
                 if definitions.is_flow(args[0]):
                     return RUN, self.get_command(ctx, RUN), args
                 flows = definitions.flow_names()
             else:
                 flows = []
-            hint = FORMER.get(args[0]) or did_you_mean(args[0], [*table.COMMANDS, *flows])
+            hint = FORMER_COMMANDS.get(args[0]) or did_you_mean(args[0], [*table.COMMANDS, *flows])
             hint = hint or "`handrail --help` shows the commands, and `handrail list` the flows"
             raise UsageError(f"there is no command and no flow `{args[0]}`", hint) from error
 
@@ -76,7 +76,7 @@ def named_project(ctx: click.Context, args: list[str]) -> Definitions:
 def command_at(place: str) -> click.Command:
     """The command at `module:attribute`. A module without a dot is one of ours."""
     module, _, attribute = place.partition(":")
-    full = module if "." in module else f"handrail.cli.{module}"
+    full = module if "." in module else f"handrail.cli.commands.{module}"
     return cast("click.Command", getattr(import_module(full), attribute))
 
 

@@ -1,14 +1,25 @@
-"""Finds the project of a command line."""
+"""A command line: the project that it means, and the simple command lines that run without click.
+
+Importing click takes three times as long as starting Python, so this module imports little. It parses `--help`, an
+empty command line without a terminal, and simple forms of `status`, `gate` and `runs`, with long options and single
+flags. Click handles every other command line and every error, so both ways give the same answer.
+"""
 
 from __future__ import annotations
 
 import os
 
-from handrail.errors import UsageError
-from handrail.project import Places, find_root, home_of
+from handrail import SETTINGS_FILE, TOOLS
+from handrail.base.errors import UsageError
+from handrail.cli.output import Shell, echo, has_terminal, terminal_columns
+from handrail.cli.results import list_runs, print_session
+from handrail.settings.folders import UserFolders, find_root, owning_project
+from handrail.view.text.session import verdict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from handrail.app import App
 
 
@@ -16,7 +27,7 @@ def project_folder(named: str | None) -> str:
     """The folder of `--project`; by default the nearest project folder upwards. In a worktree: the run's project."""
     if named is not None and not os.path.isdir(named):
         raise UsageError(f"`{named}` is not a folder", "give the path of the project's folder")
-    return home_of(Places(os.environ), _folder(named))
+    return owning_project(UserFolders(os.environ), _folder(named))
 
 
 def _folder(named: str | None) -> str:
@@ -30,3 +41,128 @@ def make_app(project: str | None) -> App:
     home = project_folder(project)
     folder = _folder(project)
     return App(home, os.environ, folder=folder if folder != home else None)
+
+
+COMPLETE = "_HANDRAIL_COMPLETE"
+_SHARED_OPTIONS = {"-q": False, "--quiet": False, "-v": False, "--verbose": False, "--project": True}
+_COMMAND_OPTIONS = {**_SHARED_OPTIONS, "--json": False}
+Options = dict[str, str]
+
+
+class FastCommand:
+    """A command with its own options (True: it takes a value) and its number of arguments."""
+
+    def __init__(self, run: Callable[[Shell, Options, list[str]], None], arguments: int = 0, **options: bool) -> None:
+        self.run = run
+        self.arguments = arguments
+        self.options = _COMMAND_OPTIONS | {f"--{name}": takes_value for name, takes_value in options.items()}
+
+
+class CommandLine:
+    """A parsed command line."""
+
+    def __init__(self, command: FastCommand, options: Options, arguments: list[str]) -> None:
+        self.command = command
+        self.options = options
+        self.arguments = arguments
+
+    def run(self) -> None:
+        is_quiet = "-q" in self.options or "--quiet" in self.options
+        shell = Shell(os.getcwd(), as_json="--json" in self.options, quiet=is_quiet)
+        self.command.run(shell, self.options, self.arguments)
+
+
+class HelpLine:
+    """The command line asks for help."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+
+    def run(self) -> None:
+        from handrail.cli.table import help_text
+
+        echo(help_text(terminal_columns(self.env)))
+
+
+def parse(argv: list[str], env: Mapping[str, str]) -> CommandLine | HelpLine | None:
+    """What to run; None if click has to parse the command line."""
+    if COMPLETE in env:
+        return None
+    if argv in (["-h"], ["--help"]) or (not argv and not has_terminal(env)):
+        return HelpLine(env)
+    before = _read(argv, _SHARED_OPTIONS, most=1)
+    if before is None or not before[1]:
+        return None
+    (name, *rest) = before[1]
+    command = FAST_COMMANDS.get(name)
+    found = _read(rest, command.options) if command else None
+    if command is None or found is None or len(found[1]) != command.arguments:
+        return None
+    if name == "gate" and found[1][0] not in TOOLS:
+        return None  # an agent's own name, or a misspelt one
+    if name == "runs" and _names_engine(before[0] | found[0], env):
+        return None
+    return CommandLine(command, before[0] | found[0], found[1])
+
+
+def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
+    """True if the settings may choose another engine than the embedded one."""
+    project = project_folder(options.get("--project"))
+    for folder in (UserFolders(env).config, os.path.join(project, ".handrail")):
+        try:
+            with open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
+                if b"engine" in file.read():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) -> tuple[Options, list[str]] | None:
+    """The options and the other words; None if click has to parse them. Reading stops after `most` other words."""
+    options: Options = {}
+    others: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        takes_value = known.get(name)
+        if takes_value is None:
+            if not word or word.startswith("-"):
+                return None
+            others.append(word)
+            if len(others) == most:
+                return options, [*others, *left]
+        elif takes_value:
+            value = value if equals else next(left, "")
+            if not value or value.startswith("-"):
+                return None
+            options[name] = value
+        elif equals:
+            return None
+        else:
+            options[name] = word
+    return options, others
+
+
+def _status(shell: Shell, options: Options, _: list[str]) -> None:
+    session = options.get("--session")
+    print_session(shell, make_app(options.get("--project")).sessions.status(session), session)
+
+
+def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
+    sessions = make_app(options.get("--project")).sessions
+    shell.data(verdict_json(sessions.gate(arguments[0], options.get("--session"))))
+
+
+def _runs(shell: Shell, options: Options, _: list[str]) -> None:
+    from handrail.driven.engines.embedded.summary_files import summaries
+
+    folder = UserFolders(os.environ).runs(project_folder(options.get("--project")))
+    list_runs(shell, summaries(folder))
+
+
+FAST_COMMANDS = {
+    "status": FastCommand(_status, session=True),
+    "gate": FastCommand(_gate, arguments=1, session=True),
+    "runs": FastCommand(_runs),
+}

@@ -6,9 +6,9 @@ import io
 import os
 import sys
 
-from handrail.cli import quick
+from handrail.base.errors import HandrailError
+from handrail.cli import invocation
 from handrail.cli.output import as_json, discard, echo, print_error
-from handrail.errors import HandrailError
 
 
 def main(argv: list[str]) -> int:
@@ -54,7 +54,7 @@ def _exit_code(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost edge: a bug becomes a report, not a traceback
         if to_json:
             echo(as_json({"error": {"code": "bug", "message": f"{type(error).__name__}: {error}", "hint": None}}))
-        from handrail.cli.bugs import write_report
+        from handrail.cli.bug_report import write_report
 
         return write_report(error, argv)
     return 0
@@ -69,7 +69,7 @@ def _open_streams() -> None:
 
 def _run(argv: list[str]) -> None:
     """Run the command without click if `quick` can parse it. Importing click takes three times as long as Python."""
-    call = quick.parse(argv, os.environ)
+    call = invocation.parse(argv, os.environ)
     if call is not None:
         return call.run()
     from handrail.cli import group

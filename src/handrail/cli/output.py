@@ -9,15 +9,15 @@ import os
 import sys
 import time
 
-from handrail.source.plain import plain_lines
-from handrail.state import jsonlite
+from handrail.base import jsonlite
+from handrail.source.plain_text import plain_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, TextIO
 
-    from handrail.errors import HandrailError
+    from handrail.base.errors import HandrailError
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 SIGN_COLOURS = {"✓": GREEN, "✗": RED, "●": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
@@ -69,7 +69,7 @@ def width() -> int:
         return NO_TERMINAL
 
 
-def columns(env: Mapping[str, str]) -> int:
+def terminal_columns(env: Mapping[str, str]) -> int:
     """The width of the terminal, as `shutil.get_terminal_size` finds it; 80 if it is not known."""
     try:
         given = int(env["COLUMNS"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handrail.cli.output import BOLD, CYAN, DIM, RED, YELLOW, echo, styled
-from handrail.project import shown_path
-from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order, summary
+from handrail.settings.folders import shown_path
+from handrail.source.diagnostics import Diagnostic, as_github, diagnostic_text, sorted_problems, summary
 
 
-def shown(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
+def shown_problems(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
     """The problems in order, with paths relative to the working directory."""
-    return in_order(d._replace(file=shown_path(d.file, cwd)) for d in found)
+    return sorted_problems(d._replace(file=shown_path(d.file, cwd)) for d in found)
 
 
 def print_problems(found: list[Diagnostic], style: str) -> None:
@@ -25,7 +25,7 @@ def print_problems(found: list[Diagnostic], style: str) -> None:
 
 
 def _coloured(problem: Diagnostic) -> str:
-    head, *rest = as_text(problem).split("\n")
+    head, *rest = diagnostic_text(problem).split("\n")
     colour = {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
     mark = f"{problem.severity}[{problem.code}]"
     head = head.replace(mark, styled(mark, colour, BOLD), 1)

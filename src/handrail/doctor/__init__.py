@@ -1,1 +1,1 @@
-"""Whether everything is in working order, and what an agent really enforces: `handrail doctor`."""
+"""What is wrong with this machine, and what an installed agent really enforces: `handrail doctor`."""

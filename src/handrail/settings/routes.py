@@ -1,14 +1,24 @@
-"""Routes: which agent and which model gets a step. Pure."""
+"""Routes: which agent and which model gets a step. Presets are named sets of routes.
+
+Also writes routes into the user's settings file; everything else in it stays as it is.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
-from handrail import NAMED_AGENT
-from handrail.source.dataclasses import dataclass, field, replace
+import handrail
+from handrail import NAMED_AGENT, SETTINGS_FILE
+from handrail.base.dataclasses import dataclass, field, replace
+from handrail.base.errors import RefusedError, UsageError
+from handrail.base.files import make_private, mode_of, write_whole
+from handrail.source.plain_text import some
+from handrail.source.suggestions import did_you_mean
+from handrail.source.yaml_text import entry_lines, put_entry
 
 DEFAULT = "default"
-Own = tuple[str | None, str | None]
+OwnRoute = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ def parse_route(text: str) -> Route:
     return Route(agent, model or None)
 
 
-def choose(overrides: RouteOverrides, table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
+def choose(overrides: RouteOverrides, table: Mapping[str, str], group: str | None, own: OwnRoute) -> Route | None:
     """The route of a step, or None. `table` has routes by group, maybe with a default; `own` is what the step sets."""
     if group is not None and group in overrides.routes:
         return parse_route(overrides.routes[group])
@@ -54,7 +64,7 @@ def choose(overrides: RouteOverrides, table: Mapping[str, str], group: str | Non
     return replace(found, model=overrides.model)
 
 
-def _configured_route(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
+def _configured_route(table: Mapping[str, str], group: str | None, own: OwnRoute) -> Route | None:
     if group is not None and group in table:
         return parse_route(table[group])
     if own[0] is not None:
@@ -63,3 +73,48 @@ def _configured_route(table: Mapping[str, str], group: str | None, own: Own) -> 
         default = parse_route(table[DEFAULT])
         return default if own[1] is None else replace(default, model=own[1])
     return None
+
+
+_PACKAGE = handrail.__path__[0]
+
+
+def shipped_presets() -> dict[str, dict[str, str]]:
+    """The presets that exist without settings."""
+    import json
+
+    with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
+        found: dict[str, dict[str, str]] = json.load(file)["presets"]
+    return found
+
+
+def find_preset(known: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:
+    """The preset with this name. Raises `UsageError` with the names that there are."""
+    found = known.get(name)
+    if found is None:
+        hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
+        raise UsageError(f"there is no preset `{name}`", hint)
+    return found
+
+
+def save_entry(config: str, section: str, name: str, entry: Mapping[str, str]) -> str:
+    """Put an entry into a section of the settings. Returns the file. Raises `RefusedError` if it cannot be edited."""
+    path = os.path.realpath(os.path.join(config, SETTINGS_FILE))
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _cannot_edit(path, section, name, entry, "it cannot be read") from error
+    try:
+        edited = put_entry(text, section, name, entry)
+    except ValueError as error:
+        raise _cannot_edit(path, section, name, entry, str(error)) from error
+    make_private(os.path.dirname(path))
+    write_whole(path, edited.encode(), durable=True, mode=mode_of(path))
+    return path
+
+
+def _cannot_edit(path: str, section: str, name: str, entry: Mapping[str, str], why: str) -> RefusedError:
+    line = entry_lines({name: entry})[0]
+    return RefusedError(f"`{path}` cannot be edited: {why}", f"write below `{section}:` yourself: {line}")

@@ -10,15 +10,16 @@ import os
 from functools import cache
 from typing import Any, cast
 
-from handrail.source.dataclasses import dataclass
+import handrail
+from handrail.base.dataclasses import dataclass
 from handrail.source.diagnostics import Severity
 
-_BUILTIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin")
+_BUILTIN = os.path.join(handrail.__path__[0], "builtin")
 FILE = os.path.join(_BUILTIN, "codes.yaml")
 
 
 @dataclass(frozen=True)
-class Rule:
+class ProblemKind:
     """One kind of problem."""
 
     code: str
@@ -49,13 +50,13 @@ def endings() -> dict[str, Ending]:
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def problem_kinds() -> dict[str, ProblemKind]:
     """All kinds of problems, by code."""
     import yaml
 
     with open(FILE, encoding="utf-8") as file:
         rows: dict[str, dict[str, str]] = yaml.safe_load(file)
-    return {code: Rule(code, *_texts(row)) for code, row in rows.items()}
+    return {code: ProblemKind(code, *_texts(row)) for code, row in rows.items()}
 
 
 def _texts(row: dict[str, str]) -> tuple[Severity, str, str, str]:

@@ -5,8 +5,8 @@ This is the only module that formats problems: as text with a caret, as JSON, as
 
 from __future__ import annotations
 
-from handrail.source.plain import JOINER, counted, plain, some
-from handrail.source.record import Record
+from handrail.base.record import Record
+from handrail.source.plain_text import JOINER, counted, plain, some
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class Diagnostic(Record):
         }
 
 
-def of_file(code: str, file: str, message: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
+def file_problem(
+    code: str, file: str, message: str, hint: str | None = None, severity: Severity = "error"
+) -> Diagnostic:
     """A problem that concerns a whole file or folder."""
     return Diagnostic(code=code, severity=severity, file=file, line=1, column=1, message=message, hint=hint)
 
@@ -60,7 +62,7 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def sorted_problems(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The problems sorted by place, without duplicates."""
     return sorted(set(found), key=lambda d: (d.file, d.line, d.column, d.code, d.message))
 
@@ -122,7 +124,7 @@ def _shortened(text: str, most: int = 300) -> str:
     return text if len(text) <= most else f"{text[: most - 120]} … {text[-117:]}"
 
 
-def as_text(diagnostic: Diagnostic) -> str:
+def diagnostic_text(diagnostic: Diagnostic) -> str:
     """The problem as text for people, with the source line and a caret under the place."""
     d = diagnostic
     head = f"{plain(d.file)}:{d.line}:{d.column}: {d.severity}[{d.code}]: {_shortened(plain(d.message))}"

@@ -1,19 +1,20 @@
 """Declares the keys of a mapping once; reads values by this declaration and generates JSON Schema from it.
 
 A reader reports every problem with its place. It does not stop at the first one and does not raise for bad content.
+A mapping of several kinds is written as `kind: NAME` with params, or in short as `NAME: VALUE`. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
-from handrail.source.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass, replace
+from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, Severity
-from handrail.source.durations import parse_duration
-from handrail.source.files import Source
-from handrail.source.suggest import did_you_mean, nearest
-from handrail.source.yamltree import Kind, Node, as_text
+from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.tree import TreeNode, ValueKind, node_text
+from handrail.source.values import parse_duration
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Field:
     """
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ValueKind, ...]
     about: str
     required: bool = False
     default: Any = None
@@ -40,7 +41,7 @@ class Field:
     above: float | None = None
     most: float | None = None
     unit: str = ""
-    items: tuple[Kind, ...] = ()
+    items: tuple[ValueKind, ...] = ()
     item: Shape | None = None
     shortest: int = 0
     names: Literal["path", "flow", "workflow", "schema"] | None = None
@@ -49,7 +50,7 @@ class Field:
     meanings: Mapping[str, str] | None = None
     explained: tuple[str, ...] = ()
     examples: tuple[Any, ...] = ()
-    check: Callable[[Reader, Node], None] | None = None
+    check: Callable[[MappingReader, TreeNode], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def shape(title: str, about: str, *fields: Field) -> Shape:
 
 Report = Callable[[Diagnostic], None]
 
-_NOUNS: dict[Kind, str] = {
+_NOUNS: dict[ValueKind, str] = {
     "text": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -79,15 +80,15 @@ _NOUNS: dict[Kind, str] = {
     "mapping": "a mapping",
     "later": "a value of the run",
 }
-SCALARS: tuple[Kind, ...] = ("text", "integer", "number", "boolean")
-ANYTHING: tuple[Kind, ...] = (*SCALARS, "null", "list", "mapping")
+SCALARS: tuple[ValueKind, ...] = ("text", "integer", "number", "boolean")
+ANYTHING: tuple[ValueKind, ...] = (*SCALARS, "null", "list", "mapping")
 
 
-def noun(kinds: Sequence[Kind]) -> str:
+def noun(kinds: Sequence[ValueKind]) -> str:
     return " or ".join(_NOUNS[kind] for kind in kinds if kind != "integer" or "number" not in kinds)
 
 
-def found(node: Node) -> str:
+def found(node: TreeNode) -> str:
     """A description of the value, for `found ...` in a message."""
     if node.kind in ("list", "mapping", "null"):
         return _NOUNS[node.kind]
@@ -95,9 +96,9 @@ def found(node: Node) -> str:
     return f"{name} {quoted(node)}"
 
 
-def quoted(node: Node) -> str:
+def quoted(node: TreeNode) -> str:
     """A scalar in backticks, cut after 40 characters."""
-    shown = as_text(node)
+    shown = node_text(node)
     return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
 
 
@@ -128,7 +129,7 @@ def unknown_key(source: Source, place: tuple[int, int, int], name: str, known: C
     return source.problem("unknown-key", place, f"unknown key `{name}`", hint, "warning")
 
 
-class Reader:
+class MappingReader:
     """Reads one mapping of a file by its shape, and passes each problem to `report`.
 
     `misspelt` are the keys that are missing because they are misspelt. They are reported once, as unknown keys.
@@ -136,7 +137,7 @@ class Reader:
     """
 
     def __init__(
-        self, source: Source, node: Node, shape: Shape, report: Report, elsewhere: Mapping[str, str] | None = None
+        self, source: Source, node: TreeNode, shape: Shape, report: Report, elsewhere: Mapping[str, str] | None = None
     ) -> None:
         self.source = source
         self.node = node
@@ -175,13 +176,13 @@ class Reader:
     ) -> None:
         self.report(self.source.problem(code, place, message, hint, severity))
 
-    def on(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
+    def on(self, node: TreeNode, code: str, message: str, hint: str | None = None) -> None:
         self.at((node.line, node.column, node.width), code, message, hint)
 
-    def child(self, name: str, example: str | None = None) -> Node | None:
+    def child(self, name: str, example: str | None = None) -> TreeNode | None:
         """The node of a field, or None if it is missing or invalid. `example` is the hint for a wrong kind."""
         field = self.shape.by_name[name]
-        node: Node | None = self.node.value.get(name)
+        node: TreeNode | None = self.node.value.get(name)
         if node is None:
             if field.required and name not in self.misspelt:
                 place = (self.node.line, self.node.column, 1)
@@ -199,13 +200,13 @@ class Reader:
             return None
         return node
 
-    def wrong_kind(self, field: Field, node: Node, example: str | None = None) -> None:
+    def wrong_kind(self, field: Field, node: TreeNode, example: str | None = None) -> None:
         hint = example or self.other_kind(field, node) or f"`{field.name}` means: {field.about}"
         message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
         severity: Severity = "warning" if field.lenient else "error"
         self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
 
-    def other_kind(self, field: Field, node: Node) -> str | None:
+    def other_kind(self, field: Field, node: TreeNode) -> str | None:
         """A hint that shows how to write the value that was probably meant."""
         if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
             return f'put it in quotes: `{field.name}: "{self.written(node)}"`'
@@ -219,10 +220,12 @@ class Reader:
             seconds = parse_duration(node.value) if "second" in f"{field.about} {field.unit}" else None
             return "write a number, without quotes" if seconds is None else f"write seconds: `{seconds:.0f}`"
         return (
-            f"write a list: `{field.name}: [{', '.join(as_text(node).split())}]`" if field.kinds == ("list",) else None
+            f"write a list: `{field.name}: [{', '.join(node_text(node).split())}]`"
+            if field.kinds == ("list",)
+            else None
         )
 
-    def written(self, node: Node) -> str:
+    def written(self, node: TreeNode) -> str:
         """The text of a node in the file; only its first line."""
         line = self.source.line(node.line) or ""
         return line[node.column - 1 : node.column - 1 + node.width]
@@ -259,13 +262,13 @@ class Reader:
                 message = f"an item of `{name}` has to be text, found {found(item)}"
                 self.at(place, "wrong-type", message, "write plain text, or put it in quotes", severity)
             else:
-                items.append(as_text(item))
+                items.append(node_text(item))
         return tuple(items)
 
 
 NOT_BLANK = r"\S"
 """The pattern of a text that is not blank, in a JSON Schema."""
-_SCHEMA_TYPES: dict[Kind, str] = {
+_SCHEMA_TYPES: dict[ValueKind, str] = {
     "text": "string",
     "integer": "integer",
     "number": "number",
@@ -317,7 +320,7 @@ def _plain_values(field: Field, entry: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**entry, "type": _types(kinds)}, {"type": "object", "minProperties": 2}]
 
 
-def _types(kinds: Sequence[Kind]) -> str | list[str]:
+def _types(kinds: Sequence[ValueKind]) -> str | list[str]:
     types = [_SCHEMA_TYPES[kind] for kind in kinds if kind != "integer" or "number" not in kinds]
     return types[0] if len(types) == 1 else types
 
@@ -336,3 +339,127 @@ def _limits(field: Field, value: Mapping[str, Any] | None) -> dict[str, Any]:
     if items is not None:
         limits["items"] = items if value is None else {"anyOf": [items, value]}
     return limits
+
+
+KIND = "kind"
+
+
+class DeclaredKind(Protocol):
+    """One kind: the shape of its params, the param that the short form `NAME: VALUE` sets, and words that mean it."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    @property
+    def short(self) -> str | None: ...
+
+    @property
+    def also(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class ChosenKind:
+    """The kind of a mapping, and the keys that hold its params. `short` is set if the short form is used."""
+
+    kind: str
+    shape: Shape
+    short: str | None = None
+
+    def params(self, node: TreeNode) -> dict[str, TreeNode]:
+        """The params of the mapping, by declared name."""
+        return {self.declared_name(name): node.value[name] for name in self.shape.by_name if name in node.value}
+
+    def declared_name(self, name: str) -> str:
+        """The declared name of the param that is written under the key `name`."""
+        return self.short if self.short is not None and name == self.kind else name
+
+
+def several_kinds_message(names: list[str]) -> str:
+    """The message for a mapping that names several kinds."""
+    return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
+
+
+def short_forms(node: TreeNode, choices: Mapping[str, DeclaredKind]) -> list[str]:
+    """The kinds whose short form the mapping uses."""
+    return [name for name in kinds_with_short_form(choices) if name in node.value]
+
+
+def kinds_with_short_form(choices: Mapping[str, DeclaredKind]) -> list[str]:
+    """The kinds that have a short form."""
+    return [name for name, choice in choices.items() if choice.short is not None]
+
+
+def meant_kind(name: str, choices: Mapping[str, DeclaredKind]) -> str | None:
+    """The kind whose short form is meant by `NAME: VALUE`. None if the name is no word for any."""
+    short = [(kind, choice) for kind, choice in choices.items() if choice.short is not None]
+    return next((kind for kind, choice in short if name == choice.short or name in choice.also), None)
+
+
+def short_example(kind: str, choice: DeclaredKind) -> str:
+    """The short form of a kind: `file: PATH`."""
+    return f"{kind}: {(choice.short or '').upper()}"
+
+
+def choose_kind(kind: str, choice: DeclaredKind, *, is_short: bool) -> ChosenKind:
+    if not is_short:
+        return ChosenKind(kind, choice.shape)
+    fields = [replace(field, name=kind) if field.name == choice.short else field for field in choice.shape.fields]
+    return ChosenKind(kind, shape(choice.shape.title, choice.shape.about, *fields), choice.short)
+
+
+def union_shape(title: str, about: str, choices: Mapping[str, DeclaredKind], common: Iterable[Field]) -> Shape:
+    """A shape with all keys of all these kinds."""
+    fields = {KIND: Field(KIND, ("text",), f"one of {', '.join(choices)}")}
+    for name, choice in choices.items():
+        for field in choice.shape.fields:
+            if field.name == choice.short:
+                fields[name] = replace(field, name=name, required=False)
+            fields.setdefault(field.name, replace(field, required=False))
+    return shape(title, about, *fields.values(), *common)
+
+
+def kinds_schema(
+    choices: Mapping[str, DeclaredKind], common: Iterable[Field], value: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The JSON Schema of a mapping of any kind. `value` is the schema of an expression, allowed for every param.
+
+    The keys of all kinds are in it once, so that editors offer and explain them; the rules say what each kind allows.
+    """
+    common = tuple(common)
+    whole = json_schema(union_shape("", "", choices, ()), value)
+    whole["properties"][KIND] = {
+        "enum": list(choices),
+        "enumDescriptions": [choice.shape.about for choice in choices.values()],
+        "description": "what is verified",
+    }
+    whole["properties"] |= json_schema(shape("", "", *common))["properties"]
+    short = kinds_with_short_form(choices)
+    return {
+        "type": "object",
+        "description": "something that Handrail verifies itself",
+        "properties": whole["properties"],
+        "allOf": [rule for name, choice in choices.items() for rule in _kind_rules(name, choice, common, value)],
+        "anyOf": [{"required": [KIND]}, *({"required": [name]} for name in short)],
+    }
+
+
+def exact_pattern(name: str) -> str:
+    """A pattern that fits this name only. While a person types, editors let a `const` fit its beginnings, too."""
+    return f"^{name.replace('.', '[.]')}$"
+
+
+def _kind_rules(
+    name: str, choice: DeclaredKind, common: tuple[Field, ...], value: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """What the long form of a kind allows, and the short form, if there is one."""
+    long = {"properties": {KIND: {"pattern": exact_pattern(name)}}, "required": [KIND]}
+    yield {"if": long, "then": _allowed_keys(choose_kind(name, choice, is_short=False), common, value)}
+    if choice.short is not None:
+        brief = {"required": [name], "not": {"required": [KIND]}}
+        yield {"if": brief, "then": _allowed_keys(choose_kind(name, choice, is_short=True), common, value)}
+
+
+def _allowed_keys(chosen: ChosenKind, common: tuple[Field, ...], value: Mapping[str, Any] | None) -> dict[str, Any]:
+    schema = json_schema(chosen.shape, value)
+    kind = {} if chosen.short is not None else {KIND: {"const": chosen.kind}}
+    return {**schema, "properties": kind | schema["properties"] | {field.name: True for field in common}}

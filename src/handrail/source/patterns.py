@@ -1,26 +1,369 @@
-"""Looks for a pattern in a text, in bounded time: the time grows with the text, never exponentially.
+"""Looks for a pattern in a text, in bounded time: the time grows with the text, never exponentially. Pure.
 
-A pattern becomes a nondeterministic automaton, and sets of its nodes become states of a deterministic one while the
-text is read. The work is counted, so that the same search always ends in the same way. Pure.
+The syntax is a subset of Python's regular expressions: no back-references, no look-around, and no possessive or
+atomic groups. Numbers of repeats, depth and size are limited, so that no pattern takes long to compile. A pattern
+becomes a nondeterministic automaton, and sets of its nodes become states of a deterministic one while the text is
+read. The work is counted, so that the same search always ends in the same way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from string import hexdigits
+from sys import maxunicode
+from typing import Literal, NoReturn
 
-from handrail.source.dataclasses import dataclass
-from handrail.source.patternsyntax import (
-    Anchor,
-    At,
-    Chars,
-    Choice,
-    PatternError,
-    Repeat,
-    Sequence,
-    Tree,
-    is_word,
-    parse_pattern,
-)
+from handrail.base.dataclasses import dataclass
+
+MAX_LENGTH = 5_000
+MAX_DEPTH = 50
+MAX_COUNT = 1_000
+MAX_SIZE = 10_000
+
+Anchor = Literal["start", "end", "line-start", "line-end", "last-line-end", "word-edge", "no-word-edge"]
+
+
+class PatternError(Exception):
+    """A text is not a pattern that Handrail can match. `at` is the index of the character that is wrong."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.at = at
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One character: a range or a category has it. `is_negated`: none of them has it."""
+
+    ranges: tuple[tuple[str, str], ...] = ()
+    categories: tuple[str, ...] = ()
+    is_negated: bool = False
+    ignores_case: bool = False
+    size: int = 1
+
+    def matches(self, char: str) -> bool:
+        forms = _cases(char) if self.ignores_case else (char,)
+        is_in = any(low <= form <= high for form in forms for low, high in self.ranges)
+        return (is_in or any(CATEGORIES[name](char) for name in self.categories)) is not self.is_negated
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A place between two characters."""
+
+    anchor: Anchor
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class Concatenation:
+    items: tuple[Tree, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    items: tuple[Tree, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """`most` is None if there is no limit."""
+
+    item: Tree
+    least: int
+    most: int | None
+    size: int
+
+
+Tree = Chars | Boundary | Concatenation | Alternatives | Repetition
+
+
+def is_word(char: str) -> bool:
+    return char == "_" or char.isalnum()
+
+
+CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "d": str.isdecimal,
+    "D": lambda char: not char.isdecimal(),
+    "s": str.isspace,
+    "S": lambda char: not char.isspace(),
+    "w": is_word,
+    "W": lambda char: not is_word(char),
+}
+_CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_CODES = {"x": 2, "u": 4, "U": 8}
+_ANCHORS: dict[str, Anchor] = {"A": "start", "Z": "end", "z": "end", "b": "word-edge", "B": "no-word-edge"}
+_UNSUPPORTED = {
+    "=": "look-ahead `(?=`",
+    "!": "look-ahead `(?!`",
+    "<=": "look-behind `(?<=`",
+    "<!": "look-behind `(?<!`",
+    "P=": "the back-reference `(?P=`",
+    "(": "the condition `(?(`",
+    ">": "the atomic group `(?>`",
+}
+
+
+def _cases(char: str) -> tuple[str, ...]:
+    return tuple({char, *(form for form in (char.lower(), char.upper()) if len(form) == 1)})
+
+
+@dataclass(frozen=True)
+class _Flags:
+    i: bool = False
+    m: bool = False
+    s: bool = False
+
+
+def parse_pattern(text: str) -> Tree:
+    """The tree of a pattern. Raises `PatternError`."""
+    if len(text) > MAX_LENGTH:
+        raise PatternError(f"it has {len(text)} characters, and {MAX_LENGTH} are allowed", MAX_LENGTH)
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+
+    def whole(self) -> Tree:
+        tree = self.choice(self.leading_flags())
+        if self.at < len(self.text):
+            self.fail("`)` without `(`")
+        return tree
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        raise PatternError(message, self.at if at is None else at)
+
+    def take(self, mark: str) -> bool:
+        """Skip `mark` if it is next."""
+        is_next = self.text.startswith(mark, self.at)
+        self.at += len(mark) * is_next
+        return is_next
+
+    def leading_flags(self) -> _Flags:
+        flags = _Flags()
+        while self.text.startswith("(?", self.at):
+            end = self.text.find(")", self.at)
+            letters = self.text[self.at + 2 : end]
+            if end < 0 or not letters.isalpha():
+                break
+            flags, self.at = self.with_flags(flags, letters, True), end + 1
+        return flags
+
+    def with_flags(self, flags: _Flags, letters: str, value: bool) -> _Flags:
+        for letter in letters:
+            if letter not in "imsu":
+                self.fail(f"the flag `{letter}` is not supported; supported flags: i, m, s")
+        return _Flags(**{name: value if name in letters else getattr(flags, name) for name in "ims"})
+
+    def choice(self, flags: _Flags) -> Tree:
+        if self.depth > MAX_DEPTH:
+            self.fail(f"groups are nested deeper than {MAX_DEPTH}")
+        self.depth += 1
+        items = [self.sequence(flags)]
+        while self.take("|"):
+            items.append(self.sequence(flags))
+        self.depth -= 1
+        return items[0] if len(items) == 1 else Alternatives(tuple(items), self.limited(1 + sum(i.size for i in items)))
+
+    def sequence(self, flags: _Flags) -> Tree:
+        items: list[Tree] = []
+        while self.at < len(self.text) and self.text[self.at] not in "|)":
+            start = self.at
+            item = self.item(flags)
+            if item is not None:
+                items.append(self.repeated(item, start))
+        return Concatenation(tuple(items), self.limited(1 + sum(item.size for item in items)))
+
+    def limited(self, size: int) -> int:
+        if size > MAX_SIZE:
+            self.fail(f"with its repeats written out, it has more than {MAX_SIZE} parts")
+        return size
+
+    def item(self, flags: _Flags) -> Tree | None:
+        """The next item, or None for a comment."""
+        char = self.text[self.at]
+        self.at += 1
+        match char:
+            case "(":
+                return self.group(flags)
+            case "[":
+                return self.char_class(flags)
+            case "\\":
+                return self.escape(flags)
+            case ".":
+                return Chars((("\n", "\n"),) if not flags.s else (), is_negated=True)
+            case "^":
+                return Boundary("line-start" if flags.m else "start")
+            case "$":
+                return Boundary("line-end" if flags.m else "last-line-end")
+            case "*" | "+" | "?":
+                self.fail(f"there is nothing to repeat before `{char}`", self.at - 1)
+            case "{" if self.counts(self.at) is not None:
+                self.fail("there is nothing to repeat before `{`", self.at - 1)
+        return self.literal(char, flags)
+
+    def literal(self, char: str, flags: _Flags) -> Chars:
+        if flags.i and len(forms := _cases(char)) > 1:
+            return Chars(tuple((form, form) for form in forms), ignores_case=True)
+        return Chars(((char, char),))
+
+    def repeated(self, item: Tree, start: int) -> Tree:
+        mark = self.at
+        counts = self.quantifier()
+        if counts is None:
+            return item
+        least, most = counts
+        if isinstance(item, Boundary):
+            self.fail(f"`{self.text[start:mark]}` is a place and cannot be repeated", mark)
+        if most is not None and most < least:
+            self.fail("the first number of a repeat is greater than the second", mark)
+        if max(least, most or 0) > MAX_COUNT:
+            self.fail(f"a repeat may count to {MAX_COUNT}", mark)
+        self.take("?")  # a lazy repeat matches the same texts
+        if self.take("+"):
+            self.fail("possessive repeats are not supported", self.at - 1)
+        again = self.at
+        if self.quantifier() is not None:
+            self.fail("a repeat cannot be repeated; put it in a group `(...)`", again)
+        copies = max(least, most or 0, 1)
+        return Repetition(item, least, most, self.limited(1 + copies * (item.size + 1)))
+
+    def quantifier(self) -> tuple[int, int | None] | None:
+        """(minimum, maximum) of the quantifier that is next. None if there is none."""
+        simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        char = self.text[self.at : self.at + 1]
+        if char in simple:
+            self.at += 1
+            return simple[char]
+        found = self.counts(self.at + 1) if char == "{" else None
+        if found is None:
+            return None
+        self.at = found[2]
+        return found[0], found[1]
+
+    def counts(self, at: int) -> tuple[int, int | None, int] | None:
+        """(minimum, maximum, end) of `N}`, `N,}`, `,M}` or `N,M}`. Any other `{` is a literal."""
+        end = self.text.find("}", at)
+        body = self.text[at:end]
+        low, comma, high = body.partition(",")
+        if end < 0 or not body or not all(not part or (part.isascii() and part.isdecimal()) for part in (low, high)):
+            return None
+        if max(len(low), len(high)) > 9:
+            self.fail(f"a repeat may count to {MAX_COUNT}", at)
+        least = int(low or 0)
+        return least, (int(high) if high else None) if comma else least, end + 1
+
+    def group(self, flags: _Flags) -> Tree | None:
+        start = self.at - 1
+        if self.take("?"):
+            if self.take("#"):
+                self.at = self.text.find(")", self.at) + 1
+                if self.at == 0:
+                    self.fail("`(` is not closed", start)
+                return None
+            flags = self.extension(flags, start)
+        inner = self.choice(flags)
+        if not self.take(")"):
+            self.fail("`(` is not closed", start)
+        return inner
+
+    def extension(self, flags: _Flags, start: int) -> _Flags:
+        """Skip what follows `(?` up to the content of the group, and return the flags for the content."""
+        for mark, name in _UNSUPPORTED.items():
+            if self.text.startswith(mark, self.at):
+                self.fail(f"{name} is not supported", start)
+        if self.take(":"):
+            return flags
+        if self.take("P<") or self.take("<"):
+            end = self.text.find(">", self.at)
+            if not self.text[self.at : max(end, self.at)].isidentifier():
+                self.fail("a group needs a name: `(?P<name>...)`", start)
+            self.at = end + 1
+            return flags
+        end = self.text.find(":", self.at)
+        on, dash, off = self.text[self.at : max(end, self.at)].partition("-")
+        if end < 0 or not (on + off).isalpha() or (dash and not off):
+            self.fail("`(?` begins no known group; flags such as `(?i)` have to be at the start", start)
+        flags = self.with_flags(self.with_flags(flags, on, True), off, False)
+        self.at = end + 1
+        return flags
+
+    def escape(self, flags: _Flags) -> Tree:
+        char = self.text[self.at : self.at + 1]
+        if char in _ANCHORS:
+            self.at += 1
+            return Boundary(_ANCHORS[char])
+        if char and char in CATEGORIES:
+            self.at += 1
+            return Chars(categories=(char,))
+        return self.literal(self.escaped(), flags)
+
+    def escaped(self) -> str:
+        """The character that an escape stands for. `at` is behind the backslash."""
+        start, char = self.at - 1, self.text[self.at : self.at + 1]
+        self.at += 1
+        if not char:
+            self.fail("the pattern ends with a single `\\`", start)
+        if char in _CODES:
+            digits = self.text[self.at : self.at + _CODES[char]]
+            self.at += len(digits)
+            is_whole = len(digits) == _CODES[char] and set(digits) <= set(hexdigits)
+            if not is_whole or int(digits, 16) > maxunicode:
+                self.fail(f"`\\{char}{digits}` is no character; write {_CODES[char]} hexadecimal digits", start)
+            return chr(int(digits, 16))
+        if char in _CONTROLS:
+            return _CONTROLS[char]
+        if char == "0":
+            return "\0"
+        if char.isascii() and char.isdigit():
+            self.fail(f"the back-reference `\\{char}` is not supported", start)
+        if char.isascii() and char.isalpha():
+            self.fail(f"the escape `\\{char}` is not supported", start)
+        return char
+
+    def char_class(self, flags: _Flags) -> Tree:
+        start, is_negated = self.at - 1, self.take("^")
+        ranges: list[tuple[str, str]] = []
+        categories: list[str] = []
+        first = self.at
+        while self.at == first or not self.take("]"):
+            low = self.member(start)
+            if len(low) > 1:
+                categories.append(low[1])
+            elif self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                high = self.member(start)
+                if len(high) > 1 or high < low:
+                    self.fail("this range in `[...]` is not in order", self.at - 1)
+                ranges.append((low, high))
+            else:
+                ranges.append((low, low))
+        if flags.i:
+            ranges += [(form, form) for low, high in ranges if low == high for form in _cases(low)]
+        return Chars(tuple(dict.fromkeys(ranges)), tuple(dict.fromkeys(categories)), is_negated, flags.i)
+
+    def member(self, start: int) -> str:
+        """One character of a class, or `\\` and the letter of a category."""
+        char = self.text[self.at : self.at + 1]
+        self.at += 1
+        if not char:
+            self.fail("`[` is not closed", start)
+        if char != "\\":
+            return char
+        letter = self.text[self.at : self.at + 1]
+        if letter and (letter in CATEGORIES or letter == "b"):
+            self.at += 1
+            return "\b" if letter == "b" else f"\\{letter}"
+        return self.escaped()
+
 
 MAX_TEXT = 1_000_000
 MAX_WORK = 500_000
@@ -63,7 +406,7 @@ class _Node:
     following: tuple[int, ...]
 
 
-State = tuple[frozenset[int], int]
+MatchState = tuple[frozenset[int], int]
 
 
 class _Automaton:
@@ -72,7 +415,7 @@ class _Automaton:
         self.start = self._build(tree, 0)
         self.has_anchors = any(node.anchor is not None for node in self.nodes)
         self.work = self.kept = 0
-        self.known: dict[tuple[State, str], State | None] = {}
+        self.known: dict[tuple[MatchState, str], MatchState | None] = {}
 
     def _add(self, chars: Chars | None, anchor: Anchor | None, *following: int) -> int:
         self.nodes.append(_Node(chars, anchor, following))
@@ -83,18 +426,18 @@ class _Automaton:
         match tree:
             case Chars():
                 return self._add(tree, None, then)
-            case At():
+            case Boundary():
                 return self._add(None, tree.anchor, then)
-            case Sequence():
+            case Concatenation():
                 for item in reversed(tree.items):
                     then = self._build(item, then)
                 return then
-            case Choice():
+            case Alternatives():
                 return self._add(None, None, *(self._build(item, then) for item in tree.items))
-            case Repeat():
+            case Repetition():
                 return self._repeat(tree, then)
 
-    def _repeat(self, repeat: Repeat, then: int) -> int:
+    def _repeat(self, repeat: Repetition, then: int) -> int:
         if repeat.most is None:
             loop = self._add(None, None)
             self.nodes[loop] = _Node(None, None, (self._build(repeat.item, loop), then))
@@ -109,7 +452,7 @@ class _Automaton:
 
     def search(self, text: str) -> bool:
         self.work = 0
-        state: State = (frozenset((self.start,)), _START if self.has_anchors else _OTHER)
+        state: MatchState = (frozenset((self.start,)), _START if self.has_anchors else _OTHER)
         last = len(text) - 1
         known = self.known
         for place, char in enumerate(text if last < MAX_TEXT else text[:MAX_TEXT]):
@@ -125,12 +468,12 @@ class _Automaton:
             raise TooMuchWork(f"it is not in the first {MAX_TEXT} characters, and a longer text is not searched")
         return 0 in self._reached(state, _END)
 
-    def _follow(self, state: State, mark: str) -> State | None:
+    def _follow(self, state: MatchState, mark: str) -> MatchState | None:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
         kind = _kind(char)
         reached = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
-        following: State | None = None
+        following: MatchState | None = None
         if 0 not in reached:
             nodes = [self.start]
             for number in reached:
@@ -145,7 +488,7 @@ class _Automaton:
         self.known[state, mark] = following
         return following
 
-    def _reached(self, state: State, after: int) -> set[int]:
+    def _reached(self, state: MatchState, after: int) -> set[int]:
         """All nodes that can be reached without a character, between the kinds of the two characters around."""
         waiting: list[int] = list(state[0])
         reached: set[int] = set()

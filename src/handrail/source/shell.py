@@ -1,8 +1,7 @@
-"""Finds the paths that a shell command line obviously changes, and the commands that it starts. Pure; imports no `re`,
-because hooks use it.
+"""Finds the paths that a shell command line obviously changes, and the commands that it starts. Pure.
 
-It sees redirections, and path arguments of programs that are not known to be read-only. It does not see what a script
-does or what a variable holds. It is not a sandbox.
+Imports no `re`, because hooks use it. It sees redirections, and path arguments of programs that are not known to be
+read-only. It does not see what a script does or what a variable holds. It is not a sandbox.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
 
 
-class Change:
+class PathChange:
     """A path that a command line may change. `is_whole`: everything below the path changes too."""
 
     __slots__ = ("is_whole", "path")
@@ -34,20 +33,20 @@ class Change:
         self.is_whole = is_whole
 
 
-def changes(line: str, cwd: str, home: str) -> list[Change]:
+def changes(line: str, cwd: str, home: str) -> list[PathChange]:
     """The absolute paths that a command line may change, as far as its text shows them."""
-    found: list[Change] = []
+    found: list[PathChange] = []
     folder = cwd
     for words, targets in _commands(_tokens(line)):
         program, *rest = _without_wrappers(words) or [""]
         program = posixpath.basename(program)
         paths = [_path(word, folder, home) for word in rest if word and not word.startswith("-")]
-        found += [Change(_path(target, folder, home), False) for target in targets]
+        found += [PathChange(_path(target, folder, home), False) for target in targets]
         if program == "cd":
             folder = paths[0] if paths else home
         elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(rest)):
             given = [_path(word.partition("=")[2], folder, home) for word in rest if "=" in word]
-            found += [Change(path, program in _REMOVERS) for path in (*paths, *given)]
+            found += [PathChange(path, program in _REMOVERS) for path in (*paths, *given)]
     return found
 
 

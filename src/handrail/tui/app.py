@@ -14,27 +14,23 @@ from textual.binding import Binding
 from textual.filter import LineFilter
 
 from handrail.app import App as Project
-from handrail.errors import HandrailError
-from handrail.live.actions import Actions
-from handrail.live.hub import Hub, Live
-from handrail.live.topics import open_topic
-from handrail.settings.notify import rings
-from handrail.source.clean import clean
-from handrail.topics.rows import Row
+from handrail.base.errors import HandrailError
+from handrail.settings.sections import may_ring
+from handrail.source.output_text import clean
 from handrail.tui.catalog import CatalogScreen
-from handrail.tui.deciding import with_trust
-from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
-from handrail.tui.dialogs.form import FormScreen
-from handrail.tui.drawing.home import ordered
-from handrail.tui.drawing.news import Need, News, need_of
-from handrail.tui.drawing.words import Times
-from handrail.tui.feed import Feed
-from handrail.tui.frame import Frame
+from handrail.tui.context import Feed, TerminalLook, local_time
+from handrail.tui.decisions import LEAVE, STOP, QuitScreen, with_trust
+from handrail.tui.forms.approval import ApprovalScreen
+from handrail.tui.forms.form import FormScreen
+from handrail.tui.frame import Frame, NeedKey, News, need_key
 from handrail.tui.home import HomeScreen
-from handrail.tui.look import Look, local
+from handrail.tui.lines.home import ordered
+from handrail.tui.lines.words import Times
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
+from handrail.view.actions import Actions
+from handrail.view.live.hub import Hub, LiveTopic, open_topic
+from handrail.view.rows.rows import Row
 
 BELLS_APART = 10.0
 TWICE = 2.0
@@ -50,8 +46,10 @@ class HandrailApp(App[None], inherit_bindings=False):
     CSS = "Screen { background: $background; }"
     BINDINGS = [Binding("ctrl+c", "interrupt", show=False, priority=True)]
 
-    def __init__(self, project: Project, look: Look | None = None, topics: Callable[[str], Live] | None = None) -> None:
-        self.look = look or Look.of(project.env)
+    def __init__(
+        self, project: Project, look: TerminalLook | None = None, topics: Callable[[str], LiveTopic] | None = None
+    ) -> None:
+        self.look = look or TerminalLook.of(project.env)
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
@@ -62,7 +60,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         self.news: News | None = None
         self.launched: set[str] = set()
         self._pressed = self._rung = self._interrupted = float("-inf")
-        self._needs: set[Need] | None = None
+        self._needs: set[NeedKey] | None = None
         self._title = ""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -76,7 +74,7 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     @property
     def times(self) -> Times:
-        return Times(self.project.clock(), local)
+        return Times(self.project.clock(), local_time)
 
     @property
     def entries(self) -> list[Row]:
@@ -118,7 +116,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         if isinstance(self.screen, Frame):
             self.screen.redraw()
 
-    def _note(self, text: str, about: Need | None = None) -> None:
+    def _note(self, text: str, about: NeedKey | None = None) -> None:
         now = self.project.clock()
         frame = next((one for one in reversed(self.screen_stack) if isinstance(one, Frame)), None)
         self.news = News(f"{self.times.of_day(now)} {clean(text)}", now, frame, about)
@@ -139,11 +137,11 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     def _home_changed(self) -> None:
         groups = ordered(self.entries)
-        needs = {need_of(row) for row in groups["needs"]}
+        needs = {need_key(row) for row in groups["needs"]}
         before = self._needs if self._needs is not None else needs
         self._needs = needs
         for row in groups["needs"]:
-            if need_of(row) not in before:
+            if need_key(row) not in before:
                 self._announce(row)
         self._show_title(len(needs))
         if isinstance(self.screen, Frame):
@@ -152,9 +150,9 @@ class HandrailApp(App[None], inherit_bindings=False):
     def _announce(self, row: Row) -> None:
         asked = (row.get("need") or {}).get("title")
         text = f"{row.get('name')} waits for you: {asked}" if asked else f"{row.get('name')}: {row.get('status')}"
-        self._note(clean(text)[:120], need_of(row))
+        self._note(clean(text)[:120], need_key(row))
         now = time.monotonic()
-        if now - self._rung >= BELLS_APART and rings(self.project.settings.notify):
+        if now - self._rung >= BELLS_APART and may_ring(self.project.settings.notify):
             self._rung = now
             self.bell()
         if asked and str(row["id"]).startswith("run:"):
@@ -163,10 +161,10 @@ class HandrailApp(App[None], inherit_bindings=False):
     async def _send(self, run: str) -> None:
         """Tell the person also by the other channels of the settings, unless another process did that first."""
         if self.project.settings.notify and not self.actions.is_read_only:
-            from handrail.alerts.telling import make_teller
+            from handrail.project.notifications import make_notifier
 
             with contextlib.suppress(HandrailError):
-                await make_teller(self.project.runs).tell_needs(run)
+                await make_notifier(self.project.runs).tell_needs(run)
 
     def _show_title(self, count: int) -> None:
         name = clean(os.path.basename(self.project.project))
@@ -204,7 +202,7 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.switch_screen(_screen_of(ids[ids.index(topic) + by]))
 
     def launch(self, name: str | None = None) -> None:
-        from handrail.tui.dialogs.launch import LaunchScreen
+        from handrail.tui.forms.launch import LaunchScreen
 
         if name is None:
             self.catalog()

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from textual import on
 from textual.widget import Widget
 
-from handrail.state.regular import Unreadable, read_regular
-from handrail.topics.rows import Row
-from handrail.tui import bindings
-from handrail.tui.drawing.catalog import (
+from handrail.base.files import Unreadable, read_limited
+from handrail.tui import keys
+from handrail.tui.context import Feed
+from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.lines.catalog import (
     catalog_lines,
     detail_lines,
     group_id,
@@ -21,12 +22,10 @@ from handrail.tui.drawing.catalog import (
     settings_lines,
     text_lines,
 )
-from handrail.tui.drawing.words import Line, Piece, line, spread
-from handrail.tui.editor import edit_at
-from handrail.tui.feed import Feed
-from handrail.tui.frame import TWO_PANES, Frame, bindings_of
-from handrail.tui.listing import Bar, Listing
-from handrail.tui.reader import LARGEST, ReaderScreen
+from handrail.tui.lines.words import Piece, TextLine, line, spread
+from handrail.tui.reader import LARGEST, ReaderScreen, edit_at
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.rows.rows import Row
 
 TOPIC, ENTRIES = "catalog", "entries"
 
@@ -34,8 +33,8 @@ TOPIC, ENTRIES = "catalog", "entries"
 class CatalogScreen(Frame):
     """All definitions. Enter launches the selected one."""
 
-    NAME = bindings.CATALOG
-    BINDINGS = bindings_of(bindings.CATALOG)
+    NAME = keys.CATALOG
+    BINDINGS = bindings_of(keys.CATALOG)
     DEFAULT_CSS = """
     CatalogScreen #panes { layout: vertical; }
     CatalogScreen #detail { height: 8; }
@@ -199,7 +198,7 @@ class CatalogScreen(Frame):
             return
         file, _ = self._place(row)
         try:
-            data = read_regular(os.path.join(self.top.project.project, file), LARGEST)
+            data = read_limited(os.path.join(self.top.project.project, file), LARGEST)
         except Unreadable as error:
             self.top.tell(f"`{file}` {error.message}")
             return
@@ -208,7 +207,7 @@ class CatalogScreen(Frame):
         self.top.push_screen(ReaderScreen(file, lines, file))
 
 
-def _in_order(lines: Sequence[Line], rows: Sequence[Row]) -> list[Row]:
+def _in_order(lines: Sequence[TextLine], rows: Sequence[Row]) -> list[Row]:
     """The definitions that are shown, from top to bottom."""
     by_id = {str(row["id"]): row for row in rows}
     return [by_id[one.id] for one in lines if one.id in by_id]

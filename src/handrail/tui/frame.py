@@ -1,11 +1,15 @@
-"""What all screens share: head, panes, one line of news, the keys; moving, finding, help, the size that is needed."""
+"""What all screens share: head, panes, one line of news, the keys; moving, finding, help, the size that is needed.
+
+A screen is drawn at most five times a second, and less often on a terminal that is slow to write. News are shown for
+some seconds, on the screen on which they were told, and only while they are true.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial, partialmethod
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,15 +20,38 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from handrail.topics.rows import Row
-from handrail.tui import bindings
-from handrail.tui.drawing.words import Piece, Times, cell, line, wrapped
-from handrail.tui.feed import Feed
-from handrail.tui.help import HelpScreen, PaletteScreen
-from handrail.tui.listing import Bar, Listing
-from handrail.tui.pace import Pace
-from handrail.tui.top import Top
-from handrail.view.columns import columns
+from handrail.tui import keys
+from handrail.tui.context import Application, Feed
+from handrail.tui.keys import HelpScreen, PaletteScreen
+from handrail.tui.lines.words import Piece, Times, cell, line, wrapped
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import columns
+
+FASTEST, SLOWEST = 0.2, 1.0
+SLOW = 0.1
+"""In seconds: a drawing that took longer halves the rate."""
+
+
+class Pace:
+    """The interval between two drawings."""
+
+    def __init__(self) -> None:
+        self.interval = FASTEST
+        self._last = float("-inf")
+
+    def wait(self, now: float) -> float:
+        """How long to wait until the next drawing may begin."""
+        return max(0.0, self._last + self.interval - now)
+
+    def begin(self, now: float) -> None:
+        self._last = now
+
+    def took(self, seconds: float) -> None:
+        """A drawing took so long until it was written."""
+        if seconds > SLOW:
+            self.interval = min(SLOWEST, self.interval * 2)
+
 
 LEAST = (60, 16)
 HOLD = 1.0
@@ -38,7 +65,7 @@ def bindings_of(screen: str) -> list[BindingType]:
     """The bindings of a screen, as Textual wants them."""
     return [
         Binding(key.keys, key.id, key.short or key.about, tooltip=key.about, id=f"{screen}.{key.id}", show=False)
-        for key in bindings.of_screen(screen)
+        for key in keys.of_screen(screen)
     ]
 
 
@@ -48,7 +75,7 @@ class Frame(Screen[None], inherit_bindings=False):
     It has only the keys of the table, none of Textual's.
     """
 
-    NAME: ClassVar[str] = bindings.HOME
+    NAME: ClassVar[str] = keys.HOME
     HAS_TABS: ClassVar[bool] = False
     AUTO_FOCUS = "Listing"
     DEFAULT_CSS = """
@@ -75,8 +102,8 @@ class Frame(Screen[None], inherit_bindings=False):
         self._counts = False
 
     @property
-    def top(self) -> Top:
-        return cast("Top", self.app)
+    def top(self) -> Application:
+        return cast("Application", self.app)
 
     @property
     def times(self) -> Times:
@@ -177,7 +204,7 @@ class Frame(Screen[None], inherit_bindings=False):
         """The keys that fit, those at the left of the table first; help and quit always."""
         pieces: list[Piece] = []
         actions: dict[int, Callable[[], None]] = {}
-        usable = [key for key in bindings.of_screen(self.NAME) if self.is_usable(key.id)]
+        usable = [key for key in keys.of_screen(self.NAME) if self.is_usable(key.id)]
         shown = [key for key in usable if key.id == "find_next" or key.short]
         shown.sort(key=lambda key: key.id != "find_next")  # while something is searched, its key is first
         ends = [key for key in shown if key.id in ("help", "quit")]
@@ -390,3 +417,26 @@ class Views(Frame):
 
     def action_next_run(self) -> None:
         self.top.neighbour(self.topic, 1)
+
+
+NEWS_SECONDS = 10.0
+"""In seconds, of the clock of the project."""
+NeedKey = tuple[str, object]
+"""What needs a person: the id of a run or session, and since when its question is open."""
+
+
+def need_key(row: Row) -> NeedKey:
+    return str(row["id"]), (row.get("need") or {}).get("since")
+
+
+class News(NamedTuple):
+    """`about`: the news are true as long as this needs a person. None if they do not depend on that."""
+
+    text: str
+    at: float
+    screen: object
+    about: NeedKey | None = None
+
+    def is_shown(self, screen: object, now: float, needs: Set[NeedKey]) -> bool:
+        is_true = self.about is None or self.about in needs
+        return screen is self.screen and now < self.at + NEWS_SECONDS and is_true

@@ -10,28 +10,27 @@ from textual import on
 from textual.widget import Widget
 from textual.worker import Worker
 
-from handrail.live.home import LiveHome
-from handrail.source.clean import clean
-from handrail.topics.rows import Row
-from handrail.tui import bindings
-from handrail.tui.deciding import (
-    again_words,
-    answer,
-    attempt,
+from handrail.source.output_text import clean
+from handrail.tui import keys
+from handrail.tui.context import Feed
+from handrail.tui.decisions import (
+    answer_question,
     cancel_session,
-    init,
+    create_example,
     is_asked,
-    mark,
+    mark_opened,
+    resume_words,
     run_again,
     stop_run,
+    try_action,
 )
-from handrail.tui.drawing.detail import run_detail, session_detail
-from handrail.tui.drawing.home import OLDER, counted, home_lines
-from handrail.tui.drawing.words import Line, Piece, cell, line, rule
-from handrail.tui.feed import Feed
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
-from handrail.tui.listing import Bar, Listing
-from handrail.view.columns import columns
+from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail, session_detail
+from handrail.tui.lines.words import Piece, TextLine, cell, line, rule
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.live.home import LiveHome
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import columns
 
 SOON = 0.2
 """In seconds: the selection has to rest so long before its details are read."""
@@ -43,8 +42,8 @@ OVER = ("completed", "stopped", "failed", "cancelled", "done", "none", "damaged"
 class HomeScreen(Frame):
     """The first screen."""
 
-    NAME = bindings.HOME
-    BINDINGS = bindings_of(bindings.HOME)
+    NAME = keys.HOME
+    BINDINGS = bindings_of(keys.HOME)
     DEFAULT_CSS = """
     HomeScreen #beside { display: none; width: 42%; }
     HomeScreen.-wide #beside { display: block; border-left: solid $border-blurred; }
@@ -104,7 +103,7 @@ class HomeScreen(Frame):
         name = clean(os.path.basename(top.project.project))
         branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
         left = f"handrail  {name}" + (f" · {branch}" if branch else "")
-        middle = counted(top.entries) if top.home.is_ready else ""
+        middle = group_counts(top.entries) if top.home.is_ready else ""
         clock = self.times.of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
         trust = "" if top.is_trusted else " not trusted ·"
@@ -136,7 +135,7 @@ class HomeScreen(Frame):
         await asyncio.sleep(SOON)
         await feed.run()
 
-    def _beside(self) -> Iterable[Line]:
+    def _beside(self) -> Iterable[TextLine]:
         row, feed = self.row, self.beside
         width = self.query_one("#beside", Listing).scrollable_content_region.width or 40
         if row is None or feed is None:
@@ -160,7 +159,7 @@ class HomeScreen(Frame):
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     def label(self, action: str) -> str:
-        return again_words((self.row or {}).get("modes") or ()) if action == "again" else ""
+        return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
     def _moved(self) -> None:
@@ -180,7 +179,7 @@ class HomeScreen(Frame):
 
     def action_answer(self) -> None:
         row = self.row
-        answer(self.top, str(row["id"]) if row is not None and row.get("need") else None)
+        answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
 
     def action_launch(self) -> None:
         if self.needle:
@@ -229,7 +228,7 @@ class HomeScreen(Frame):
             self.redraw()
 
         if self._left:
-            attempt(self.top, read)
+            try_action(self.top, read)
         else:
             self.top.tell("nothing is older")
 
@@ -250,11 +249,11 @@ class HomeScreen(Frame):
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:
-            mark(self.top, str(row["id"]), is_seen=False)
+            mark_opened(self.top, str(row["id"]), is_seen=False)
             self.top.tell(f"{row.get('name')} is marked as unread")
 
     def action_init(self) -> None:
-        init(self.top)
+        create_example(self.top)
 
     def action_escape(self) -> None:
         self.close_find()

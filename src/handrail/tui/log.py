@@ -9,18 +9,18 @@ from typing import Any
 from textual.widget import Widget
 from textual.widgets import Input
 
-from handrail.errors import HandrailError
-from handrail.live.log import PRINTED
-from handrail.runs.stored import seen
-from handrail.sessions.guide import whole_story
-from handrail.source.clean import clean
-from handrail.tui import bindings
-from handrail.tui.drawing.log import AGENT, FACTS, KINDS, STEPS, Entry, Teller, log_lines
-from handrail.tui.drawing.words import Piece, cell, line
+from handrail.base.errors import HandrailError
+from handrail.driven.runs.run_events import masked_event
+from handrail.guided.sessions.guide import whole_story
+from handrail.source.output_text import clean
+from handrail.tui import keys
 from handrail.tui.frame import Frame, bindings_of
-from handrail.tui.listing import Bar, Listing
-from handrail.view.columns import columns
-from handrail.view.guided import guided_lines
+from handrail.tui.lines.run import AGENT, FACTS, KINDS, STEPS, LogEntry, LogTeller, log_lines
+from handrail.tui.lines.words import Piece, cell, line
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.live.run import PRINTED
+from handrail.view.text.columns import columns
+from handrail.view.text.progress import guided_lines
 
 AGAIN = 1.0
 MOST = 20_000
@@ -31,21 +31,21 @@ class LogScreen(Frame):
     """Returns the path of a step if the person goes to it."""
 
     HAS_TABS = True
-    NAME = bindings.LOG
-    BINDINGS = bindings_of(bindings.LOG)
+    NAME = keys.LOG
+    BINDINGS = bindings_of(keys.LOG)
 
     def __init__(self, topic: str, called: str) -> None:
         super().__init__()
         self.topic = topic
         self.called = called
         self.kinds: list[str] = [kind for kind in KINDS if kind != FACTS]
-        self.entries: list[Entry] = []
+        self.entries: list[LogEntry] = []
         self.wraps = False
         self.error: HandrailError | None = None
         self._offset = 0
         self._mark: Any = None
         self._count = 0
-        self._teller: Teller | None = None
+        self._teller: LogTeller | None = None
         self._at_end = True
 
     def panes(self) -> Iterable[Widget]:
@@ -67,34 +67,34 @@ class LogScreen(Frame):
                 self.stale()
             await asyncio.sleep(AGAIN)
 
-    def _read(self) -> list[Entry]:
+    def _read(self) -> list[LogEntry]:
         kind, _, id_ = self.topic.partition(":")
         if kind == "session":
             return self._read_session(id_)
         runs = self.top.project.runs
         if self._teller is None:
-            self._teller = Teller(runs.load(id_).plan)
+            self._teller = LogTeller(runs.load(id_).plan)
         records, self._offset = runs.events(id_, self._offset)
-        found = [*self._teller.entries((at, seen(event)) for at, event in records), *self._printed(id_)]
+        found = [*self._teller.entries((at, masked_event(event)) for at, event in records), *self._printed(id_)]
         found.sort(key=lambda entry: entry.at)
         self._count += len(found)
         first = self._count - len(found) + 1
         return [entry._replace(number=number) for number, entry in enumerate(found, first)]
 
-    def _printed(self, id_: str) -> Iterator[Entry]:
+    def _printed(self, id_: str) -> Iterator[LogEntry]:
         """What agents said and programs printed since the last call: that is in no journal."""
         lines, self._mark = self.top.project.runs.engine.activity(id_, self._mark)
         for one in lines:
             if one["kind"] in PRINTED:
-                yield Entry(0, one["t"], AGENT, one["node"], f"{one['kind']}  {clean(one['text'])}")
+                yield LogEntry(0, one["t"], AGENT, one["node"], f"{one['kind']}  {clean(one['text'])}")
 
-    def _read_session(self, id_: str) -> list[Entry]:
+    def _read_session(self, id_: str) -> list[LogEntry]:
         story = whole_story(self.top.project.sessions.session(id_))
-        found: list[Entry] = []
+        found: list[LogEntry] = []
         for event in story:
             kind = STEPS if event.kind in ("entered", "finished") else AGENT
             for text in guided_lines(event):
-                found.append(Entry(len(found) + 1, event.time, kind, "", text))
+                found.append(LogEntry(len(found) + 1, event.time, kind, "", text))
         return found[len(self.entries) :]
 
     def draw(self, *, is_held: bool = False) -> None:

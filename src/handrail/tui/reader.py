@@ -1,29 +1,73 @@
-"""A text on a screen of its own: a file that a step made, a comparison, a step, a phase."""
+"""A text on a screen of its own: a file that a step made, a comparison, a step, a phase. Also opens the editor.
+
+The command of the editor is a list of arguments; no shell is involved.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
+import os
+import shlex
 from collections.abc import Iterable, Sequence
 
+from textual.app import SuspendNotSupported
 from textual.widget import Widget
 
-from handrail.artifacts.shelf import Published
-from handrail.errors import NotFound
-from handrail.live.files import MOST_COMPARED
-from handrail.live.steps import step_of
-from handrail.source.clean import clean
-from handrail.source.plain import plain
-from handrail.state.files import real_inside
-from handrail.topics.rows import Row
-from handrail.tui import bindings
-from handrail.tui.deciding import attempt
-from handrail.tui.drawing.views import given_lines
-from handrail.tui.drawing.words import Line, Piece, cell, line, wrapped
-from handrail.tui.editor import edit_at
+from handrail.base.errors import HandrailError, NotFound
+from handrail.base.files import real_inside
+from handrail.base.processes import run_in_terminal
+from handrail.driven.artifacts.shelf import ArtifactVersion
+from handrail.source.output_text import clean
+from handrail.source.plain_text import plain
+from handrail.tui import keys
+from handrail.tui.context import Application
+from handrail.tui.decisions import try_action
 from handrail.tui.frame import Frame, bindings_of
-from handrail.tui.listing import Bar, Listing
-from handrail.tui.top import Top
+from handrail.tui.lines.run import given_lines
+from handrail.tui.lines.words import Piece, TextLine, cell, line, wrapped
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.live.artifacts import MOST_COMPARED
+from handrail.view.live.run import step_of
+from handrail.view.rows.rows import Row
+
+_COLON = ("hx", "helix", "subl", "zed")
+_GOTO = ("code", "code-insiders", "codium")
+
+
+def editor_command(editor: str, path: str, at: int | None) -> list[str]:
+    """The command that opens a file, at a line. An unknown editor gets `+LINE`, as most of them understand it."""
+    words = shlex.split(editor)
+    if at is None:
+        return [*words, path]
+    name = os.path.basename(words[0]) if words else ""
+    if name in _GOTO:
+        return [*words, "--wait", "--goto", f"{path}:{at}"]
+    return [*words, f"{path}:{at}"] if name in _COLON else [*words, f"+{at}", path]
+
+
+def edit_at(top: Application, path: str, at: int | None = None) -> None:
+    """Open a file of the project, at a line. The screen comes back afterwards."""
+    editor = top.project.env.get("VISUAL") or top.project.env.get("EDITOR") or ""
+    real = os.path.join(top.project.project, path)
+    try:
+        command: Sequence[str] = editor_command(editor, real, at)
+    except ValueError:
+        top.tell("✗ EDITOR has a quote that is not closed")
+        return
+    if not editor.strip():
+        top.tell("set EDITOR to open files")
+    elif not os.path.isfile(real):
+        top.tell(f"`{path}` is not there any more")
+    else:
+        try:
+            with top.suspend():
+                run_in_terminal(command, top.project.project)
+        except SuspendNotSupported:
+            top.tell("✗ this terminal cannot be left for an editor")
+        except (OSError, HandrailError) as error:
+            top.tell(f"✗ `{command[0]}` could not be started: {error}")
+
 
 LARGEST = 256 * 1024
 MOST_LINES = 2_000
@@ -33,10 +77,10 @@ _STYLES = {"+": "done", "-": "fail", "@": "run"}
 class ReaderScreen(Frame):
     """Lines to read. `path` is the file that `e` opens."""
 
-    NAME = bindings.READER
-    BINDINGS = bindings_of(bindings.READER)
+    NAME = keys.READER
+    BINDINGS = bindings_of(keys.READER)
 
-    def __init__(self, title: str, lines: Sequence[Line], path: str = "") -> None:
+    def __init__(self, title: str, lines: Sequence[TextLine], path: str = "") -> None:
         super().__init__()
         self.heading = plain(title)
         self.shown = [one._replace(id=None) for one in lines]
@@ -63,17 +107,17 @@ class ReaderScreen(Frame):
 
     def action_edit(self) -> None:
         if self.path:
-            edit(self.top, self.path)
+            edit_file(self.top, self.path)
 
 
-def _record(top: Top, run: str, id_: str) -> Published:
+def _record(top: Application, run: str, id_: str) -> ArtifactVersion:
     found = next((one for one in top.project.runs.kept.records(run) if one.id == id_), None)
     if found is None:
         raise NotFound(f"`{id_}` is not kept any more")
     return found
 
 
-def _text(top: Top, record: Published) -> str | None:
+def _text(top: Application, record: ArtifactVersion) -> str | None:
     """The content as text; None if it is large or not text."""
     content = top.project.runs.kept.content(record)
     try:
@@ -82,12 +126,12 @@ def _text(top: Top, record: Published) -> str | None:
         return None
 
 
-def _readable(text: str, width: int) -> list[Line]:
+def _readable(text: str, width: int) -> list[TextLine]:
     """A text of a file in lines that are not wider than this."""
     return [line(None, f" {one}") for given in clean(text).split("\n") for one in wrapped(given, width)]
 
 
-def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[Line]:
+def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[TextLine]:
     """What is different, line by line. A line that is wider than this is broken."""
     old, new = (clean(text).split("\n") for text in texts)
     made = list(difflib.unified_diff(old, new, *ids, lineterm=""))[:MOST_LINES]
@@ -95,7 +139,7 @@ def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[
     return [line(None, Piece(f" {part}", style)) for one, style in found for part in wrapped(one, width)]
 
 
-def show_artifact(top: Top, run: str, row: Row, width: int) -> None:
+def show_artifact(top: Application, run: str, row: Row, width: int) -> None:
     """Show a file as it was when it was made."""
 
     async def show() -> None:
@@ -109,20 +153,20 @@ def show_artifact(top: Top, run: str, row: Row, width: int) -> None:
             lines = await asyncio.to_thread(_readable, text, width)
         top.push_screen(ReaderScreen(name, lines, name))
 
-    attempt(top, show)
+    try_action(top, show)
 
 
-def show_step(top: Top, run: str, path: str, title: str, lines: Sequence[Line], width: int) -> None:
+def show_step(top: Application, run: str, path: str, title: str, lines: Sequence[TextLine], width: int) -> None:
     """Show a step: what is known of it, then what it was given, printed and returned."""
 
     async def show() -> None:
         found = await asyncio.to_thread(step_of, top.project.runs, run, path)
         top.push_screen(ReaderScreen(title, [*lines, *given_lines(found, top.times, width)]))
 
-    attempt(top, show)
+    try_action(top, show)
 
 
-def show_diff(top: Top, row: Row, width: int) -> None:
+def show_diff(top: Application, row: Row, width: int) -> None:
     """Compare a file with its previous version."""
 
     async def show() -> None:
@@ -143,10 +187,10 @@ def show_diff(top: Top, row: Row, width: int) -> None:
             ReaderScreen(f"{row.get('path')}: changes", lines or [line(None, " no difference")], str(row.get("path")))
         )
 
-    attempt(top, show)
+    try_action(top, show)
 
 
-def edit(top: Top, path: str) -> None:
+def edit_file(top: Application, path: str) -> None:
     """Open a file of the project in the editor of the person."""
     real = real_inside(top.project.folder, path)
     if real is None:

@@ -9,14 +9,12 @@ from textual import on
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from handrail.errors import NotFound
-from handrail.topics.rows import Row
-from handrail.tui import bindings
-from handrail.tui.deciding import again_words, answer, is_asked, mark, run_again, stop_run
-from handrail.tui.drawing.detail import asked
-from handrail.tui.drawing.timeline import timeline_lines
-from handrail.tui.drawing.tree import Tree, tree_lines
-from handrail.tui.drawing.views import (
+from handrail.base.errors import NotFound
+from handrail.tui import keys
+from handrail.tui.decisions import answer_question, is_asked, mark_opened, resume_words, run_again, stop_run
+from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
+from handrail.tui.lines.home import asked
+from handrail.tui.lines.run import (
     MOST_WHY,
     artifact_lines,
     check_lines,
@@ -27,11 +25,12 @@ from handrail.tui.drawing.views import (
     unreadable_lines,
     why_lines,
 )
-from handrail.tui.drawing.words import Line, Piece, line, rule
-from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
-from handrail.tui.listing import Bar, Listing
+from handrail.tui.lines.run_tree import FoldedTree, timeline_lines, tree_lines
+from handrail.tui.lines.words import Piece, TextLine, line, rule
 from handrail.tui.log import LogScreen
-from handrail.tui.reader import edit, show_artifact, show_diff, show_step
+from handrail.tui.reader import edit_file, show_artifact, show_diff, show_step
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.rows.rows import Row
 
 PROGRESS, TAIL, SUMMARY, ARTIFACTS, CHECKS, TIMELINE, LOG = range(1, 8)
 NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log")
@@ -42,8 +41,8 @@ class RunScreen(Views):
     """One run. `view` is the number of the view; `folds` is what the person folded, by id."""
 
     TITLES = NAMES
-    NAME = bindings.RUN
-    BINDINGS = bindings_of(bindings.RUN)
+    NAME = keys.RUN
+    BINDINGS = bindings_of(keys.RUN)
     DEFAULT_CSS = """
     RunScreen #tree-pane, RunScreen #side-pane { width: 1fr; }
     RunScreen #third { width: 34%; display: none; border-left: solid $border-blurred; }
@@ -61,7 +60,7 @@ class RunScreen(Views):
         self._has_opened = False
         self._placed: str | None = None
         self._status: object = None
-        self.steps = Tree(())
+        self.steps = FoldedTree(())
 
     def panes(self) -> Iterable[Widget]:
         with Vertical(id="tree-pane"):
@@ -91,7 +90,7 @@ class RunScreen(Views):
             head_pieces(self.head, self.id_there, self.times, width, self.section("bars"))
         )
         self._draw_tabs()
-        self.steps = Tree(feed.section("nodes"))
+        self.steps = FoldedTree(feed.section("nodes"))
         if not self._has_opened:
             self._open_first()
         elif not is_held:
@@ -129,7 +128,7 @@ class RunScreen(Views):
         failed = sum(1 for row in self.section("checks") if row.get("held") is False)
         return f"✗{failed}" if failed else ""
 
-    def _not_there(self) -> Iterable[Line]:
+    def _not_there(self) -> Iterable[TextLine]:
         error = self.feed.error if self.feed is not None else None
         if error is None:
             yield line(None, Piece("   reading the run …", "dim"))
@@ -149,7 +148,7 @@ class RunScreen(Views):
         self._has_opened = first is not None or is_over or has_moved
         self._status = self.head.get("status")
         if is_over:
-            mark(self.top, self.topic, is_seen=True)
+            mark_opened(self.top, self.topic, is_seen=True)
         if has_moved:
             return
         if first is not None:
@@ -165,7 +164,7 @@ class RunScreen(Views):
         status, before = self.head.get("status"), self._status
         self._status = status
         if status in OVER and before not in OVER and self.is_current:
-            mark(self.top, self.topic, is_seen=True)
+            mark_opened(self.top, self.topic, is_seen=True)
         first, has_moved = self.steps.first(), self.pane("tree").selected != self._placed
         if status == "failed" and before != "failed" and first is not None and not has_moved:
             self._place(first)
@@ -203,13 +202,13 @@ class RunScreen(Views):
         if third.display:
             third.show(list(self._step(_width(third, 50))))
 
-    def _title(self, pane: Listing, width: int) -> Line:
+    def _title(self, pane: Listing, width: int) -> TextLine:
         """The heading of the tail: of which step its last line is, and whether it follows."""
         last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
         title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
         return rule(title, width, "following" if pane.follows else "held: f follows")
 
-    def _lines(self, view: int, width: int) -> Iterable[Line]:
+    def _lines(self, view: int, width: int) -> Iterable[TextLine]:
         if view == TAIL:
             yield from self._tail(width)
         elif view == SUMMARY:
@@ -221,7 +220,7 @@ class RunScreen(Views):
         elif view == TIMELINE:
             yield from timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
 
-    def _tail(self, width: int) -> Iterable[Line]:
+    def _tail(self, width: int) -> Iterable[TextLine]:
         feed = self.feed
         rows = [row for row in feed.tail if row.get("n", 0) > self._cleared] if feed is not None else []
         if not rows:
@@ -229,7 +228,7 @@ class RunScreen(Views):
         else:
             yield from tail_lines(rows, self.times, width, wraps=self.wraps, lost=feed.lost if feed else 0)
 
-    def _step(self, width: int, id_: str | None = None) -> Iterable[Line]:
+    def _step(self, width: int, id_: str | None = None) -> Iterable[TextLine]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}
         return step_lines(self.steps, id_ or self.pane("tree").selected, parts, self.times, width)
 
@@ -274,7 +273,7 @@ class RunScreen(Views):
 
     def label(self, action: str) -> str:
         if action == "again":
-            return again_words(self.head.get("modes") or ())
+            return resume_words(self.head.get("modes") or ())
         return "show" if action == "open" and self.view == ARTIFACTS and self.listing.id == "side" else ""
 
     @property
@@ -324,7 +323,7 @@ class RunScreen(Views):
             show_step(self.top, self.id_there, id_, self.steps.place(id_), list(self._step(width, id_)), width)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic)
+        answer_question(self.top, self.topic)
 
     def action_again(self) -> None:
         if self._driver:
@@ -383,7 +382,7 @@ class RunScreen(Views):
     def action_edit(self) -> None:
         row = self._artifact()
         if row is not None:
-            edit(self.top, str(row.get("path") or ""))
+            edit_file(self.top, str(row.get("path") or ""))
 
 
 def _width(listing: Listing, otherwise: int) -> int:

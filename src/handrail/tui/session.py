@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from handrail.live.sessions import text_of_phase
-from handrail.source.clean import clean
-from handrail.tui import bindings
-from handrail.tui.deciding import answer, attempt, cancel_session, is_asked, mark, reload_session
-from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
-from handrail.tui.drawing.views import check_lines
-from handrail.tui.drawing.words import Line, Piece, line, wrapped
+from handrail.source.output_text import clean
+from handrail.tui import keys
+from handrail.tui.decisions import answer_question, cancel_session, is_asked, mark_opened, reload_session, try_action
 from handrail.tui.frame import TWO_PANES, Views, bindings_of
-from handrail.tui.listing import Bar, Listing
+from handrail.tui.lines.run import check_lines
+from handrail.tui.lines.session import denial_lines, last_words, move_lines, phase_lines, session_head
+from handrail.tui.lines.words import Piece, TextLine, line, wrapped
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import ReaderScreen
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.live.session import text_of_phase
 
 PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 NAMES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
@@ -27,8 +27,8 @@ class SessionScreen(Views):
     """One session."""
 
     TITLES = NAMES
-    NAME = bindings.SESSION
-    BINDINGS = bindings_of(bindings.SESSION)
+    NAME = keys.SESSION
+    BINDINGS = bindings_of(keys.SESSION)
     DEFAULT_CSS = """
     SessionScreen #side { display: none; }
     SessionScreen.-wide #side { display: block; border-left: solid $border-blurred; }
@@ -60,7 +60,7 @@ class SessionScreen(Views):
         if not self._has_opened and self.section("stops"):
             self._has_opened = True
             if self.head.get("status") != "active":
-                mark(self.top, self.topic, is_seen=True)
+                mark_opened(self.top, self.topic, is_seen=True)
             main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
         if self.has_class("-wide"):
             shown = side.scrollable_content_region.width or width // 2
@@ -70,7 +70,7 @@ class SessionScreen(Views):
         counts = {MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))}
         self.draw_tabs(counts)
 
-    def _lines(self, view: int, width: int) -> Iterable[Line]:
+    def _lines(self, view: int, width: int) -> Iterable[TextLine]:
         feed = self.feed
         if feed is None or not feed.is_ready:
             error = feed.error if feed is not None else None
@@ -108,7 +108,7 @@ class SessionScreen(Views):
             self.told = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_there))
             self.redraw()
 
-        attempt(self.top, read)
+        try_action(self.top, read)
 
     def is_usable(self, action: str) -> bool:
         is_active = self.head.get("status") == "active"
@@ -142,10 +142,10 @@ class SessionScreen(Views):
             lines = [line(None, f" {one}") for one in wrapped(found["text"], max(10, self.size.width - 3))]
             self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
 
-        attempt(self.top, show)
+        try_action(self.top, show)
 
     def action_answer(self) -> None:
-        answer(self.top, self.topic)
+        answer_question(self.top, self.topic)
 
     def action_cancel_workflow(self) -> None:
         cancel_session(self.top, self.id_there, self.called)

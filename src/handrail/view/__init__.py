@@ -1,1 +1,1 @@
-"""Events and states → what every screen and `--json` shows."""
+"""The one read model: events become rows, which every surface shows and follows."""

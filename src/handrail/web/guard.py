@@ -2,21 +2,112 @@
 
 A page of another site can make a browser send requests to this port, and a name of another site can lead to this
 address. So the name, the origin, the cookie and the form of a request are checked before anything looks at it.
+A refused request gets a status, one sentence and what helps; nothing of the request is repeated. The log-in page has
+no script.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from html import escape
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse, Response
+from starlette.requests import ClientDisconnect, Request, cookie_parser
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handrail.source.dataclasses import dataclass
-from handrail.web.entry import Doorkeeper
-from handrail.web.refusals import Refusal, refusal_page
+import handrail
+from handrail.base.dataclasses import dataclass
+from handrail.web.access import Credentials, Doorkeeper
+
+_NEW_LINK = "Press Enter in the terminal that runs `handrail web` to get a new link. A link works once."
+
+_REFUSAL_PAGE = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Handrail: refused</title>
+<link rel="stylesheet" href="/static/{handrail.__version__}/style.css">
+</head>
+<body>
+<main>
+<h1>Refused</h1>
+<p role="alert" class="banner">✗ {{sentence}}</p>
+<p>{{help}}</p>
+</main>
+</body>
+</html>
+"""
+
+
+class RequestRefusal(Enum):
+    """A reason to refuse: (status, code, sentence, what helps)."""
+
+    HOST = (
+        421,
+        "host",
+        "This address is not the one that the page is served under.",
+        "Use the link from the terminal.",
+    )
+    ORIGIN = (403, "origin", "The request came from another page.", "Open the page itself and do it there.")
+    COOKIE = (401, "signed-out", "You are not signed in.", _NEW_LINK)
+    LINK = (401, "link", "This link was used already, or it is older than ten minutes.", _NEW_LINK)
+    METHOD = (405, "method", "This address does not take such a request.", "Open the page itself.")
+    FORM = (400, "form", "The request does not have the form that the page gives it.", "Reload the page.")
+    LENGTH = (411, "length", "The request does not say how long it is.", "Reload the page.")
+    SIZE = (413, "size", "This is too much text for one request.", "Shorten it; at most 256 KB fit.")
+    STREAMS = (429, "streams", "Too many pages are open.", "Close some of them, then reload this one.")
+    MISSING = (404, "missing", "There is nothing here.", "Go back to the first page.")
+    BUG = (
+        500,
+        "bug",
+        "This is a bug in Handrail.",
+        "The terminal that runs `handrail web` names a report; please send it.",
+    )
+    STATE = (
+        503,
+        "state",
+        "A file cannot be read or written.",
+        "Look at the disk and at the permissions of the state folder, then try again.",
+    )
+    READ_ONLY = (403, "read-only", "This page only shows things.", "Start `handrail web` without `--read-only`.")
+
+    @property
+    def status(self) -> int:
+        return self.value[0]
+
+    @property
+    def code(self) -> str:
+        return self.value[1]
+
+    @property
+    def sentence(self) -> str:
+        return self.value[2]
+
+    @property
+    def help(self) -> str:
+        return self.value[3]
+
+
+def refusal_page(refused: RequestRefusal, path: str) -> Response:
+    """The answer: JSON for the page's own requests, else a small page."""
+    if path.startswith("/api/"):
+        return JSONResponse(refusal_json(refused), refused.status)
+    return HTMLResponse(
+        _REFUSAL_PAGE.format(sentence=escape(refused.sentence), help=escape(refused.help)), refused.status
+    )
+
+
+def refusal_json(refused: RequestRefusal) -> dict[str, dict[str, str]]:
+    return {"error": {"code": refused.code, "message": refused.sentence, "hint": refused.help}}
+
 
 MOST_BODY = 256 * 1024
 MOST_LOGIN = 4096
@@ -41,7 +132,7 @@ _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
-class Rules:
+class GuardRules:
     """The name of the cookie, whether there is a log-in page, and whether nothing may be changed."""
 
     cookie: str
@@ -52,7 +143,7 @@ class Rules:
 class Guard:
     """Wraps the application. `origins` are the addresses under which the page is served, such as `http://host:port`."""
 
-    def __init__(self, app: ASGIApp, door: Doorkeeper, rules: Rules, origins: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, door: Doorkeeper, rules: GuardRules, origins: Iterable[str]) -> None:
         self.app = app
         self.door = door
         self.rules = rules
@@ -71,36 +162,36 @@ class Guard:
             return
         await self.app(scope, _bounded(receive), _with_headers(send))
 
-    def _answer(self, refused: Refusal, path: str) -> Response:
+    def _answer(self, refused: RequestRefusal, path: str) -> Response:
         """The answer to a refused request. It closes the connection: nothing else on it is read."""
-        if refused is Refusal.COOKIE and self.rules.has_login and not path.startswith(API):
+        if refused is RequestRefusal.COOKIE and self.rules.has_login and not path.startswith(API):
             return RedirectResponse(LOGIN, 303)
         answer = refusal_page(refused, path)
         answer.headers["connection"] = "close"
         return answer
 
-    def refusal(self, scope: Scope) -> Refusal | None:
+    def refusal(self, scope: Scope) -> RequestRefusal | None:
         """Why a request is refused; None if it is not."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if len(headers.getlist("host")) != 1 or headers["host"].lower() not in self.hosts:
-            return Refusal.HOST
+            return RequestRefusal.HOST
         if method not in ("GET", "HEAD", "POST") or (method == "HEAD" and path.startswith(API)):
-            return Refusal.METHOD
+            return RequestRefusal.METHOD
         if _is_misshaped(headers, path, method):
-            return Refusal.FORM
+            return RequestRefusal.FORM
         if ".." in path.split("/"):
-            return Refusal.MISSING
+            return RequestRefusal.MISSING
         if self._is_foreign(headers):
-            return Refusal.ORIGIN
+            return RequestRefusal.ORIGIN
         if path == LOGIN and self.rules.has_login:
             return self._wrong_login(headers) if method == "POST" else None
         if path == ENTER or path.startswith(STATIC):
-            return None if method != "POST" else Refusal.METHOD
+            return None if method != "POST" else RequestRefusal.METHOD
         scope[BROWSER] = cookie_parser(headers.get("cookie", "")).get(self.rules.cookie, "")
         if not self.door.knows(scope[BROWSER]):
-            return Refusal.COOKIE
+            return RequestRefusal.COOKIE
         if path.startswith(API) and not self._is_own(headers):
-            return Refusal.ORIGIN
+            return RequestRefusal.ORIGIN
         return self._wrong_post(headers, path) if method == "POST" else None
 
     def _is_foreign(self, headers: Headers) -> bool:
@@ -112,18 +203,18 @@ class Guard:
         """True if the browser says that our own page sent the request."""
         return headers.get("sec-fetch-site") == "same-origin" or (headers.get("origin") or "").lower() in self.origins
 
-    def _wrong_post(self, headers: Headers, path: str) -> Refusal | None:
+    def _wrong_post(self, headers: Headers, path: str) -> RequestRefusal | None:
         if not path.startswith(API):
-            return Refusal.METHOD
+            return RequestRefusal.METHOD
         if headers.get("x-handrail") != "1" or headers.get("content-type") != "application/json":
-            return Refusal.FORM
-        return _wrong_length(headers, MOST_BODY) or (Refusal.READ_ONLY if self.rules.is_read_only else None)
+            return RequestRefusal.FORM
+        return _wrong_length(headers, MOST_BODY) or (RequestRefusal.READ_ONLY if self.rules.is_read_only else None)
 
-    def _wrong_login(self, headers: Headers) -> Refusal | None:
+    def _wrong_login(self, headers: Headers) -> RequestRefusal | None:
         if not self._is_own(headers):
-            return Refusal.ORIGIN
+            return RequestRefusal.ORIGIN
         if headers.get("content-type") != "application/x-www-form-urlencoded":
-            return Refusal.FORM
+            return RequestRefusal.FORM
         return _wrong_length(headers, MOST_LOGIN)
 
 
@@ -139,11 +230,11 @@ def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     return method != "POST" and headers.get("content-length", "0") != "0"
 
 
-def _wrong_length(headers: Headers, most: int) -> Refusal | None:
+def _wrong_length(headers: Headers, most: int) -> RequestRefusal | None:
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not _LENGTH.fullmatch(length):
-        return Refusal.LENGTH
-    return Refusal.SIZE if int(length) > most else None
+        return RequestRefusal.LENGTH
+    return RequestRefusal.SIZE if int(length) > most else None
 
 
 def _bounded(receive: Receive) -> Receive:
@@ -174,3 +265,66 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+MOST_TRIES, TRY_SECONDS = 5, 60.0
+_LOGIN_HEADERS = {
+    "content-security-policy": POLICY.replace("form-action 'none'", "form-action 'self'"),
+    "referrer-policy": "same-origin",  # with `no-referrer`, a browser does not say which page sent the form
+}
+_LOGIN_PAGE = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Handrail: log in</title>
+<link rel="stylesheet" href="/static/{handrail.__version__}/style.css">
+</head>
+<body>
+<main>
+<h1>Log in</h1>
+PROBLEM
+<form method="post" action="{LOGIN}">
+<p><label>User<br><input name="user" autocomplete="username" required autofocus></label></p>
+<p><label>Password<br><input name="password" type="password" autocomplete="current-password" required></label></p>
+<p><button>Log in</button></p>
+</form>
+</main>
+</body>
+</html>
+"""
+
+
+class LoginPage:
+    """The route of the log-in page. `admit` makes the answer that sets a cookie."""
+
+    def __init__(
+        self, door: Doorkeeper, credentials: Credentials, clock: Callable[[], float], admit: Callable[[str], Response]
+    ) -> None:
+        self.door = door
+        self.credentials = credentials
+        self.clock = clock
+        self.admit = admit
+        self.tries: deque[float] = deque(maxlen=MOST_TRIES)
+        self.route = Route(LOGIN, self.answer, methods=["GET", "POST"])
+
+    async def answer(self, request: Request) -> Response:
+        if request.method != "POST":
+            return _page("", 200)
+        now = self.clock()
+        if len(self.tries) == MOST_TRIES and now - self.tries[0] < TRY_SECONDS:
+            return _page("Too many log-ins. Wait a minute, then try again.", 429)
+        self.tries.append(now)
+        try:
+            given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=4)
+        except (ValueError, ClientDisconnect):
+            given = {}
+        user, password = (given.get(name, [""])[0] for name in ("user", "password"))
+        if not self.credentials.fit(user, password):
+            return _page("The user or the password is wrong.", 401)
+        return self.admit(self.door.new_cookie())
+
+
+def _page(problem: str, status: int) -> Response:
+    told = f'<p role="alert">{problem}</p>' if problem else ""
+    return HTMLResponse(_LOGIN_PAGE.replace("PROBLEM", told), status, _LOGIN_HEADERS)

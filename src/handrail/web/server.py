@@ -1,45 +1,82 @@
-"""The page and its interface, put together. The guard stands before all of it."""
+"""Puts the page and its interface together, starts the server, prints the link, and ends it on a signal.
+
+The guard stands before all of it. A client that sends or reads too slowly is disconnected. A bug is answered and
+reported, and no client can fill the terminal with text.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
 from typing import Any
 
+import h11
+import uvicorn
+from h11 import LocalProtocolError
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import handrail
 from handrail.app import App
-from handrail.errors import StateError
-from handrail.live.actions import Actions
-from handrail.live.hub import Hub
-from handrail.live.topics import open_topic
-from handrail.project import page_files
-from handrail.source.clean import clean
-from handrail.source.dataclasses import dataclass, field
-from handrail.web.defining import Definitions
-from handrail.web.doing import Doings
-from handrail.web.edge import Edge, Report, bug_page, raise_again, state_page
-from handrail.web.entry import COOKIE_SECONDS, Credentials, Doorkeeper
-from handrail.web.exposure import origin_of
-from handrail.web.guard import Guard, Rules
-from handrail.web.login import Login
-from handrail.web.polling import Changes
-from handrail.web.reading import Readings
-from handrail.web.refusals import Refusal, refusal_page
-from handrail.web.streams import Streams
+from handrail.base.dataclasses import dataclass, field
+from handrail.base.errors import RefusedError, StateError, UsageError
+from handrail.settings.folders import web_page_folder
+from handrail.source.output_text import clean
+from handrail.view.actions import Actions
+from handrail.view.live.hub import Hub, open_topic
+from handrail.web.access import COOKIE_SECONDS, Credentials, Doorkeeper, Exposure, ServerFolder, origin_of
+from handrail.web.api import ActionRoutes, DefinitionRoutes, ReadRoutes
+from handrail.web.changes import Changes, Streams
+from handrail.web.guard import Guard, GuardRules, LoginPage, RequestRefusal, refusal_page
+
+ReportBug = Callable[[Exception], None]
+"""Tells the person who started the server about a bug."""
 
 
-class Files(StaticFiles):
+def raise_again(error: Exception) -> None:
+    raise error
+
+
+class Edge:
+    """Wraps the whole application. What it raises is reported; the server itself logs nothing."""
+
+    def __init__(self, app: ASGIApp, report: ReportBug) -> None:
+        self.app = app
+        self.report = report
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.app(scope, receive, send)
+        except LocalProtocolError:
+            return  # the client went on with something that is not HTTP, so it cannot be answered
+        except Exception as error:  # noqa: BLE001  # the edge of this surface
+            self.report(error)
+
+
+async def state_page(request: Request, _: Exception) -> Response:
+    """The answer to a request for which a file could not be read or written."""
+    return refusal_page(RequestRefusal.STATE, request.url.path)
+
+
+async def bug_page(request: Request, _: Exception) -> Response:
+    """The answer to a request that a bug ended."""
+    return refusal_page(RequestRefusal.BUG, request.url.path)
+
+
+class PageFiles(StaticFiles):
     """The scripts and styles of the page. A browser keeps them, and asks each time whether they have changed."""
 
     def file_response(self, *args: Any, **more: Any) -> Response:
@@ -89,7 +126,7 @@ class Serving:
     """
 
     close: Callable[[], None] | None = None
-    report: Report = raise_again
+    report: ReportBug = raise_again
     credentials: Credentials | None = None
     is_read_only: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
@@ -107,7 +144,7 @@ AS_ASKED = "This page was started with `--read-only`, so it only shows things."
 def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving | None = None) -> ASGIApp:
     """The application of the server."""
     serving = serving or Serving()
-    page = page_files()
+    page = web_page_folder()
     with open(f"{page}/index.html", encoding="utf-8") as file:
         text = file.read().replace("VERSION", handrail.__version__)
     actions = Actions(app, "web")
@@ -118,7 +155,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))
-        return refusal_page(Refusal.LINK, request.url.path) if cookie is None else _entered(address, cookie)
+        return refusal_page(RequestRefusal.LINK, request.url.path) if cookie is None else _entered(address, cookie)
 
     async def index(request: Request) -> Response:
         if "run" in request.path_params:  # the page asks for it when its scripts are loaded: begin to read it now
@@ -126,7 +163,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         return HTMLResponse(text)
 
     async def missing(request: Request, _: Exception) -> Response:
-        return refusal_page(Refusal.MISSING, request.url.path)
+        return refusal_page(RequestRefusal.MISSING, request.url.path)
 
     hub = Hub(lambda name: open_topic(app, name))
     changes = Changes(hub, app.clock, Streams(hub, app.clock, serving.ending))
@@ -134,19 +171,19 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         Route("/enter", enter),
         Route("/api/changes", changes, methods=["GET"]),
         Route("/api/older", changes.older),
-        *Doings(actions, serving.close).routes,
-        *Definitions(app).routes,
-        *Readings(app, hub).routes,
-        Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
+        *ActionRoutes(actions, serving.close).routes,
+        *DefinitionRoutes(app).routes,
+        *ReadRoutes(app, hub).routes,
+        Mount(f"/static/{handrail.__version__}", GZipMiddleware(PageFiles(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]
     if serving.credentials is not None:
         admit = partial(_entered, address)
-        routes.append(Login(door, serving.credentials, app.clock, admit).route)
+        routes.append(LoginPage(door, serving.credentials, app.clock, admit).route)
     kinds = {StateError: state_page, OSError: state_page, Exception: bug_page}
     handlers: dict[Any, Any] = {404: missing, 405: missing, **kinds}
     inner = Starlette(routes=routes, exception_handlers=handlers)
-    rules = Rules(address.cookie, has_login=serving.credentials is not None, is_read_only=serving.is_read_only)
+    rules = GuardRules(address.cookie, has_login=serving.credentials is not None, is_read_only=serving.is_read_only)
     return Edge(Guard(inner, door, rules, address.origins), serving.report)
 
 
@@ -157,3 +194,192 @@ def _entered(address: Address, cookie: str) -> Response:
         *(address.cookie, cookie, COOKIE_SECONDS), httponly=True, samesite="strict", secure=address.is_secure, path="/"
     )
     return answer
+
+
+REQUEST_SECONDS = 30.0
+"""How long a request with its body may take to arrive."""
+READING_SECONDS = 60.0
+"""How long a client may leave a full buffer unread."""
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection. The limits can be changed in a subclass."""
+
+    request_seconds = REQUEST_SECONDS
+    reading_seconds = READING_SECONDS
+    _arriving: asyncio.TimerHandle | None = None
+    _stuck: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn itself
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def _watch(self) -> None:
+        """The timer runs while the client still has to send something, and is not started anew by each byte."""
+        is_arriving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_arriving and self._arriving is None:
+            self._arriving = self.loop.call_later(self.request_seconds, self.transport.abort)
+        elif not is_arriving and self._arriving is not None:
+            self._arriving.cancel()
+            self._arriving = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stuck is None:
+            self._stuck = self.loop.call_later(self.reading_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._arriving, self._stuck):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+
+SEND_BUFFER = 128 * 1024
+"""In bytes: what the system keeps for a client that does not read. A slow one gets fewer, larger messages instead."""
+Ready = Callable[[str, Address], None]
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a person wants the page to be served."""
+
+    exposure: Exposure
+    port: int | None = None
+    is_read_only: bool = False
+
+
+def serve(app: App, wanted: ServeOptions, ready: Ready, new_link: Ready, report: ReportBug) -> None:
+    """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed.
+
+    `report` is called with every bug.
+    """
+    kept = ServerFolder(app.places.state, app.project)
+    exposed = wanted.exposure
+    port = kept.port if wanted.port is None else wanted.port
+    listening = _listen(exposed.host, port, is_chosen=wanted.port is not None)
+    with contextlib.closing(listening):
+        address = Address(exposed.host, listening.getsockname()[1], exposed.tls, exposed.proxy)
+        kept.port = address.port
+        door = Doorkeeper(app.clock, kept.cookies, kept.keep)
+        serving = Serving(
+            close=lambda: signal.raise_signal(signal.SIGTERM),
+            report=report,
+            credentials=exposed.credentials,
+            is_read_only=wanted.is_read_only,
+        )
+        server = _Server(_config(make_server(app, door, address, serving), exposed), serving.ending)
+        asyncio.run(_run(server, listening, door, address, (ready, new_link)))
+
+
+def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
+    config = uvicorn.Config(
+        application,
+        http=LimitedProtocol,
+        log_config=None,
+        log_level="critical",  # a bug is reported, and what clients do wrong is nobody's news
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=32 * 1024,
+        limit_concurrency=256,
+        ssl_certfile=exposed.cert,
+        ssl_keyfile=exposed.key,
+    )
+    try:
+        config.load()
+    except OSError as error:  # also if a file is no certificate or key
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"TLS cannot be used: {reason}", "look at the files of `--tls-cert` and `--tls-key`"
+        ) from error
+    return config
+
+
+async def _run(
+    server: _Server, listening: socket.socket, door: Doorkeeper, address: Address, tell: tuple[Ready, Ready]
+) -> None:
+    ready, new_link = tell
+    loop = asyncio.get_running_loop()
+
+    def link() -> str:
+        return f"{address.url}/enter?token={door.new_token()}"
+
+    def pressed() -> None:
+        if sys.stdin.readline():
+            new_link(link(), address)
+        else:
+            loop.remove_reader(sys.stdin)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.leave)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        ready(link(), address)
+        if sys.stdin is not None and sys.stdin.isatty():
+            loop.add_reader(sys.stdin, pressed)
+    await serving
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to us: uvicorn would send them again after its end."""
+
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+        super().__init__(config)
+        self.ending = ending
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def leave(self) -> None:
+        """End the server; at the second signal without waiting for open connections."""
+        self.force_exit, self.should_exit = self.should_exit, True
+        self.ending.set()
+
+
+def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
+    """A socket at this address only. If a remembered port is taken, any other one."""
+    for one in (port,) if is_chosen else (port, 0):
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        try:
+            listening.bind((host, one))
+        except socket.gaierror as error:
+            listening.close()
+            raise UsageError(
+                f"`--host {host}` is not known: {error.strerror}", "name an address of this machine"
+            ) from error
+        except OverflowError as error:
+            listening.close()
+            raise UsageError(f"`--port` has to be 0 to 65535, found {one}") from error
+        except OSError as error:
+            listening.close()
+            if is_chosen:
+                message = f"port {one} of {host} cannot be used: {error.strerror}"
+                raise RefusedError(message, "choose another one, or leave `--port` out") from error
+            continue
+        listening.listen(128)
+        return listening
+    raise RefusedError(f"no port of {host} can be used", "look whether it is an address of this machine")

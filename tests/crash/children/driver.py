@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from crash.children.doom import Doom, Layer
-from handrail.artifacts.schemas import builtin_schema
 from handrail.cli.main import main as handrail
-from handrail.registry import nodes
+from handrail.driven.artifacts.schemas import builtin_schema
+from handrail.extensions.registry import nodes
 
 
 def perform(order: dict[str, Any]) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import sys
 
-from handrail.runs.embedded.driver import holder
+from handrail.driven.engines.embedded.run_folders import holder
 
 
 def main(folder: str) -> None:

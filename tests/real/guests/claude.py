@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from handrail.agents.claude.offline import ALLOWED
-from handrail.models.turn import Turn, calls
+from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.guests.guest import Guest
 from real.hosts import Ran
 from real.screen import Screen
@@ -29,7 +29,7 @@ class Claude(Guest):
         screen.wait("Compacted")
 
     def project_step(self, action: str) -> Turn:
-        return calls(("mcp__handrail__workflow_step", {"action": action}))
+        return tool_turn(("mcp__handrail__workflow_step", {"action": action}))
 
     def stubs(self) -> list[Path]:
         return sorted((self.home / ".claude" / "skills" / "handrail" / "bin").iterdir())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from handrail.agents.codex.offline import ALLOWED
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest
 from real.hosts import Ran
 from real.screen import Screen

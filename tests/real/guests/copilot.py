@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from handrail.agents.copilot.offline import ALLOWED
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest
 from real.hosts import Ran
 from real.screen import Screen

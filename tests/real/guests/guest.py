@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from handrail import registry
-from handrail.models.turn import Call, Json, Turn, calls
-from handrail.state import journal
+from handrail.agents.probe.scripted_model import Json, ScriptedCall, Turn, tool_turn
+from handrail.base import journal
+from handrail.extensions import registry
 from real.hosts import HOSTS, Ran, Seat
 from real.screen import Screen
 from real.waiting import LONG, until
@@ -79,22 +79,24 @@ class Guest(ABC):
         self.model.close()
 
     def step(self, action: str, summary: str = "") -> Turn:
-        return calls(self.step_call(action, summary), text=f"I call {action}.")
+        return tool_turn(self.step_call(action, summary), text=f"I call {action}.")
 
-    def step_call(self, action: str, summary: str = "") -> Call:
+    def step_call(self, action: str, summary: str = "") -> ScriptedCall:
         return self.offline.STEP, {"action": action, **({"summary": summary} if summary else {})}
 
     def write(self, name: str, text: str = "written\n") -> Turn:
-        return calls(self.seat.host.write(self.project / name, text), text="I write a file.")
+        return tool_turn(self.seat.host.write(self.project / name, text), text="I write a file.")
 
     def shell(self, command: str) -> Turn:
-        return calls(self.seat.host.shell(command), text="I run a command.")
+        return tool_turn(self.seat.host.shell(command), text="I run a command.")
 
-    def subagent(self, task: str) -> Call:
-        return self.offline.subagent(str(self.seat.host.program), task)
+    def subagent(self, task: str) -> ScriptedCall:
+        call: ScriptedCall = self.offline.subagent(str(self.seat.host.program), task)
+        return call
 
     def report(self, text: str) -> Turn:
-        return self.offline.report(text)
+        turn: Turn = self.offline.report(text)
+        return turn
 
     @property
     def start_command(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from handrail.agents.pi.offline import MODEL
-from handrail.models.turn import Turn
+from handrail.agents.probe.scripted_model import Turn
 from real.guests.guest import Guest
 from real.hosts import CACHE, NODE, Ran
 from real.screen import Screen

@@ -13,10 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.live.actions import Actions
-from handrail.tui.dialogs.approval import ApprovalScreen
-from handrail.tui.dialogs.facts import changes_words, facts, gate_words
-from handrail.tui.dialogs.opening import screen_of
+from handrail.tui.forms.approval import ApprovalScreen, approval_facts, changes_words, gate_words, question_screen
+from handrail.view.actions import Actions
 from support import Project
 from tui.dialogs.picture import SIZES, Stage, picture, played, same_as, typed
 
@@ -166,7 +164,7 @@ def test_what_is_not_known_is_said() -> None:
 def test_what_the_yes_is_for_and_files_without_counts() -> None:
     files = [{"path": "src/slugs.py", "status": None, "added": None, "removed": None}]
     found = {**ACTION, "state": {"HEAD": "9b8a980f01"}, "changes": {"files": files, "diff": None}}
-    told = {fact.heading: fact for fact in facts({**NEED, "action": found})}
+    told = {fact.heading: fact for fact in approval_facts({**NEED, "action": found})}
     assert told["THE YES IS FOR"].below == ("HEAD 9b8a980f01",)
     assert (told["CHANGED"].beside, told["CHANGED"].below) == ("1 file", ("src/slugs.py",))
 
@@ -240,7 +238,7 @@ def test_an_approval_of_a_run_is_recorded(project: Project) -> None:
     assert project.run("run", "ship").code == 4
     run = project.json("runs")["runs"][0]["run"]
     (need,) = json.loads(project.run("view", f"run:{run}").out)["set"]["needs"]
-    opened = screen_of(need, "ship")
+    opened = question_screen(need, "ship")
     assert isinstance(opened, ApprovalScreen)
     opened.delay = 0.001
 
@@ -260,7 +258,9 @@ def test_an_approval_of_a_run_is_recorded(project: Project) -> None:
 def test_what_the_yes_is_for_is_not_cut_and_has_no_empty_parts() -> None:
     address = "/tmp/somebody/a project with a long name/" + "folder/" * 12 + "origin.git"
     state: dict[str, Any] = {"HEAD": "9b8a980f01" * 4, "address": address, "hooks": "", "more": [], "none": None}
-    (fact,) = [one for one in facts({**NEED, "action": {**ACTION, "state": state}}) if one.heading == "THE YES IS FOR"]
+    (fact,) = [
+        one for one in approval_facts({**NEED, "action": {**ACTION, "state": state}}) if one.heading == "THE YES IS FOR"
+    ]
     assert fact.below == ("HEAD 9b8a980f019b8a98…", f"address {address}")
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
@@ -268,7 +268,9 @@ def test_what_the_yes_is_for_is_not_cut_and_has_no_empty_parts() -> None:
         assert "origin.git" in picture(app)
 
     played(screen({**NEED, "action": {**ACTION, "state": state}}), (80, 24), script)
-    assert not [one for one in facts({**NEED, "action": {**ACTION, "state": {"hooks": ""}}}) if "YES" in one.heading]
+    assert not [
+        one for one in approval_facts({**NEED, "action": {**ACTION, "state": {"hooks": ""}}}) if "YES" in one.heading
+    ]
 
 
 def test_the_age_of_the_question_is_counted_while_it_is_open() -> None:

@@ -13,17 +13,15 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.live.hub import Hub, Live
-from handrail.live.topics import open_topic
-from handrail.topics.rows import Message, Row, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
-from handrail.tui.dialogs.launch import LaunchScreen
-from handrail.tui.drawing.catalog import catalog_lines, detail_lines, text_lines
-from handrail.tui.editor import command_at
+from handrail.tui.context import TerminalLook
+from handrail.tui.forms.launch import LaunchScreen
 from handrail.tui.home import HomeScreen
-from handrail.tui.look import Look
-from handrail.tui.reader import ReaderScreen
+from handrail.tui.lines.catalog import catalog_lines, detail_lines, text_lines
+from handrail.tui.reader import ReaderScreen, editor_command
+from handrail.view.live.hub import Hub, LiveTopic, open_topic
+from handrail.view.rows.rows import Row, RowMessage, Rows
 from support import Project
 from tui.dialogs.picture import SIZES, picture, same_as, typed
 
@@ -83,7 +81,7 @@ class Definitions:
     def refresh(self) -> None:
         """Nothing changes."""
 
-    def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
         yield from self.rows.messages("catalog", base if epoch == self.rows.epoch else 0, now)
 
 
@@ -102,8 +100,8 @@ def opened(
     own.clock = lambda: 1794799149.7
 
     async def play() -> None:
-        app = HandrailApp(own, Look())
-        known: Live = Definitions(entries, settings)
+        app = HandrailApp(own, TerminalLook())
+        known: LiveTopic = Definitions(entries, settings)
         app.hub = Hub(lambda name: known if name == "catalog" else open_topic(own, name))
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
@@ -226,4 +224,4 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
     ],
 )
 def test_an_editor_opens_at_the_line(editor: str, command: list[str]) -> None:
-    assert command_at(editor, "/a b.yaml", 4) == command
+    assert editor_command(editor, "/a b.yaml", 4) == command

@@ -14,9 +14,8 @@ from textual import events
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.live.actions import Actions
-from handrail.tui.dialogs.fields import Field
-from handrail.tui.dialogs.form import FormScreen
+from handrail.tui.forms.form import Field, FormScreen
+from handrail.view.actions import Actions
 from support import Project
 from tui.dialogs.picture import SIZES, Stage, colours, picture, played, same_as, typed
 

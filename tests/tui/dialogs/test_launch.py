@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.live.actions import Actions
-from handrail.tui.dialogs.launch import LaunchScreen
+from handrail.tui.forms.launch import LaunchScreen
+from handrail.view.actions import Actions
 from support import Project
 from tui.dialogs.picture import SIZES, Stage, picture, played, same_as, typed
 

@@ -1,20 +1,121 @@
-"""Our side of one conversation: reports what the agent does, and answers what it asks.
+"""Our side of one conversation: reports what the agent does, and answers what it asks by the step's permissions.
 
-Handrail offers to write text files, inside the project only. It does not offer to read them: that a file does not exist
-would be an error of the protocol, with which Gemini CLI cannot write a new file. It offers no terminals either. Agents
-then read and run commands themselves. Thoughts are not kept.
+An agent says of each tool call what kind it is, and which paths it is about. A step that may only read refuses what it
+does not know. Handrail offers to write text files, inside the project only. It does not offer to read them: that a file
+does not exist would be an error of the protocol, with which Gemini CLI cannot write a new file. It offers no terminals
+either. Agents then read and run commands themselves. Thoughts are not kept. Messages are lines of JSON; whatever else
+an agent prints goes to our standard error, where it explains a crash.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from acp import RequestError, schema
 
-from handrail.agents.acp.policy import Policy, chosen_option
+from handrail.base.dataclasses import dataclass
+from handrail.base.files import is_below, real_inside
+from handrail.source.values import shown
+
+READS = ("read", "search", "think")
+CHANGES = ("edit", "delete", "move")
+ONLY_READ = "this step may only read"
+OUTSIDE = "this path is outside of the project's folder"
+GUARDED = "an agent may not change this path"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`permissions` are those of the step: `read`, `work` or `full`. `guarded` are paths that no agent may change."""
+
+    permissions: str
+    project: str
+    guarded: tuple[str, ...] = ()
+
+    @property
+    def only_reads(self) -> bool:
+        return self.permissions == "read"
+
+    def may_go_unasked(self, kind: str | None) -> bool:
+        """True if the agent may do this without a request: it can be seen only afterwards."""
+        return not self.only_reads or kind not in (*CHANGES, "execute")
+
+    def refusal(self, kind: str | None, paths: Iterable[str]) -> str | None:
+        """Why a tool call is refused; None if it is allowed."""
+        if self.permissions == "full":
+            return None
+        if self.only_reads and kind not in READS:
+            return ONLY_READ
+        for path in paths:
+            why = self.refused_write(path) if kind in CHANGES else self._outside(path)
+            if why is not None:
+                return f"{why}: `{path}`"
+        return None
+
+    def _outside(self, path: str) -> str | None:
+        return None if self.permissions == "full" or real_inside(self.project, path) is not None else OUTSIDE
+
+    def refused_write(self, path: str) -> str | None:
+        """Why a file may not be written; None if it may. Guarded paths are guarded in every step."""
+        if self.only_reads:
+            return ONLY_READ
+        real = os.path.realpath(os.path.join(self.project, path))
+        if any(real == one or is_below(real, one) for one in map(os.path.realpath, self.guarded)):
+            return GUARDED
+        return self._outside(path)
+
+
+def chosen_option(options: Iterable[tuple[str, str]], *, is_allowed: bool) -> str | None:
+    """The option, of (id, kind) pairs, that answers a request; None if there is none.
+
+    An answer for this one call is preferred: the next step may have other permissions.
+    """
+    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
+    found = {kind: id_ for id_, kind in reversed(list(options))}
+    return next((found[kind] for kind in kinds if kind in found), None)
+
+
+LONGEST_NOISE = 500
+
+
+class LineTransport:
+    """What the protocol's package calls a transport. `receive` returns None at the end of the agent's output."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.writer, self.reader = process.stdin, process.stdout
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self.writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        while True:
+            try:
+                line = await self.reader.readline()
+            except ValueError:  # a line that is longer than the limit is skipped
+                continue
+            if not line:
+                return None
+            try:
+                data = json.loads(line)
+            except (ValueError, RecursionError):
+                data = None
+            if isinstance(data, dict):
+                return data
+            noise = line[:LONGEST_NOISE].decode("utf-8", "replace").strip()
+            if noise:
+                sys.stderr.write(f"{shown(noise, LONGEST_NOISE)}\n")
+
+    async def close(self) -> None:
+        self.writer.close()
+
 
 Say = Callable[..., None]
 LONGEST_TEXT = 4_000_000
@@ -35,7 +136,7 @@ class Client:
         self.say = say
         self.is_live = False
         self.text = ""
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, AcpCall] = {}
         self.usd: float | None = None
         self.unasked = ""
         self.refused: tuple[str, str] | None = None
@@ -86,9 +187,9 @@ class Client:
             self.unasked = self.unasked or call.name
             self.trespass.set()
 
-    def _call(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> Call:
+    def _call(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
         """All that is known of a tool call: an agent tells it in parts."""
-        return self.calls.setdefault(update.tool_call_id, Call(update.tool_call_id)).learn(update)
+        return self.calls.setdefault(update.tool_call_id, AcpCall(update.tool_call_id)).learn(update)
 
     def _on_plan(self, update: schema.AgentPlanUpdate) -> None:
         for at, entry in enumerate(update.entries, 1):
@@ -148,7 +249,7 @@ class Client:
         """Agents may report things that are not part of the protocol. They mean nothing to us."""
 
 
-class Call:
+class AcpCall:
     """One tool call, as far as the agent has told about it."""
 
     def __init__(self, id_: str) -> None:
@@ -161,7 +262,7 @@ class Call:
         self._has_begun = False
         self._has_ended = False
 
-    def learn(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> Call:
+    def learn(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
         self.name = update.title or self.name or update.kind or "tool"
         self.kind = update.kind or self.kind
         self.input = update.raw_input if update.raw_input is not None else self.input

@@ -1,7 +1,7 @@
 """Runs one turn of an agent that speaks the Agent Client Protocol, and prints what it does as JSON lines.
 
 The job is read from stdin. This is a process of its own: the protocol's package takes long to import, and only steps
-that use such an agent pay for it. Only this package imports it.
+that use such an agent pay for it. Only `driver` and `client` import it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from acp.core import ClientSideConnection
 from pydantic import ValidationError
 
 from handrail import __version__
-from handrail.agents.acp.client import Client
-from handrail.agents.acp.lines import Lines
-from handrail.agents.acp.policy import Policy
-from handrail.process.child import GRACE, Task, exited, signal_group, start
+from handrail.agents.acp.client import Client, LineTransport, Policy
+from handrail.base.processes import GRACE, Task, signal_group, start, wait_for_exit
 
 AUTH_REQUIRED = -32000
 MOST_REFUSALS = 10
@@ -33,11 +31,11 @@ GO_ON = "`{name}` was refused: {reason}. Do not try it again; finish your task w
 """Several agents end their turn if something is refused. They are sent on."""
 WITH_NOTICES = ("Copilot",)
 """Agents that report errors of the service as messages, and end the turn as if it were done."""
-State = schema.NewSessionResponse | schema.LoadSessionResponse | schema.ResumeSessionResponse
+SessionResponse = schema.NewSessionResponse | schema.LoadSessionResponse | schema.ResumeSessionResponse
 Answer = TypeVar("Answer")
 
 
-class Failed(Exception):
+class TurnFailed(Exception):
     """The turn cannot be done. `outcome` is one of Handrail's; None if the reader judges by the message."""
 
     def __init__(self, outcome: str | None, message: str, data: Any = None) -> None:
@@ -56,7 +54,7 @@ def say(kind: str, **told: Any) -> None:
         raise SystemExit(1) from None
 
 
-class Turn:
+class AcpTurn:
     """One prompt in a conversation. `job` is what `executor.launch` wrote."""
 
     def __init__(self, connection: ClientSideConnection, client: Client, job: dict[str, Any]) -> None:
@@ -85,7 +83,7 @@ class Turn:
             name, reason = self.client.refused
             self.client.refused, self.prompt = None, GO_ON.format(name=name, reason=reason)
         if self.client.error is not None:
-            raise Failed(None, self.client.error)
+            raise TurnFailed(None, self.client.error)
         say("end", reason=response.stop_reason)
 
     async def _greet(self) -> schema.AgentCapabilities:
@@ -96,12 +94,12 @@ class Turn:
         about = await self._answer("initialize", self.connection.initialize(PROTOCOL_VERSION, capabilities, us))
         if about.protocol_version != PROTOCOL_VERSION:
             message = f"it speaks version {about.protocol_version} of the protocol; expected {PROTOCOL_VERSION}"
-            raise Failed("crash", message)
+            raise TurnFailed("crash", message)
         self.methods = list(about.auth_methods or ())
         self.client.has_notices = about.agent_info is not None and about.agent_info.name in WITH_NOTICES
         return about.agent_capabilities or schema.AgentCapabilities()
 
-    async def _open(self, capable: schema.AgentCapabilities) -> State:
+    async def _open(self, capable: schema.AgentCapabilities) -> SessionResponse:
         """Open the conversation. An agent that has to be asked to sign in is asked once."""
         try:
             return await self._continued(capable) if self.job["session"] else await self._begun()
@@ -111,12 +109,12 @@ class Turn:
         await self._answer("authenticate", self.connection.authenticate(self.job["auth"]))
         return await self._continued(capable) if self.job["session"] else await self._begun()
 
-    async def _begun(self) -> State:
+    async def _begun(self) -> SessionResponse:
         made = await self._answer("session/new", self.connection.new_session(self.job["cwd"]))
         self.session = made.session_id
         return made
 
-    async def _continued(self, capable: schema.AgentCapabilities) -> State:
+    async def _continued(self, capable: schema.AgentCapabilities) -> SessionResponse:
         """Continue the conversation; if the agent cannot, begin a new one with the whole prompt, if there is that."""
         old, cwd = str(self.job["session"]), self.job["cwd"]
         resumes = capable.session_capabilities is not None and capable.session_capabilities.resume is not None
@@ -130,11 +128,11 @@ class Turn:
             if error.code == AUTH_REQUIRED or self.job["fresh"] is None:
                 raise
         if self.job["fresh"] is None:
-            raise Failed("crash", "it cannot continue an earlier conversation: it has no `session/load`")
+            raise TurnFailed("crash", "it cannot continue an earlier conversation: it has no `session/load`")
         self.prompt = str(self.job["fresh"])
         return await self._begun()
 
-    async def _choose(self, state: State, kind: str, wanted: str | None) -> None:
+    async def _choose(self, state: SessionResponse, kind: str, wanted: str | None) -> None:
         """Choose the model or the mode of the conversation."""
         if wanted is None:
             return
@@ -148,9 +146,9 @@ class Turn:
             await self._answer("session/set_mode", self.connection.set_session_mode(self.session, value))
         else:
             message = f"its {kind} cannot be chosen by the protocol, and `{wanted}` is wanted"
-            raise Failed("crash", f"{message}; some agents have an argument for it, for `command` in your settings")
+            raise TurnFailed("crash", f"{message}; some agents have an argument for it, for `command` in your settings")
 
-    async def _prompted(self, state: State) -> schema.PromptResponse:
+    async def _prompted(self, state: SessionResponse) -> schema.PromptResponse:
         """The end of the turn. It is cancelled at the time limit, and if the agent did what it had to ask for."""
         prompting = asyncio.ensure_future(self.connection.prompt(self.session, [text_block(self.prompt)]))
         watching = asyncio.ensure_future(self.client.trespass.wait())
@@ -164,10 +162,10 @@ class Turn:
         self.client.flush()
         if self.client.trespass.is_set():
             prompting.cancel()
-            raise Failed("crash", _unasked(self.client.unasked, state))
+            raise TurnFailed("crash", _unasked(self.client.unasked, state))
         if prompting not in done:
             prompting.cancel()
-            raise Failed("timeout", str(self.job["late"]))
+            raise TurnFailed("timeout", str(self.job["late"]))
         return await self._answer("session/prompt", prompting, None)
 
     async def _answer(self, method: str, answer: Awaitable[Answer], seconds: float | None = -1.0) -> Answer:
@@ -176,13 +174,13 @@ class Turn:
         try:
             return await asyncio.wait_for(answer, limit)
         except TimeoutError:
-            raise Failed("timeout", f"it did not answer `{method}` in {limit:g} seconds") from None
+            raise TurnFailed("timeout", f"it did not answer `{method}` in {limit:g} seconds") from None
         except ValidationError as error:
             wrong = "; ".join(f"`{'.'.join(map(str, one['loc']))}`: {one['msg']}" for one in error.errors()[:3])
-            raise Failed("crash", f"its answer to `{method}` is not what the protocol says: {wrong}") from None
+            raise TurnFailed("crash", f"its answer to `{method}` is not what the protocol says: {wrong}") from None
 
 
-def _option(state: State, kind: str) -> schema.SessionConfigOptionSelect | None:
+def _option(state: SessionResponse, kind: str) -> schema.SessionConfigOptionSelect | None:
     """The option of the conversation with which its model or its mode is chosen."""
     for option in state.config_options or ():
         if isinstance(option, schema.SessionConfigOptionSelect) and kind in (option.category, option.id):
@@ -204,10 +202,10 @@ def _meant(kind: str, wanted: str, offered: dict[str, str]) -> str:
         if wanted == value or wanted.lower() == name.lower():
             return value
     known = ", ".join(f"`{value}`" if value == name else f"`{value}` ({name})" for value, name in offered.items())
-    raise Failed("crash", f"it has no {kind} `{wanted}`; it offers: {known or 'none'}")
+    raise TurnFailed("crash", f"it has no {kind} `{wanted}`; it offers: {known or 'none'}")
 
 
-def _unasked(name: str, state: State) -> str:
+def _unasked(name: str, state: SessionResponse) -> str:
     """Why a step that may only read fails if the agent did not ask, and what a person can do."""
     option = _option(state, "mode")
     modes = {mode.id: mode.name for mode in state.modes.available_modes} if state.modes is not None else {}
@@ -216,11 +214,13 @@ def _unasked(name: str, state: State) -> str:
     return f"{told}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {known}" if known else told
 
 
-def _signing_in(methods: list[Any], message: str) -> Failed:
+def _signing_in(methods: list[Any], message: str) -> TurnFailed:
     """What a person can do if the agent is not signed in."""
     named = ", ".join(f"`{one.id}` ({one.name})" for one in methods)
     told = f"it is not signed in ({message}): start it yourself and sign in"
-    return Failed("auth", f"{told}, or set `auth` in your settings to one of its methods: {named}" if named else told)
+    return TurnFailed(
+        "auth", f"{told}, or set `auth` in your settings to one of its methods: {named}" if named else told
+    )
 
 
 async def main() -> int:
@@ -234,21 +234,21 @@ async def main() -> int:
         return 1
     client = Client(Policy(job["permissions"], job["cwd"], tuple(job["guarded"])), say)
     ours = cast("acp.Client", client)  # it has no methods for what it does not offer
-    connection = connect_to_agent(ours, Lines(process))
-    turn = Turn(connection, client, job)
+    connection = connect_to_agent(ours, LineTransport(process))
+    turn = AcpTurn(connection, client, job)
     try:
         await turn.take()
     except RequestError as error:
-        failed = Failed(None, str(error), error.data)
+        failed = TurnFailed(None, str(error), error.data)
         if error.code == AUTH_REQUIRED:
             failed = _signing_in(turn.methods, str(error))
         say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
-    except Failed as failed:
+    except TurnFailed as failed:
         say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
     except ConnectionError:
         client.flush()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(exited(process), GRACE)
+            await asyncio.wait_for(wait_for_exit(process), GRACE)
         say("ended", code=process.returncode)
     finally:
         await _stop(process)
@@ -263,7 +263,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         if number:
             signal_group(process.pid, number)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(exited(process), GRACE / 2)
+            await asyncio.wait_for(wait_for_exit(process), GRACE / 2)
             return
 
 

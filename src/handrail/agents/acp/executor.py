@@ -1,6 +1,6 @@
 """Runs any agent that speaks the Agent Client Protocol for a flow: `driver` holds the conversation.
 
-The command of the agent comes from the user's settings (`handrail.source.agents`). The protocol's package is an extra.
+The command of the agent comes from the user's settings. The protocol's package is an extra.
 """
 
 from __future__ import annotations
@@ -14,15 +14,27 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.agents.usage import PROVIDERS, Spent, total, within
-from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
-from handrail.project import Places
-from handrail.source.agents import AcpAgent
-from handrail.source.plain import counted
+from handrail.agents.outcomes import (
+    DONE,
+    PROVIDER_VARIABLES,
+    JobOutcome,
+    JobUsage,
+    brief,
+    classify_failure,
+    finished,
+    json_answer,
+    last_error,
+    prompt_for_json,
+    total,
+    within,
+)
+from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.settings.acp_agents import AcpAgent
+from handrail.settings.folders import UserFolders
+from handrail.source.plain_text import counted
 
 PROGRAM = sys.executable
-ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
+ENVIRONMENT = ("PYTHONPATH", *PROVIDER_VARIABLES)
 PACKAGE = "acp"
 INTERNAL = "Internal error"
 PATIENCE = 120.0
@@ -58,7 +70,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         "mode": agent.modes.get(job.permissions),
         "auth": agent.auth,
         "permissions": job.permissions,
-        "guarded": [os.path.join(os.path.realpath(job.cwd), ".git"), Places(job.env).state],
+        "guarded": [os.path.join(os.path.realpath(job.cwd), ".git"), UserFolders(job.env).state],
         "patience": PATIENCE,
         "deadline": time.time() + job.timeout - early,
         "grace": early / 2,
@@ -82,15 +94,15 @@ def _prompt(prompt: str, job: AgentJob) -> str:
     return f"\n{whole}" if whole.startswith("/") else whole  # it would be read as a command of the agent
 
 
-class Reader:
+class AcpReader:
     """Reads the lines of the driver."""
 
     def __init__(self, job: AgentJob) -> None:
         self.job = job
         self.text: str | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: JobOutcome | None = None
         self.code: int | None = None
-        self.spent = Spent()
+        self.spent = JobUsage()
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         kind = data.pop("type", None)
@@ -105,7 +117,7 @@ class Reader:
                 yield self.spent.said()
         elif kind == "end":
             stopped = _STOPPED.get(str(data.get("reason")))
-            self.outcome = DONE if stopped is None else Outcome(*stopped)
+            self.outcome = DONE if stopped is None else JobOutcome(*stopped)
         elif kind == "failed":
             self.outcome = _failure(data)
         elif kind == "ended":
@@ -113,23 +125,23 @@ class Reader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         code = self.code if isinstance(self.code, int) else exit_code
-        outcome = self.outcome or judge(None, last_error(code, errors), time.time())
+        outcome = self.outcome or classify_failure(None, last_error(code, errors), time.time())
         is_data = self.job.schema is not None and outcome is DONE
         yield finished(outcome, self.text, json_answer(self.text) if is_data else None)
 
 
-def _failure(data: dict[str, Any]) -> Outcome:
+def _failure(data: dict[str, Any]) -> JobOutcome:
     """How an error ended the turn. Agents put the error of the service into its message or its data."""
     message, told = str(data.get("message")), data.get("data")
     if data.get("outcome") in OUTCOMES:
-        return Outcome(str(data["outcome"]), brief(message))
+        return JobOutcome(str(data["outcome"]), brief(message))
     more = "" if told is None else told if isinstance(told, str) else json.dumps(told)
     if message == INTERNAL:  # the protocol's words for any failure; the service could mean something else with them
-        return judge(None, more, time.time()) if more else Outcome("crash", "it had an internal error")
-    return judge(None, f"{message} {more}".strip(), time.time())
+        return classify_failure(None, more, time.time()) if more else JobOutcome("crash", "it had an internal error")
+    return classify_failure(None, f"{message} {more}".strip(), time.time())
 
 
-def _count(data: dict[str, Any], spent: Spent) -> bool:
+def _count(data: dict[str, Any], spent: JobUsage) -> bool:
     """Add the tokens of one prompt. Dollars are those of all prompts so far. False if the agent told no tokens."""
     tokens = within(data, "tokens") or within(data, "meta", "quota", "token_count")  # Gemini CLI has it there
     usd, given = data.get("usd"), total(tokens, "input_tokens")
@@ -145,4 +157,4 @@ def _count(data: dict[str, Any], spent: Spent) -> bool:
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return AcpReader(job)

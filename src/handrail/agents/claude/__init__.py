@@ -1,1 +1,1 @@
-"""Claude Code: the names of its tools, the format of its hooks, the place of its stubs."""
+"""Claude Code: how it calls Handrail, and how Handrail calls it."""

@@ -1,8 +1,8 @@
-"""Runs Claude Code for a flow: headless, with a stream of JSON events. Its result decides about success, not its exit
-code.
+"""Runs Claude Code for a flow: headless, with a stream of JSON events.
 
-In guided mode, the plugin is passed for this call only; nothing is installed. Claude Code prints several results in one
-call if it waits for background work: the last one counts, and each has the usage since the one before.
+Its result decides about success, not its exit code. In guided mode, the plugin is passed for this call only; nothing is
+installed. Claude Code prints several results in one call if it waits for background work: the last one counts, and each
+has the usage since the one before.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.agents.claude import plugin
+from handrail.agents.claude import install
 from handrail.agents.claude.tools import OWN_STEP
 from handrail.agents.outcomes import (
     DONE,
     LONGEST_MESSAGE,
-    Outcome,
+    JobOutcome,
+    JobUsage,
     brief,
+    checked_id,
+    classify_failure,
     finished,
     json_answer,
-    judge,
     last_error,
-    plain,
     prompt_for_json,
+    total,
+    within,
+    without_json,
 )
-from handrail.agents.threads import checked_id
-from handrail.agents.usage import Spent, total, within
-from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch
-from handrail.source.dataclasses import replace
+from handrail.base.dataclasses import replace
+from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch
 
 _PRODUCT = "Claude Code"
 """Its ids are checked: it would search the titles of all conversations for any other text."""
@@ -83,7 +85,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
-        made = plugin.files(job.stubs)
+        made = install.plugin_files(job.stubs)
         files = {os.path.join("plugin", name): text for name, text in made.items()}
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={OWN_STEP}"]
     prompt = job.prompt
@@ -119,7 +121,7 @@ def _is_known(schema: Any) -> bool:
     return schema.keys() <= _KEYWORDS and _is_known(inner)
 
 
-class Reader:
+class ClaudeReader:
     """Reads one stream. Text of subagents is left out; denied calls of subagents are reported."""
 
     def __init__(self, job: AgentJob) -> None:
@@ -132,7 +134,7 @@ class Reader:
         self.structured: Any = None
         self.error, self.complaint = "", ""
         self.limit: dict[str, Any] = {}
-        self.spent = Spent()
+        self.spent = JobUsage()
         self.uncounted: dict[str, dict[str, Any]] = {}
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
@@ -170,7 +172,7 @@ class Reader:
 
     def _so_far(self) -> Iterator[AgentSaid]:
         """The usage before the first result. Messages have neither all their output tokens nor a price."""
-        now = Spent()
+        now = JobUsage()
         for usage in self.uncounted.values():
             now.add(*_counts(usage), 0.0)
         if now.tokens is not None and self.result is None:
@@ -227,7 +229,7 @@ class Reader:
         if any(has_more):
             yield self.spent.said()
 
-    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+    def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         result = self.result
         if result is None:
             return self._classified(None, self.error, self.complaint or last_error(exit_code, errors))
@@ -236,19 +238,19 @@ class Reader:
             return DONE
         told = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
         if subtype in _OWN_LIMITS:
-            return Outcome(_OWN_LIMITS[subtype], brief(told or subtype, LONGEST_MESSAGE))
+            return JobOutcome(_OWN_LIMITS[subtype], brief(told or subtype, LONGEST_MESSAGE))
         words = f"{self.error} {result.get('stop_reason')}"
         return self._classified(status if isinstance(status, int) else None, words, told or self.complaint)
 
-    def _classified(self, status: int | None, words: str, told: str) -> Outcome:
+    def _classified(self, status: int | None, words: str, told: str) -> JobOutcome:
         """The outcome of a failure. `words` are error codes: they help to classify, but the message leaves them out."""
-        outcome = judge(status, f"{words} {told}", time.time(), self.limit)
-        return replace(outcome, message=brief(plain(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
+        outcome = classify_failure(status, f"{words} {told}", time.time(), self.limit)
+        return replace(outcome, message=brief(without_json(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return ClaudeReader(job)
 
 
 def _is_saved(env: Mapping[str, str], session: str) -> bool:

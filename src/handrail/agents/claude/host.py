@@ -1,7 +1,7 @@
 """Claude Code as a host: translates its hook messages to Handrail's requests, and answers back.
 
-Without an answer, Claude Code decides as it would without Handrail. `install` and `plugin` define the stubs. Runs at
-every tool call, so it imports little, and only from the standard library.
+Without an answer, Claude Code decides as it would without Handrail. `install` defines the stubs. Runs at every tool
+call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import (
-        Answer,
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import (
         CommandTyped,
         Context,
-        Origin,
+        HostAnswer,
+        HostRequest,
         PromptGiven,
-        Request,
+        RequestOrigin,
         StepCall,
         StepCaller,
         Verdict,
@@ -33,7 +33,7 @@ __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "hard",
     "subagents": "hard",
     "protected files": "hard",
@@ -52,7 +52,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session_id"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The hook message as a request; None for an event that Handrail ignores."""
     event = data["hook_event_name"]
     if event == "PreToolUse":
@@ -72,7 +72,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return None
 
 
-def _before_tool(data: Mapping[str, Any]) -> Request:
+def _before_tool(data: Mapping[str, Any]) -> HostRequest:
     origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
     names = aliases(tool)
     if STEP_TOOL in names or tool == PROJECT_STEP:
@@ -101,14 +101,14 @@ def _is_own_server(tool: str, server: Any) -> bool:
     return bool(server.get("source") == ("project" if tool == PROJECT_STEP else "plugin"))
 
 
-def _step(data: Mapping[str, Any], origin: Origin, tool: str, given: Mapping[str, Any]) -> StepCall:
+def _step(data: Mapping[str, Any], origin: RequestOrigin, tool: str, given: Mapping[str, Any]) -> StepCall:
     step = requests.step(origin, tool, given, is_subagent=bool(data.get("agent_id")))
     if tool == PROJECT_STEP:
         step["aliases"], step["installed"] = foreign_aliases(tool), (".mcp.json", "mcpServers", _OURS)
     return step
 
 
-def _prompt(data: Mapping[str, Any], origin: Origin) -> PromptGiven:
+def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> PromptGiven:
     text = str(data.get("prompt", ""))
     words = text.split(None, 1)
     is_start = bool(words) and _command_name(words[0]) == "workflow"
@@ -121,7 +121,7 @@ def _prompt(data: Mapping[str, Any], origin: Origin) -> PromptGiven:
     }
 
 
-def _command(data: Mapping[str, Any], origin: Origin) -> CommandTyped | None:
+def _command(data: Mapping[str, Any], origin: RequestOrigin) -> CommandTyped | None:
     name = _COMMANDS.get(_command_name("/" + str(data.get("command_name", ""))))
     if name is None:
         return None
@@ -158,7 +158,7 @@ def _prompt_origin(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
     return False, transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer."""
     del request
     kind = answer["kind"]
@@ -246,7 +246,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
 
 def marketplace(stubs: Stubs) -> dict[str, str]:
     """The files of a plugin and a marketplace for Claude Code: path → content."""
-    from handrail.agents.claude.plugin import marketplace
+    from handrail.agents.claude.install import marketplace
 
     return marketplace(stubs)
 

@@ -1,4 +1,7 @@
-"""The recipe for installing Handrail's stubs into Claude Code and removing them. It writes no files itself."""
+"""The recipe for installing Handrail into Claude Code, and the files of the plugin.
+
+The plugin has hooks, an MCP server and skills. This module writes no files: `agents/calls/install.py` writes them.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,205 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents.claude import plugin
-from handrail.agents.trials import compact, read_json
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit
+from handrail.agents import recipes as shell
+from handrail.agents import recipes as shipped
+from handrail.agents.recipes import compact_json, read_json
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+NAME = "handrail"
+AGENT = "claude"
+HOST_SECONDS = 20
+_COMMANDS = ("workflow", "cancel-workflow")
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+
+
+_NO_LINK = shell.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
+
+
+def plugin_files(stubs: Stubs) -> dict[str, str]:
+    """Path below the plugin's folder → content."""
+    return {
+        ".claude-plugin/plugin.json": _json(manifest(stubs.version)),
+        ".mcp.json": _json({"mcpServers": mcp_servers(stubs)}),
+        "hooks/hooks.json": _json({"description": "Handrail", "hooks": hook_entries('"${CLAUDE_PLUGIN_ROOT}"/bin')}),
+        "bin/gate": gate_stub(stubs),
+        "bin/event": event_stub(stubs),
+        "bin/command": command_stub(stubs),
+        "bin/settings": settings_stub(stubs),
+        **skill_files(),
+    }
+
+
+def marketplace(stubs: Stubs) -> dict[str, str]:
+    """The files of a marketplace folder that contains the plugin."""
+    about = manifest(stubs.version)
+    entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": about["description"]}
+    top = {"name": NAME, "owner": about["author"], "metadata": {"description": "Handrail"}, "plugins": [entry]}
+    plugin = {f"plugins/{NAME}/{name}": text for name, text in plugin_files(stubs).items()}
+    return {".claude-plugin/marketplace.json": _json(top), **plugin}
+
+
+def skill_files() -> dict[str, str]:
+    commands = {"workflow/SKILL.md": WORKFLOW_SKILL, "cancel-workflow/SKILL.md": CANCEL_SKILL}
+    return {f"skills/{name}": text for name, text in {**commands, **shipped.skill_files()}.items()}
+
+
+def manifest(version: str) -> dict[str, Any]:
+    about = "Keeps the agent on a workflow: one phase at a time, with gated tools and checked exits."
+    return {"name": NAME, "version": version, "description": about, "author": {"name": "The Handrail maintainers"}}
+
+
+def mcp_servers(stubs: Stubs) -> dict[str, Any]:
+    command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
+    env = shell.variables(stubs)
+    return {NAME: {"command": command, "args": args, **({"env": env} if env else {}), "alwaysLoad": True}}
+
+
+def hook_entries(stubs: str) -> dict[str, Any]:
+    """The hook events that Handrail uses. Only the gate blocks if it fails. `stubs` is a path, quoted for sh.
+
+    The stub is sourced in the shell that the host starts, so a hook needs one shell and one Python process.
+    """
+
+    def run(name: str, *words: str) -> dict[str, Any]:
+        given = f"set -- {' '.join(words)}; " if words else ""
+        command = f'stub={stubs}/{name}; [ ! -r "$stub" ] || {{ {given}. "$stub"; }}'
+        return {"type": "command", "command": command, "timeout": HOST_SECONDS}
+
+    return {
+        "PreToolUse": [{"matcher": "*", "hooks": [{**run("gate"), "onFailure": "block"}]}],
+        "UserPromptSubmit": [{"hooks": [run("event")]}],
+        "UserPromptExpansion": [{"hooks": [run("command")]}],
+        "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [run("event")]}],
+        "SubagentStart": [{"hooks": [run("event", "active")]}],
+        "Stop": [{"hooks": [run("event", "active")]}],
+        "ConfigChange": [{"matcher": "user_settings|project_settings|local_settings", "hooks": [run("settings")]}],
+    }
+
+
+def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
+    """Leave the answer to the stub of the user's installation, if there is one.
+
+    Claude Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
+    """
+    if stubs.conversation:
+        return ""
+    home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
+    return shell.defer_to_user(stubs, f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}")
+
+
+def gate_stub(stubs: Stubs) -> str:
+    """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails."""
+    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
+    before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
+        f"{_defer_to_user_stub('gate', stubs)}{_NO_LINK} && exit 0\n"
+        f"said=$({shell.hook(stubs, AGENT)}) || said=\n"
+        "case $said in\n"
+        "    '{}') ;;\n"
+        """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
+        f"""    *) printf '%s%s%s\\n' {before} "$CLAUDE_CODE_SESSION_ID" {after} ;;\n"""
+        "esac\n"
+    )
+
+
+def event_stub(stubs: Stubs) -> str:
+    """The stub of most other hooks. With `active` it runs only while a workflow is active."""
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's other hooks for Claude Code.\n"
+        f"{_defer_to_user_stub('event', stubs)}"
+        f'[ "${{1-}}" = active ] && {_NO_LINK} && exit 0\n'
+        f"{shell.hook(stubs, AGENT)} || exit 0\n"
+    )
+
+
+def command_stub(stubs: Stubs) -> str:
+    """Runs if a person types a command. If Handrail fails, the command is stopped, and the model is told nothing."""
+    names = "|".join(f"*'\"{prefix}{name}\"'*" for name in _COMMANDS for prefix in ("", f"{NAME}:"))
+    why = (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        "Install it again in a terminal, then repeat the command: handrail install claude"
+    )
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's commands for Claude Code. Other commands need no Python.\n"
+        f"{_defer_to_user_stub('command', stubs)}input=$(cat)\n"
+        f"case $input in {names}) ;; *) exit 0 ;; esac\n"
+        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT)}) || said=\n"
+        "case $said in\n"
+        """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
+        f"    *) printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': why}))} ;;\n"
+        "esac\n"
+    )
+
+
+def settings_stub(stubs: Stubs) -> str:
+    """Runs if a settings file changed. While a workflow is active, the conversation keeps the settings that it has.
+
+    Needs no Python: whatever changed, it could switch off hooks or add some.
+    """
+    reason = (
+        "A Handrail workflow is active, so this conversation keeps the settings that it has. "
+        "Finish or cancel the workflow, then save the file again."
+    )
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's answer if Claude Code's settings change.\n"
+        f"{_defer_to_user_stub('settings', stubs)}{_NO_LINK} && exit 0\n"
+        f"printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': reason}))}\n"
+    )
+
+
+def status_stub(stubs: Stubs, foreign: str | None) -> str:
+    return shell.status_line_stub(stubs, AGENT, _NO_LINK, foreign)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+WORKFLOW_SKILL = """\
+---
+name: workflow
+description: Start a Handrail workflow. Without a name, list the workflows.
+argument-hint: NAME TASK
+disable-model-invocation: true
+---
+
+The person started a workflow with: $ARGUMENTS
+
+Handrail added the first phase and its instructions to this conversation. Start with that phase. When it is finished,
+call the tool `workflow_step` with action "next" and a short summary. Its result shows the next phase. Continue until
+the workflow is done.
+"""
+
+CANCEL_SKILL = """\
+---
+name: cancel-workflow
+description: Cancel the Handrail workflow of this conversation.
+disable-model-invocation: true
+---
+
+The person cancelled the workflow of this conversation. Stop following it.
+"""
+
 
 _EMPTY = "{}\n"
 _SWITCH = "disableAllHooks"
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> ClaudeRecipe:
     """The installation for the user, or for one project."""
     home = env.get("HOME") or os.path.expanduser("~")
-    return Recipe(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), project, stubs)
+    return ClaudeRecipe(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), project, stubs)
 
 
-class Recipe:
+class ClaudeRecipe:
     """One installation: files that Handrail owns, and entries in shared files."""
 
     def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
@@ -32,7 +217,7 @@ class Recipe:
         self.stubs = stubs
         self.base = base if project is None else os.path.join(project, ".claude")
         self.settings = os.path.join(self.base, "settings.json" if project is None else "settings.local.json")
-        self.folder = os.path.join(self.base, "skills" if project is None else "", plugin.NAME)
+        self.folder = os.path.join(self.base, "skills" if project is None else "", NAME)
         self.status = os.path.join(self.folder, "bin", "status")
 
     def shared(self) -> list[str]:
@@ -42,11 +227,11 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses. An existing status line is kept and shown before ours."""
         foreign = self._foreign(texts[self.settings] or _EMPTY)
-        files = {**plugin.files(self.stubs), "bin/status": plugin.status_stub(self.stubs, foreign)}
+        files = {**plugin_files(self.stubs), "bin/status": status_stub(self.stubs, foreign)}
         if self.project is None:
             return {os.path.join(self.folder, name): text for name, text in files.items()}
         stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
-        return stubs | {os.path.join(self.base, name): text for name, text in plugin.skills().items()}
+        return stubs | {os.path.join(self.base, name): text for name, text in skill_files().items()}
 
     def kept(self) -> list[str]:
         """The folder of our plugin: a running conversation blocks every tool if the folder of a plugin is gone."""
@@ -61,22 +246,22 @@ class Recipe:
         """The text of a shared file with our entries added. `text` has none of them yet."""
         text = text or _EMPTY
         if path != self.settings:
-            server = plugin.mcp_servers(self.stubs)[plugin.NAME]
-            return jsonedit.add_member(text, ("mcpServers",), plugin.NAME, server)
+            server = mcp_servers(self.stubs)[NAME]
+            return text_edits.add_member(text, ("mcpServers",), NAME, server)
         text = self._add_status_line(text)
         if self.project is None:
             return text
-        for event, entries in plugin.hooks(shlex.quote(os.path.join(self.folder, "bin"))).items():
+        for event, entries in hook_entries(shlex.quote(os.path.join(self.folder, "bin"))).items():
             for entry in reversed(entries):
-                text = jsonedit.add_item(text, ("hooks", event), entry)
-        return jsonedit.add_item(text, ("enabledMcpjsonServers",), plugin.NAME)
+                text = text_edits.add_item(text, ("hooks", event), entry)
+        return text_edits.add_item(text, ("enabledMcpjsonServers",), NAME)
 
     def _add_status_line(self, text: str) -> str:
         own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.status)}"}
         old = json.loads(text).get("statusLine")
         if not isinstance(old, dict):
-            return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
-        return jsonedit.replace(text, ("statusLine",), {**old, **own})
+            return text_edits.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
+        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
 
     def switched_off(self) -> list[str]:
         """The files of settings that switch all hooks off."""
@@ -84,11 +269,11 @@ class Recipe:
         paths = [os.path.join(self.base, name) for name in names]
         return [f"`{path}`: `{_SWITCH}`" for path in paths if read_json(path).get(_SWITCH) is True]
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptExpansion"}
         typed = {**message, "command_name": "cancel-workflow", "command_args": ""}
         argv = ("/bin/sh", os.path.join(self.folder, "bin", "command"))
-        return Trial(argv, compact(typed))
+        return StubTrial(argv, compact_json(typed))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""
@@ -97,15 +282,15 @@ class Recipe:
 
     def _without(self, path: str, text: str, before: str | None) -> str:
         if path != self.settings:
-            return jsonedit.remove_member(text, ("mcpServers", plugin.NAME))
+            return text_edits.remove_member(text, ("mcpServers", NAME))
         old = json.loads(before).get("statusLine") if before else None
         now = json.loads(text).get("statusLine")
         if isinstance(now, dict) and self.status in str(now.get("command")):
-            restored = jsonedit.replace(text, ("statusLine",), old) if old is not None else None
-            text = restored or jsonedit.remove_member(text, ("statusLine",))
+            restored = text_edits.replace_value(text, ("statusLine",), old) if old is not None else None
+            text = restored or text_edits.remove_member(text, ("statusLine",))
         for event in json.loads(text).get("hooks") or {}:
-            text = jsonedit.remove_items(text, ("hooks", event), self._is_ours)
-        return jsonedit.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == plugin.NAME))
+            text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
+        return text_edits.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == NAME))
 
     def _is_ours(self, entry: Any) -> bool:
         return os.path.join(self.folder, "bin") in json.dumps(entry, ensure_ascii=False)

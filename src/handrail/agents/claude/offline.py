@@ -1,4 +1,4 @@
-"""Claude Code offline against a scripted model: its command line, its variables and files, and calls of its tools."""
+"""Claude Code offline against a scripted model: its command line, variables, files, and calls of its tools."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 import shlex
 
 from handrail.agents.claude.tools import OWN_STEP
-from handrail.agents.offline import first
-from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
-from handrail.models.anthropic import Anthropic
-from handrail.models.turn import Call, Turn
+from handrail.agents.probe.anthropic import Anthropic
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Anthropic
 ALLOWED = ("--permission-mode", "bypassPermissions")
@@ -41,23 +40,23 @@ SETTINGS = ".claude/settings.json"
 STEP = OWN_STEP
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     return "Write", {"file_path": str(path), "content": text}
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "Edit", {"file_path": str(path), "old_string": old, "new_string": new}
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return "Read", {"file_path": str(path)}
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "Bash", {"command": command, "description": "a command"}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     del program
     kind = {"subagent_type": "general-purpose", "run_in_background": False}
     return "Agent", {"description": "a part", "prompt": task, **kind}
@@ -67,13 +66,13 @@ def report(text: str) -> Turn:
     return Turn(text)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     return [program, "-p", prompt, *_SHAPE, *(["--resume", thread] if thread else [])]
 
 
 def thread(output: str) -> str | None:
-    return first(output, "session_id")
+    return first_value(output, "session_id")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -81,7 +80,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {".claude.json": json.dumps({**_START, "mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
     run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"

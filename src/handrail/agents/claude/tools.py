@@ -1,20 +1,21 @@
 """Maps Claude Code's tools to Handrail's names, and reads what a call runs, reads and writes.
 
 This runs at every tool call, so it imports little, and only from the standard library. Some names are those of pi's
-tools, because workflows for pi-workflows use them.
+tools, because workflows for pi-workflows use them. `TOOLS` was measured with version 2.1.325; workflows are checked
+against it, hooks do not use it.
 """
 
 from __future__ import annotations
 
 from handrail import STEP_TOOL
-from handrail.agents.vocabulary import AGENT, mcp_aliases, paths
+from handrail.agents.requests import SUBAGENT_NAMES, mcp_aliases, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts.messages import Call
+    from handrail.extensions.contracts.messages import CallArguments
 
 OWN_STEP = f"mcp__plugin_handrail_handrail__{STEP_TOOL}"
 PROJECT_STEP = f"mcp__handrail__{STEP_TOOL}"
@@ -25,7 +26,7 @@ LAST = "StructuredOutput"
 """Claude Code ends a conversation with this call, whatever the hooks of `Stop` answer."""
 
 _NAMES: dict[str, tuple[str, ...]] = {
-    "Agent": AGENT,
+    "Agent": SUBAGENT_NAMES,
     "Bash": ("bash",),
     "Edit": ("edit",),
     "Glob": ("search", "find"),
@@ -38,7 +39,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "PowerShell": ("bash",),
     "Read": ("read",),
     "Skill": ("skill", "bash"),  # a skill may contain shell commands that run when it is loaded
-    "Task": AGENT,
+    "Task": SUBAGENT_NAMES,
     "WebFetch": ("fetch",),
     "WebSearch": ("fetch",),
     "Workflow": ("agent",),
@@ -51,7 +52,7 @@ _READS = {"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", 
 _RUNS = ("Bash", "Monitor", "PowerShell")
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
     """What a call runs, reads and writes."""
     return {
         "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
@@ -81,3 +82,15 @@ def _plugin_servers(server: str) -> list[str]:
     """The possible server names in `PLUGIN_SERVER`: both parts may contain underscores."""
     parts = server.split("_")
     return ["_".join(parts[i:]) for i in range(1, len(parts))]
+
+
+TOOLS = (
+    "Agent", "AskUserQuestion", "Bash", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode",
+    "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents", "Monitor", "NotebookEdit", "Read", "ReportFindings",
+    "ScheduleWakeup", "SendMessage", "Skill", "StructuredOutput", "Task", "TaskCreate", "TaskStop", "ToolSearch",
+    "WebFetch", "WebSearch", "Workflow", "Write",
+)  # fmt: skip
+FORMER_TOOLS = (
+    "Glob", "Grep", "LS", "MultiEdit", "NotebookRead", "PowerShell", "BashOutput", "KillShell", "TodoWrite",
+)  # fmt: skip
+"""Tools of other versions and systems. A list may name them, but they are not there."""

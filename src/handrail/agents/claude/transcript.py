@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from handrail.state import jsonlite
+from handrail.base import jsonlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Codex as an executor."""
+"""Codex: how it calls Handrail, and how Handrail calls it."""

@@ -18,13 +18,22 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from handrail.agents.codex import hooks
-from handrail.agents.newlines import NewLines
-from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.agents.threads import checked_id
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
-from handrail.source.dataclasses import replace
-from handrail.source.tomledit import value_text
+from handrail.agents.codex import install
+from handrail.agents.outcomes import (
+    DONE,
+    JobOutcome,
+    NewLines,
+    brief,
+    checked_id,
+    classify_failure,
+    finished,
+    json_answer,
+    last_error,
+    prompt_for_json,
+)
+from handrail.base.dataclasses import replace
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
+from handrail.source.text_edits import toml_value
 
 _PRODUCT = "Codex"
 """Its ids are checked: for any other text, it silently starts a new conversation."""
@@ -57,7 +66,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     files, prompt = {}, _escape_command(job.prompt)
     settings = list(_SETTINGS)
     if job.stubs is not None:
-        files = {f"stubs/{name}": text for name, text in hooks.files(job.stubs).items()}
+        files = {f"stubs/{name}": text for name, text in install.stub_files(job.stubs).items()}
         settings += _guided(job.stubs, job.env, os.path.join(folder, "stubs"))
     for setting in settings:
         argv += ["-c", setting]
@@ -76,13 +85,13 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 def _guided(stubs: Stubs, env: Mapping[str, str], folder: str) -> list[str]:
     """The settings of a call whose hooks hold the agent to a workflow. Two tools are off, because no hook sees them."""
-    groups = hooks.hooks(folder)
-    states = {key: {"trusted_hash": hash_} for key, hash_ in hooks.trusted(hooks.FLAGS, groups, {}).items()}
-    server = {**hooks.server(stubs, sorted(env)), "required": True}
+    groups = install.hook_groups(folder)
+    states = {key: {"trusted_hash": hash_} for key, hash_ in install.trusted_hashes(install.FLAGS, groups, {}).items()}
+    server = {**install.server_entry(stubs, sorted(env)), "required": True}
     return [
-        *(f"hooks.{event}={value_text([group])}" for event, group in groups.items()),
-        f"hooks.state={value_text(states)}",
-        f"mcp_servers.{hooks.NAME}={value_text(server)}",
+        *(f"hooks.{event}={toml_value([group])}" for event, group in groups.items()),
+        f"hooks.state={toml_value(states)}",
+        f"mcp_servers.{install.NAME}={toml_value(server)}",
         *_GUIDED,
     ]
 
@@ -109,7 +118,7 @@ def _requires_all(schema: Any) -> bool:
     return not _NOT_STRICT & schema.keys() and all(map(_requires_all, schema.values()))
 
 
-class Reader:
+class CodexReader:
     """Reads the events of one turn."""
 
     def __init__(self, job: AgentJob) -> None:
@@ -158,9 +167,9 @@ class Reader:
         else:
             yield finished(self._failure(exit_code, errors), self.text)
 
-    def _failure(self, exit_code: int, errors: str) -> Outcome:
+    def _failure(self, exit_code: int, errors: str) -> JobOutcome:
         now = time.time()
-        outcome = judge(None, self.failure or last_error(exit_code, errors), now)
+        outcome = classify_failure(None, self.failure or last_error(exit_code, errors), now)
         if outcome.name == "quota" and outcome.resets_at is None:
             return replace(outcome, resets_at=_local_reset_time(self.failure or "", self.job.env, now))
         return outcome
@@ -201,7 +210,7 @@ class Reader:
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return CodexReader(job)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Codex as a host: translates its hook messages to Handrail's requests, and answers back.
 
-Codex ignores an answer with a key that it does not know, and a hook without a valid answer decides nothing, so the
-stubs check what they print. `install` and `hooks` define the stubs. Runs at every tool call, so it imports little, and
-only from the standard library.
+Without an answer, Codex decides as it would without Handrail. `install` defines the stubs. Runs at every tool call, so
+it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
@@ -16,26 +15,33 @@ from handrail.agents.codex.tools import (
     OWN_STEP,
     aliases,
     arguments,
+    bare_name,
     call_aliases,
-    parts,
-    plain,
+    other_tools,
 )
-from handrail.agents.vocabulary import mcp_aliases
+from handrail.agents.requests import mcp_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Origin, Request, StepCall, StepCaller, ToolCall
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import (
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        StepCall,
+        StepCaller,
+        ToolCall,
+    )
 
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "$workflow", "cancel": "$cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "hard",
     "subagents": "hard",
     "protected files": "hard",
@@ -55,7 +61,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session_id"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The hook message as a request; None for an event that Handrail ignores.
 
     Prompts and stops of a subagent have the id of its main conversation, too, but they are not about it.
@@ -84,14 +90,14 @@ def _before_tool(data: Mapping[str, Any]) -> ToolCall | StepCall:
         "event": "tool",
         "tool": tool,
         "aliases": call_aliases(tool, given),
-        "also": parts(tool, given),
+        "also": other_tools(tool, given),
         "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": plain(tool) in HARMLESS,
+        "is_harmless": bare_name(tool) in HARMLESS,
         "is_subagent": bool(data.get("agent_id")),
     }
 
 
-def _step(data: Mapping[str, Any], origin: Origin, given: Mapping[str, Any]) -> StepCall:
+def _step(data: Mapping[str, Any], origin: RequestOrigin, given: Mapping[str, Any]) -> StepCall:
     """A call of `workflow_step`. The settings of a project can name another server as ours is named in the user's."""
     step = requests.step(origin, OWN_STEP, given, is_subagent=bool(data.get("agent_id")))
     step["call_id"] = str(data.get("tool_use_id") or "")
@@ -124,7 +130,7 @@ def _mentions_server(path: str) -> bool:
     return b"mcp_servers" in text and b"handrail" in text
 
 
-def _prompt(data: Mapping[str, Any], origin: Origin) -> Request:
+def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it.
 
     An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
@@ -147,7 +153,7 @@ def typed(text: str) -> tuple[str | None, str]:
     return _TYPED.get(word), rest
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer.
 
     The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure.
@@ -194,7 +200,7 @@ def was_told(history: bytes, call: str) -> bool:
 
 def forked_from(history: bytes) -> str | None:
     """The parent of a fork. The first line of a history describes the conversation; it has no texts of the parent."""
-    from handrail.state import jsonlite
+    from handrail.base import jsonlite
 
     about = jsonlite.loads(history.partition(b"\n")[0].decode("utf-8", "replace"))
     parent = about["payload"].get("forked_from_id")

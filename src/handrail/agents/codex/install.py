@@ -1,26 +1,216 @@
-"""The recipe for installing Handrail's stubs into Codex and removing them. It writes no files itself.
+"""The recipe for installing Handrail into Codex: hooks with their hashes, stubs, server, commands.
 
 Hooks are in `hooks.json`, the MCP server in `config.toml`. Codex runs a hook only if the user's `config.toml` has the
-hash of its definition under its place in `hooks.json`: this writes the hashes of our hooks and of no others. Ours are
-the last ones of their event, so that the places of the person's own hooks stay the same.
+hash of its definition under its place in `hooks.json`: this adds the hashes of our hooks and of no others. Ours are the
+last ones of their event, so that the places of the person's own hooks stay the same. If a hook fails or takes too long,
+Codex goes on as if there were none, so a stub has to end in time and to deny by itself. Writes no files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import skills as shipped
-from handrail.agents.codex import hooks
+from handrail.agents import recipes as shell
+from handrail.agents import recipes as shipped
 from handrail.agents.codex.tools import AGENT_SHELL
-from handrail.agents.trials import compact, read_json
-from handrail.agents.usage import within
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit, tomledit
+from handrail.agents.outcomes import within
+from handrail.agents.recipes import compact_json, read_json
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+NAME = "handrail"
+AGENT = "codex"
+HOST_SECONDS = 20
+FLAGS = "/<session-flags>/config.toml"
+"""What Codex calls the place of hooks that are given on its command line."""
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+_UNLIMITED = 0
+"""Codex cuts a longer text of a hook, unless this is its limit."""
+_OURS = '*\'"prompt":"\'[$/]workflow*|*\'"prompt":"\'[$/]cancel-workflow*'
+
+
+def hook_groups(folder: str) -> dict[str, dict[str, Any]]:
+    """Event → our group of hooks. `folder` has the stubs; without them, a hook does nothing.
+
+    Codex uses the person's own shell, whose language is not always that of `sh`. These few words mean the same in all.
+    """
+
+    def group(name: str, matcher: str | None = None, tells: bool = True) -> dict[str, Any]:
+        stub = shlex.quote(f"{folder}/{name}")
+        command = f"[ ! -r {stub} ] || exec /bin/sh {stub}"
+        hook: dict[str, Any] = {"type": "command", "command": command, "timeout": HOST_SECONDS}
+        if tells:
+            hook["additionalContextLimit"] = _UNLIMITED
+        return {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+
+    return {
+        "PreToolUse": group("gate", matcher="*", tells=False),
+        "UserPromptSubmit": group("prompt"),
+        "SessionStart": group("event", matcher="resume|compact|fork"),
+        "SubagentStart": group("event"),
+        "Stop": group("event", tells=False),
+    }
+
+
+def trusted_hashes(place: str, groups: dict[str, dict[str, Any]], at: dict[str, int]) -> dict[str, str]:
+    """The keys and hashes with which Codex trusts our hooks. `place` is their file, `at` their index by event."""
+    found = {}
+    for event, group in groups.items():
+        name = "".join(f"_{char.lower()}" if char.isupper() else char for char in event).lstrip("_")
+        about = {**group, "event_name": name, "hooks": [{**hook, "async": False} for hook in group["hooks"]]}
+        text = json.dumps(about, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        key = f"{place}:{name}:{at.get(event, 0)}:0"
+        found[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return found
+
+
+def server_entry(stubs: Stubs, passed: list[str]) -> dict[str, Any]:
+    """The entry of the MCP server. Codex hides most of its environment from a server; `passed` are names to pass on.
+
+    An exit check may take long, so a call may. Without `omit_tools_from`, some models do not see the tool.
+    """
+    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
+    return {
+        "command": command,
+        "args": args,
+        "env": shell.variables(stubs),
+        "env_vars": passed,
+        "omit_tools_from": ["deferred", "code_mode"],
+        "default_tools_approval_mode": "approve",
+        "tool_timeout_sec": 7200,
+    }
+
+
+def stub_files(stubs: Stubs, user: str = "") -> dict[str, str]:
+    """Name → text of each stub. `user` is the folder of the user's stubs, if these are a project's."""
+    return {
+        "gate": gate_stub(stubs, user),
+        "prompt": prompt_stub(stubs, user),
+        "event": event_stub(stubs, user),
+    }
+
+
+def _begin(stubs: Stubs, name: str, user: str) -> str:
+    """Set `state`. Of two installations with the same state folder, only the user's one answers."""
+    text = shell.state(stubs)
+    if not user or stubs.conversation:
+        return text
+    first, own = shlex.quote(text.split("\n")[0]), f"{user}/{name}"
+    return (
+        f"{text}user={shlex.quote(own)}\n"
+        'if [ -r "$user" ] && ! [ "$0" -ef "$user" ]; then\n'
+        '    IFS= read -r theirs < "$user"\n'
+        f"    case $theirs in {first}) exit 0 ;; esac\n"
+        "fi\n"
+    )
+
+
+def _no_link(stubs: Stubs) -> str:
+    """Set `input` and `id`, and a condition: there surely is no workflow. `id` is the conversation of the message."""
+    if stubs.conversation:
+        id_ = shlex.quote(stubs.conversation)
+        return f"input=$(cat)\nid={id_}\n{shell.no_link(AGENT, '$id')}"
+    read = (
+        "input=$(cat)\n"
+        "id=\n"
+        """case $input in '{"session_id":"'*) id=${input#'{"session_id":"'}; id=${id%%'"'*} ;; esac\n"""
+        "case $id in *[!0-9A-Za-z-]*) id= ;; esac\n"
+    )
+    return f'{read}[ -n "$id" ] && {shell.no_link(AGENT, "$id")}'
+
+
+def gate_stub(stubs: Stubs, user: str = "") -> str:
+    """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails."""
+    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
+    before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
+    return (
+        f"{_begin(stubs, 'gate', user)}"
+        "# Handrail's gate for Codex. A conversation without a link has no workflow: print nothing.\n"
+        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"{_no_link(stubs)} && exit 0\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        "case $said in\n"
+        "    '{}') ;;\n"
+        """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'*'}}') """
+        """printf '%s\\n' "$said" ;;\n"""
+        f"""    *) printf '%s%s%s\\n' {before} "$id" {after} ;;\n"""
+        "esac\n"
+        "exit 0\n"
+    )
+
+
+def event_stub(stubs: Stubs, user: str = "") -> str:
+    """The stub of most other hooks. Without a workflow it does nothing, unless a fork of one may begin."""
+    return (
+        f"{_begin(stubs, 'event', user)}"
+        "# Handrail's other hooks for Codex.\n"
+        f"{shell.no_links(AGENT)} && exit 0\n"
+        f'{_no_link(stubs)} && case $input in *\'"source":"fork"\'*) false ;; *) true ;; esac && exit 0\n'
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+        "exit 0\n"
+    )
+
+
+def prompt_stub(stubs: Stubs, user: str = "") -> str:
+    """Runs at every prompt. If Handrail fails at a command of ours, it is stopped, and the model is told nothing."""
+    why = (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        "Install it again in a terminal, then repeat the command: handrail install codex"
+    )
+    return (
+        f"{_begin(stubs, 'prompt', user)}"
+        "# Handrail's answer to prompts in Codex. A prompt without a workflow needs Python only if it is a command.\n"
+        f'{_no_link(stubs)} && case $input in *\'"prompt":"\'*workflow*) false ;; *) true ;; esac && exit 0\n'
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        "case $said in\n"
+        """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
+        f"    *) case $input in {_OURS})\n"
+        f"        printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': why}))} ;;\n"
+        "    esac ;;\n"
+        "esac\n"
+        "exit 0\n"
+    )
+
+
+def command_skills() -> dict[str, str]:
+    """Path below the folder of skills → content. A skill makes its name known and completes it; the hook does the rest.
+
+    The model gets no list of skills that only a person may use.
+    """
+    policy = "policy:\n  allow_implicit_invocation: false\n"
+    texts = {"workflow": WORKFLOW_SKILL, "cancel-workflow": CANCEL_SKILL}
+    found = {f"{name}/SKILL.md": text for name, text in texts.items()}
+    return found | {f"{name}/agents/openai.yaml": policy for name in texts}
+
+
+WORKFLOW_SKILL = """\
+---
+name: workflow
+description: Start a Handrail workflow - $workflow NAME TASK. Without a name, list the workflows.
+---
+
+The person started a workflow. Handrail added its first phase and the instructions of this phase to the conversation.
+Start with that phase. When it is finished, call the tool `workflow_step` with action "next" and a short summary. Its
+result shows the next phase. Continue until the workflow is done.
+"""
+
+CANCEL_SKILL = """\
+---
+name: cancel-workflow
+description: Cancel the Handrail workflow of this conversation.
+---
+
+The person cancelled the workflow of this conversation. Stop following it.
+"""
+
 
 _EMPTY = "{}\n"
 _NOTE = "added by `handrail install codex`"
@@ -32,13 +222,13 @@ _PASSED = [
 """Variables that programs of exit checks often need. A person may add others to the entry of the server."""
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> CodexRecipe:
     """The installation for the user, or for one project."""
     home = env.get("HOME") or os.path.expanduser("~")
-    return Recipe(env.get("CODEX_HOME") or os.path.join(home, ".codex"), project, stubs)
+    return CodexRecipe(env.get("CODEX_HOME") or os.path.join(home, ".codex"), project, stubs)
 
 
-class Recipe:
+class CodexRecipe:
     """One installation: files that Handrail owns, and entries in shared files."""
 
     def __init__(self, user: str, project: str | None, stubs: Stubs) -> None:
@@ -46,11 +236,11 @@ class Recipe:
         self.project = project
         self.stubs = stubs
         self.base = user if project is None else os.path.join(project, ".codex")
-        self.folder = os.path.join(self.base, hooks.NAME)
+        self.folder = os.path.join(self.base, NAME)
         self.listed = os.path.join(self.base, "hooks.json")
         self.config = os.path.join(self.base, "config.toml")
         self.trust = os.path.join(user, "config.toml")
-        self.groups = hooks.hooks(self.folder)
+        self.groups = hook_groups(self.folder)
         self.note = _NOTE if project is None else f"{_NOTE[:-1]} --project` in {json.dumps(project)}"
         self.places: dict[str, int] = {}
 
@@ -60,9 +250,9 @@ class Recipe:
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
-        user = os.path.join(self.user, hooks.NAME) if self.project is not None else ""
-        stubs = {os.path.join(self.folder, name): text for name, text in hooks.files(self.stubs, user).items()}
-        skills = hooks.skills() | shipped.files()
+        user = os.path.join(self.user, NAME) if self.project is not None else ""
+        stubs = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs, user).items()}
+        skills = command_skills() | shipped.skill_files()
         return stubs | {os.path.join(self.base, "skills", name): text for name, text in skills.items()}
 
     def kept(self) -> list[str]:
@@ -79,20 +269,20 @@ class Recipe:
         """The server and the hashes. If a link leads to `hooks.json`, Codex may use either path as its place."""
         tables: dict[tuple[str, ...], dict[str, Any]] = {}
         if path == self.config:
-            text = tomledit.add_key(text, "features", "unified_exec_tty", False, self.note)
-            tables[("mcp_servers", hooks.NAME)] = hooks.server(self.stubs, _PASSED)
+            text = text_edits.add_key(text, "features", "unified_exec_tty", False, self.note)
+            tables[("mcp_servers", NAME)] = server_entry(self.stubs, _PASSED)
         if path == self.trust:
             for place in dict.fromkeys([os.path.abspath(self.listed), os.path.realpath(self.listed)]):
-                hashes = hooks.trusted(place, self.groups, self.places)
+                hashes = trusted_hashes(place, self.groups, self.places)
                 tables |= {("hooks", "state", key): {"trusted_hash": value} for key, value in hashes.items()}
-        return tomledit.add_tables(text, tables, self.note)
+        return text_edits.add_tables(text, tables, self.note)
 
     def _add_hooks(self, text: str) -> str:
         present = json.loads(text).get("hooks") or {}
         for event, group in self.groups.items():
             before = present.get(event) if isinstance(present, dict) else None
             self.places[event] = len(before) if isinstance(before, list) else 0
-            text = jsonedit.append_item(text, ("hooks", event), group)
+            text = text_edits.append_item(text, ("hooks", event), group)
         return text
 
     def untrusted(self) -> list[str]:
@@ -108,7 +298,7 @@ class Recipe:
         missing = []
         for event in self.groups:
             one = {event: self.groups[event]}
-            keys = hooks.trusted(os.path.abspath(self.listed), one, places) if event in places else {event: ""}
+            keys = trusted_hashes(os.path.abspath(self.listed), one, places) if event in places else {event: ""}
             missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
         return missing
 
@@ -117,18 +307,18 @@ class Recipe:
         paths = dict.fromkeys([self.config, self.trust])
         return [f"`{path}`: `features.hooks`" for path in paths if _switch(path) is False]
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
         argv = ("/bin/sh", os.path.join(self.folder, "prompt"))
-        return Trial(argv, compact({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
+        return StubTrial(argv, compact_json({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new and is empty then."""
         if path == self.listed:
             for event in json.loads(text).get("hooks") or {}:
-                text = jsonedit.remove_items(text, ("hooks", event), self._is_ours)
+                text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
             return None if before is None and text.strip() in ("{}", "") else text
-        text = tomledit.remove(text, self.note)
+        text = text_edits.remove_noted(text, self.note)
         return None if before is None and not text.strip() else text
 
     def _is_ours(self, entry: Any) -> bool:

@@ -10,12 +10,11 @@ import os
 import re
 import shlex
 
-from handrail.agents.codex import hooks
+from handrail.agents.codex import install
 from handrail.agents.codex.tools import OWN_STEP
-from handrail.agents.offline import first
-from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
-from handrail.models.responses import SPAWN, Responses
-from handrail.models.turn import Call, Turn
+from handrail.agents.probe.openai import SPAWN, Responses
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Responses
 ALLOWED = ("-s", "danger-full-access")
@@ -64,24 +63,24 @@ SETTINGS = ".codex/config.toml"
 STEP = OWN_STEP
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     lines = "".join(f"+{line}\n" for line in text.splitlines())
     return "apply_patch", f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "apply_patch", f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return shell(f"cat {shlex.quote(str(path))}")
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "exec_command", {"cmd": command}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     """Two subagents of a conversation must not have the same name."""
     del program
     return SPAWN, {"message": task, "task_name": re.sub("[^a-z0-9]+", "_", task.lower())}
@@ -91,13 +90,13 @@ def report(text: str) -> Turn:
     return Turn(text)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     return [program, *_SHAPE, *(["resume", thread] if thread else []), prompt]
 
 
 def thread(output: str) -> str | None:
-    return first(output, "thread_id")
+    return first_value(output, "thread_id")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -106,13 +105,13 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {SETTINGS: f"{_CONFIG}{_SEEN}\n[mcp_servers.probe]\n{own}{more}"}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     """The hook, and the hash with which Codex trusts it."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
     run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"
     group = {"matcher": "Bash", "hooks": [{"type": "command", "command": run, "timeout": 60}]}
     place = os.path.realpath(os.path.join(home, ".codex", "hooks.json"))
-    hashes = hooks.trusted(place, {"PreToolUse": group}, {})
+    hashes = install.trusted_hashes(place, {"PreToolUse": group}, {})
     trust = "".join(f'\n[hooks.state.{json.dumps(key)}]\ntrusted_hash = "{value}"\n' for key, value in hashes.items())
     listed = json.dumps({"hooks": {"PreToolUse": [group]}})
     return {SETTINGS: _CONFIG + _SEEN + trust, ".codex/hooks.json": listed}

@@ -1,1 +1,1 @@
-"""Copilot CLI as an executor."""
+"""Copilot CLI: how it calls Handrail, and how Handrail calls it."""

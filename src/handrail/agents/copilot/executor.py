@@ -20,24 +20,27 @@ from pathlib import Path
 from typing import Any
 
 from handrail import STEP_TOOL
-from handrail.agents import stubs as shell
-from handrail.agents.copilot import plugin
+from handrail.agents import recipes as shell
+from handrail.agents.copilot import install
 from handrail.agents.copilot.tools import OWN_STEP, SERVER
-from handrail.agents.newlines import NewLines
 from handrail.agents.outcomes import (
     DONE,
-    Outcome,
+    JobOutcome,
+    JobUsage,
+    NewLines,
     brief,
+    classify_failure,
     finished,
+    http_status,
     json_answer,
-    judge,
     last_error,
-    plain,
     prompt_for_json,
+    total,
+    within,
+    without_json,
 )
-from handrail.agents.usage import Spent, status, total, within
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
-from handrail.source.dataclasses import replace
+from handrail.base.dataclasses import replace
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 PROGRAM = "copilot"
 TESTED = ("1.0.102",)
@@ -62,7 +65,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     argv += [f"--usage-output-file={os.path.join(folder, 'usage.json')}", *_MODES[job.permissions]]
     files, env = {"session": session}, {"COPILOT_ALLOW_ALL": ""}  # only the options decide what is allowed
     if job.stubs is not None:
-        files |= {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
+        files |= {os.path.join("plugin", name): text for name, text in install.plugin_files(job.stubs).items()}
         env |= shell.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
         argv = [f"{option},{OWN_STEP}" if option.startswith(_AVAILABLE) else option for option in argv]
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP_TOOL})"]
@@ -88,7 +91,7 @@ def _real_program(path: str | None) -> str | None:
     return str(programs[0]) if len(programs) == 1 and os.access(programs[0], os.X_OK) else None
 
 
-class Reader:
+class CopilotReader:
     """Reads the events of one run."""
 
     def __init__(self, job: AgentJob, folder: str) -> None:
@@ -96,7 +99,7 @@ class Reader:
         self.folder = folder
         self.session = _read_text(folder, "session")
         self.count = SessionCount(job.env)
-        self.before = Spent() if job.session is None else self.count.now(job.session)
+        self.before = JobUsage() if job.session is None else self.count.now(job.session)
         self.told = self.before.tokens if self.before is not None else None
         self.names: dict[str, str] = {}
         self.text: str | None = None
@@ -126,7 +129,7 @@ class Reader:
                 self.failed = about
             case "assistant.turn_retry":
                 yield AgentSaid(
-                    "retry", {"message": plain(str(self.failed.get("errorMessage") or about.get("reason")))}
+                    "retry", {"message": without_json(str(self.failed.get("errorMessage") or about.get("reason")))}
                 )
             case "session.error":
                 self.error = about
@@ -157,21 +160,21 @@ class Reader:
         outcome = self._outcome(exit_code, errors)
         yield finished(outcome, self.text, json_answer(self.text) if self.job.schema and outcome is DONE else None)
 
-    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+    def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.error is not None:
             message, more = str(self.error.get("message")), str(self.failed.get("errorMessage") or "")
-            outcome = judge(status(self.error), f"{message} {more}", time.time())
+            outcome = classify_failure(http_status(self.error), f"{message} {more}", time.time())
             return replace(outcome, message=brief(message))
         if self.was_stopped:
-            return Outcome("crash", "it was stopped before the end of its turn")
+            return JobOutcome("crash", "it was stopped before the end of its turn")
         if self.result is None or self.result.get("exitCode") != 0:
-            return judge(None, last_error(exit_code, errors), time.time())
+            return classify_failure(None, last_error(exit_code, errors), time.time())
         return DONE
 
 
-def _job_usage(text: str | None) -> Spent:
+def _job_usage(text: str | None) -> JobUsage:
     """The usage in its token file. The file has premium requests but no dollars."""
-    spent = Spent()
+    spent = JobUsage()
     try:
         models = within(json.loads(text or "{}"), "modelMetrics")
     except ValueError:
@@ -181,7 +184,7 @@ def _job_usage(text: str | None) -> Spent:
     return spent
 
 
-def _count(spent: Spent, usage: dict[str, Any]) -> None:
+def _count(spent: JobUsage, usage: dict[str, Any]) -> None:
     spent.add(total(usage, "inputTokens"), total(usage, "outputTokens"), total(usage, "cacheReadTokens"), 0.0)
 
 
@@ -192,9 +195,9 @@ class SessionCount:
         home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
         self.folder = os.path.join(home, "session-state")
         self.lines: NewLines | None = None
-        self.spent = Spent()
+        self.spent = JobUsage()
 
-    def now(self, session: str) -> Spent | None:
+    def now(self, session: str) -> JobUsage | None:
         """The usage until now; None if it is not known."""
         path = os.path.join(self.folder, session, "events.jsonl")
         if self.lines is None and not os.path.exists(path):
@@ -218,4 +221,4 @@ def _read_text(folder: str, name: str) -> str | None:
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
-    return Reader(job, folder)
+    return CopilotReader(job, folder)

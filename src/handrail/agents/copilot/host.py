@@ -1,8 +1,7 @@
 """Copilot CLI as a host: translates its hook messages to Handrail's requests, and answers back.
 
 Without an answer, Copilot CLI decides as it would without Handrail. A message does not name its event, so its fields
-tell. `install` and `plugin` define the stubs. Runs at every tool call, so it imports little, and only from the
-standard library.
+tell. `install` defines the stubs. Runs at every tool call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ import os
 from handrail import FOR_ONE_CALL
 from handrail.agents import requests
 from handrail.agents.copilot import transcript
-from handrail.agents.copilot.commands import HANDRAIL, typed
 from handrail.agents.copilot.tools import (
     ASKED_STEP,
+    HANDRAIL,
     HARMLESS,
     OWN_STEP,
     SERVER,
     aliases,
     arguments,
     foreign_aliases,
+    typed_command,
 )
 
 TYPE_CHECKING = False
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import (
-        Answer,
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import (
         ConversationOpened,
-        Origin,
-        Request,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
         StepCall,
         StepCaller,
         SubagentStarted,
@@ -46,7 +46,7 @@ __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "hard",
     "subagents": "hard",
     "protected files": "hard",
@@ -73,7 +73,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["sessionId"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The hook message as a request; None for an event that Handrail ignores."""
     if "toolName" in data:
         return _tool(data)
@@ -88,7 +88,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return _begin(data, "fork") if data.get("source") == "resume" else None
 
 
-def _origin(data: Mapping[str, Any]) -> Origin:
+def _origin(data: Mapping[str, Any]) -> RequestOrigin:
     """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
     named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
     return requests.origin(named, data.get("cwd"), transcript.path(named))
@@ -107,7 +107,7 @@ def _subagent(data: Mapping[str, Any]) -> SubagentStarted | None:
     return None if "response" in data else requests.subagent(_origin(data))
 
 
-def _tool(data: Mapping[str, Any]) -> Request | None:
+def _tool(data: Mapping[str, Any]) -> HostRequest | None:
     tool, given = str(data["toolName"]), _given(data)
     if tool == ASKED_STEP and "toolInput" in data:
         step = _step(data, given)
@@ -134,7 +134,7 @@ def _given(data: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call. Some tools get a text instead of an object."""
     given = data.get("toolArgs", data.get("toolInput"))
     if isinstance(given, str):
-        from handrail.state import jsonlite
+        from handrail.base import jsonlite
 
         try:
             parsed = jsonlite.loads(given)
@@ -172,18 +172,18 @@ def _claimed(cwd: str) -> str | None:
     return None
 
 
-def _prompt(data: Mapping[str, Any]) -> Request | None:
+def _prompt(data: Mapping[str, Any]) -> HostRequest | None:
     text = str(data["prompt"])
     if data.get("agentId") or "transformedPrompt" in data or text.startswith(HANDRAIL):
         return None
-    command = typed(text)
+    command = typed_command(text)
     return requests.prompt(_origin(data)) if command is None else requests.command(_origin(data), *command)
 
 
-def _stop(data: Mapping[str, Any]) -> Request | None:
+def _stop(data: Mapping[str, Any]) -> HostRequest | None:
     if data.get("agentId"):
         return None
-    command = typed(transcript.last_typed(data.get("transcriptPath")))
+    command = typed_command(transcript.last_typed(data.get("transcriptPath")))
     return {
         **requests.stop(_origin(data)),
         "hands_off": command is not None and command[0] == "cancel",
@@ -192,7 +192,7 @@ def _stop(data: Mapping[str, Any]) -> Request | None:
     }
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer."""
     if answer["kind"] == "verdict":
         return _decision(data, request, answer)
@@ -208,7 +208,7 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
     return {"additionalContext": told} if told else {}
 
 
-def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dict[str, Any]:
+def _decision(data: Mapping[str, Any], request: HostRequest, answer: Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     is_step = answer["rule"] == "workflow-step"
     if "toolInput" in data:

@@ -1,4 +1,7 @@
-"""The recipe for installing Handrail's stubs into Copilot CLI and removing them. It writes no files itself."""
+"""The recipe for installing Handrail into Copilot CLI, and the texts: hooks, stubs, MCP server.
+
+It writes no files itself: `agents/calls/install.py` writes them.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,177 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
-from handrail.agents import skills as shipped
-from handrail.agents.copilot import commands, plugin
-from handrail.agents.copilot.tools import SERVER
+from handrail import FOR_ONE_CALL, STEP_TOOL
+from handrail.agents import recipes as shell
+from handrail.agents import recipes as shipped
+from handrail.agents.copilot import tools
+from handrail.agents.copilot.tools import ASKED_STEP, HANDRAIL, OWN_STEP, SERVER
 from handrail.agents.copilot.transcript import home
-from handrail.agents.trials import compact, read_json
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit
+from handrail.agents.recipes import compact_json, read_json
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+NAME = "handrail"
+AGENT = "copilot"
+HOST_SECONDS = 20
+"""After this time Copilot CLI gives up and allows the call."""
+FAILED = (
+    "Handrail's gate failed, so this tool stays blocked while the workflow is active. A person can cancel the "
+    "workflow in a terminal with: handrail cancel --yes (handrail sessions lists all workflows)"
+)
+_COMMANDS = ("workflow", "cancel-workflow")
+_SUBAGENT = """*'"parentAgentId":"'*"""
+"""A message of a subagent. A text in a message cannot contain this: its quotes are escaped."""
+
+
+def plugin_files(stubs: Stubs) -> dict[str, str]:
+    """A plugin for one call: path below its folder → content."""
+    about = {"name": NAME, "version": stubs.version, "hooks": "hooks.json", "mcpServers": ".mcp.json"}
+    return {
+        "plugin.json": as_json(about),
+        "hooks.json": hooks_file('"${PLUGIN_ROOT}"/bin'),
+        ".mcp.json": as_json({"mcpServers": mcp_servers(stubs)}),
+        **bin_files(stubs),
+    }
+
+
+def bin_files(stubs: Stubs) -> dict[str, str]:
+    return {
+        "bin/gate": gate_stub(stubs),
+        "bin/prompt": prompt_stub(stubs),
+        "bin/event": event_stub(stubs),
+    }
+
+
+def mcp_servers(stubs: Stubs) -> dict[str, Any]:
+    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
+    env = shell.variables(stubs)
+    server = {"type": "local", "command": command, "args": args, **({"env": env} if env else {}), "tools": [STEP_TOOL]}
+    return {SERVER: server}
+
+
+def hooks_file(stubs: str) -> str:
+    """The hook events that Handrail uses. `stubs` is a path, quoted for the shell.
+
+    The stub is sourced in the shell that the host starts. A stub that is gone allows everything.
+    """
+
+    def run(name: str, **more: str) -> list[dict[str, Any]]:
+        command = f'stub={stubs}/{name}; [ ! -r "$stub" ] || . "$stub"'
+        return [{"type": "command", "bash": command, "timeoutSec": HOST_SECONDS, **more}]
+
+    hooks = {
+        "preToolUse": run("gate"),
+        "permissionRequest": run("event", matcher=ASKED_STEP),
+        "userPromptSubmitted": run("prompt"),
+        "sessionStart": run("event"),
+        "subagentStart": run("event"),
+        "preCompact": run("event"),
+        "agentStop": run("event"),
+    }
+    return as_json({"version": 1, "hooks": hooks})
+
+
+def _begin(stubs: Stubs, name: str, about: str) -> str:
+    """The first lines of a stub. An installed stub leaves the conversations of a run to the stubs of that run."""
+    if stubs.conversation:
+        return f"{shell.state(stubs)}# {about}\n"
+    home = shlex.quote(f"{stubs.home}/.copilot") if stubs.home else '"${HOME-}/.copilot"'
+    user = f"user=${{COPILOT_HOME-}}; user=${{user:-{home}}}/{NAME}/bin/{name}"
+    begin = f'{shell.state(stubs)}# {about}\n[ -z "${{{FOR_ONE_CALL}-}}" ] || exit 0\n'
+    return begin + shell.defer_to_user(stubs, user)
+
+
+def gate_stub(stubs: Stubs) -> str:
+    """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails.
+
+    `workflow_step` always reaches the hook, which says who calls: the model could write it into the arguments.
+    """
+    deny = json.dumps({"permissionDecision": "deny", "permissionDecisionReason": FAILED})
+    return (
+        f"{_begin(stubs, 'gate', 'The gate of Handrail for Copilot CLI. Without a workflow it prints nothing.')}"
+        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"input=$(cat)\n{_own_link(stubs)}"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        "case $said in\n"
+        "    '{}') ;;\n"
+        """    '{"permissionDecision":"deny",'*'}' | '{"modifiedArgs":'*'}' | '{"additionalContext":'*'}')\n"""
+        """        printf '%s\\n' "$said" ;;\n"""
+        f"    *) printf '%s\\n' {shlex.quote(deny)} ;;\n"
+        "esac\n"
+    )
+
+
+def _own_link(stubs: Stubs) -> str:
+    """Exit if the conversation of a call surely has no workflow. A subagent's message names only its own id."""
+    if stubs.conversation:
+        return ""
+    return (
+        "case $input in\n"
+        f"""    {_SUBAGENT} | *'"toolName":"{OWN_STEP}"'*) ;;\n"""
+        """    '{"sessionId":"'*)\n"""
+        """        id=${input#'{"sessionId":"'}; id=${id%%'"'*}\n"""
+        f"        {shell.no_link(AGENT, '$id')} && exit 0 ;;\n"
+        "esac\n"
+    )
+
+
+def prompt_stub(stubs: Stubs) -> str:
+    """Runs at every prompt. If Handrail cannot carry out one of its commands, the prompt is stopped."""
+    names = " | ".join(f"""*'"prompt":"/{name}'* | *'skill-context name=\\"{name}\\"'*""" for name in _COMMANDS)
+    why = (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        f"Install it again in a terminal, then repeat the command: handrail install {AGENT}"
+    )
+    block = shlex.quote(json.dumps({"decision": "block", "reason": why}))
+    return (
+        f"{_begin(stubs, 'prompt', 'The prompts and commands of Handrail for Copilot CLI.')}"
+        "input=$(cat)\nfailed=\n"
+        f"""case $input in {_SUBAGENT} | *'"prompt":"{HANDRAIL}'*) exit 0 ;; esac\n"""
+        f"case $input in\n    {names}) failed={block} ;;\n    *) {shell.no_links(AGENT)} && exit 0 ;;\nesac\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        """case $said in '{'*'}') ;; *) said=$failed ;; esac\n"""
+        """[ -z "$said" ] || printf '%s\\n' "$said"\n"""
+    )
+
+
+def event_stub(stubs: Stubs) -> str:
+    """The stub of the other hooks. It runs only while a workflow is active."""
+    return (
+        f"{_begin(stubs, 'event', 'The other hooks of Handrail for Copilot CLI.')}"
+        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"{shell.ask(stubs, AGENT)}"
+        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+    )
+
+
+def status_stub(stubs: Stubs, foreign: str | None) -> str:
+    return shell.status_line_stub(stubs, AGENT, shell.no_links(AGENT), foreign)
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
 
 _EMPTY = "{}\n"
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> CopilotRecipe:
     """The installation for the user, or for one project."""
-    return Recipe(home(env, env.get("HOME") or os.path.expanduser("~")), project, stubs)
+    return CopilotRecipe(home(env, env.get("HOME") or os.path.expanduser("~")), project, stubs)
 
 
-class Recipe:
+class CopilotRecipe:
     """One installation: files that Handrail owns, and entries in shared files."""
 
     def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
         self.project = project
         self.stubs = stubs
         self.base = base if project is None else os.path.join(project, ".github")
-        self.own = os.path.join(self.base, "" if project is None else "copilot", plugin.NAME)
+        self.own = os.path.join(self.base, "" if project is None else "copilot", NAME)
         self.servers = os.path.join(self.base, "mcp-config.json" if project is None else "mcp.json")
         self.settings = os.path.join(self.base, "settings.json")
         self.status = os.path.join(self.own, "bin", "status")
@@ -42,15 +190,15 @@ class Recipe:
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses. An existing status line is kept and shown before ours."""
-        stubs = plugin.bin_files(self.stubs)
+        stubs = bin_files(self.stubs)
         if self.project is None:
-            stubs["bin/status"] = plugin.status_stub(self.stubs, _foreign(texts[self.settings] or _EMPTY))
-        hooks = plugin.hooks_file(shlex.quote(os.path.join(self.own, "bin")))
+            stubs["bin/status"] = status_stub(self.stubs, _foreign(texts[self.settings] or _EMPTY))
+        hooks = hooks_file(shlex.quote(os.path.join(self.own, "bin")))
         return {
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
-            os.path.join(self.base, "hooks", f"{plugin.NAME}.json"): hooks,
-            **{os.path.join(self.base, name): text for name, text in commands.skills().items()},
-            **{os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()},
+            os.path.join(self.base, "hooks", f"{NAME}.json"): hooks,
+            **{os.path.join(self.base, name): text for name, text in tools.command_skills().items()},
+            **{os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()},
         }
 
     def kept(self) -> list[str]:
@@ -61,21 +209,21 @@ class Recipe:
         """The text of a shared file with our entries added. `text` has none of them yet."""
         text = text or _EMPTY
         if path == self.servers:
-            return jsonedit.add_member(text, ("mcpServers",), SERVER, plugin.mcp_servers(self.stubs)[SERVER])
+            return text_edits.add_member(text, ("mcpServers",), SERVER, mcp_servers(self.stubs)[SERVER])
         own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.status)}"}
         old = json.loads(text).get("statusLine")
         if not isinstance(old, dict):
-            return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0})
-        return jsonedit.replace(text, ("statusLine",), {**old, **own})
+            return text_edits.add_member(text, (), "statusLine", {**own, "padding": 0})
+        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
 
     def switched_off(self) -> list[str]:
         """Our file of hooks, if it switches its own hooks off."""
-        path = os.path.join(self.base, "hooks", f"{plugin.NAME}.json")
+        path = os.path.join(self.base, "hooks", f"{NAME}.json")
         return [f"`{path}`: `disableAllHooks`"] if read_json(path).get("disableAllHooks") is True else []
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"sessionId": conversation, "cwd": cwd, "prompt": "/cancel-workflow"}
-        return Trial(("/bin/sh", os.path.join(self.own, "bin", "prompt")), compact(message))
+        return StubTrial(("/bin/sh", os.path.join(self.own, "bin", "prompt")), compact_json(message))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""
@@ -84,14 +232,14 @@ class Recipe:
 
     def _without(self, path: str, text: str, before: str | None) -> str:
         if path == self.servers:
-            return jsonedit.remove_member(text, ("mcpServers", SERVER))
+            return text_edits.remove_member(text, ("mcpServers", SERVER))
         old = json.loads(before).get("statusLine") if before else None
         now = json.loads(text).get("statusLine")
         if not isinstance(now, dict) or self.status not in str(now.get("command")):
             return text
         if old is not None:
-            return jsonedit.replace(text, ("statusLine",), old)
-        return jsonedit.remove_member(text, ("statusLine",))
+            return text_edits.replace_value(text, ("statusLine",), old)
+        return text_edits.remove_member(text, ("statusLine",))
 
 
 def _foreign(settings: str) -> str | None:

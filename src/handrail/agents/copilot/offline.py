@@ -1,4 +1,4 @@
-"""Copilot CLI offline against a scripted model: its command line, its variables and files, and calls of its tools.
+"""Copilot CLI offline against a scripted model: its command line, variables, files, and calls of its tools.
 
 Its key must not be part of another word: the program redacts the key in all its output.
 """
@@ -9,10 +9,9 @@ import json
 import shlex
 
 from handrail.agents.copilot.tools import OWN_STEP
-from handrail.agents.offline import events
-from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
-from handrail.models.chat import Chat
-from handrail.models.turn import Call, Turn
+from handrail.agents.probe.openai import Chat
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printed_events
+from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Chat
 OPTIONS = ("-p", PROMPT, "--output-format", "json", "--allow-all-tools")
@@ -33,23 +32,23 @@ SETTINGS = ".copilot/hooks/handrail.json"
 STEP = OWN_STEP
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     return "create", {"path": str(path), "file_text": text}
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "edit", {"path": str(path), "old_str": old, "new_str": new}
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return "view", {"path": str(path)}
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "bash", {"command": command, "description": "a command"}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     del program
     kind = {"agent_type": "general-purpose", "name": "part", "mode": "sync"}
     return "task", {"description": "a part", "prompt": task, **kind}
@@ -59,14 +58,14 @@ def report(text: str) -> Turn:
     return Turn(text)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     shape = ["--output-format", "json", *ALLOWED, *([f"--resume={thread}"] if thread else [])]
     return [program, "-p", prompt, *shape]
 
 
 def thread(output: str) -> str | None:
-    return next((str(event["sessionId"]) for event in events(output) if event.get("type") == "result"), None)
+    return next((str(event["sessionId"]) for event in printed_events(output) if event.get("type") == "result"), None)
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -74,7 +73,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {".copilot/mcp-config.json": json.dumps({"mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     said = {"modifiedArgs": {"command": command, "description": "a command"}}
     run = f"printf '%s' {shlex.quote(json.dumps(said))}"

@@ -1,4 +1,4 @@
-"""Copilot CLI's own record of a conversation: where it is, which conversation a subagent belongs to, what was typed.
+"""Copilot CLI's own record of a conversation: where it is, whose subagent wrote, what was typed.
 
 Its lines are JSON events. Standard library only.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from handrail.state import jsonlite
+from handrail.base import jsonlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Gemini CLI as an executor."""
+"""Gemini CLI: how it calls Handrail, and how Handrail calls it."""

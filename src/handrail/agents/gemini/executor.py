@@ -1,23 +1,158 @@
 """Runs Gemini CLI for a flow: `gemini -o stream-json`, with the prompt on stdin.
 
 It exits with 0 even if it was stopped, so only a `result` event means that the turn is complete. Retries appear only on
-stderr. An answer that the service cut for safety or length looks like any other answer.
+stderr. It prints its usage at the end of a turn, but records it with each answer. It reads hooks and servers only from
+its home, from the project, and from files of root. So a call that follows a workflow gets a home of its own: everything
+in it leads to the person's home, except for the settings, which are the person's with our entries added.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from handrail.agents.gemini.counting import AnswerCount
-from handrail.agents.gemini.guided import HOME, home, is_saved, make_home
-from handrail.agents.gemini.stubs import AUTHORITY
-from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.agents.threads import checked_id
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.agents.gemini import install as own
+from handrail.agents.gemini.install import AUTHORITY
+from handrail.agents.outcomes import (
+    DONE,
+    JobOutcome,
+    JobUsage,
+    NewLines,
+    brief,
+    checked_id,
+    classify_failure,
+    finished,
+    json_answer,
+    last_error,
+    prompt_for_json,
+    total,
+    within,
+)
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
+from handrail.source import text_edits
+
+HOME = "GEMINI_CLI_HOME"
+_BASE = ".gemini"
+_CONVERSATIONS = ("tmp", "history")
+"""Folders with conversations. Gemini CLI would create them."""
+_NOT_SHARED = ("settings.json", "projects.json")
+"""Files that are not shared: our settings, and a list that Gemini CLI replaces and can compute again."""
+
+
+def gemini_home(env: Mapping[str, str]) -> str:
+    """The folder in which Gemini CLI has its `.gemini`."""
+    return env.get(HOME) or env.get("HOME", "")
+
+
+def has_prompt_saved(env: Mapping[str, str], conversation: str) -> bool:
+    """True if Gemini CLI has saved a prompt of the conversation. Only then it can be resumed."""
+    saved = Path(gemini_home(env), _BASE, "tmp").glob(f"*/chats/session-*-{conversation[:8]}.jsonl")
+    for path in saved:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            if any('"type":"user"' in line for line in file):
+                return True
+    return False
+
+
+def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Make a home in `folder`, which the caller removes. Returns the files to write: path below `folder` → content."""
+    theirs, ours = gemini_home(env), os.path.join(folder, "home")
+    base = os.path.join(theirs, _BASE)
+    os.makedirs(os.path.join(ours, _BASE))
+    for name in _CONVERSATIONS:
+        os.makedirs(os.path.join(base, name), exist_ok=True)
+    for name in (".env", ".agents"):
+        if os.path.exists(os.path.join(theirs, name)):
+            os.symlink(os.path.join(theirs, name), os.path.join(ours, name))
+    for name in os.listdir(base):
+        if name not in _NOT_SHARED:
+            os.symlink(os.path.join(base, name), os.path.join(ours, _BASE, name))
+    settings = _with_ours(
+        _read_settings(os.path.join(base, "settings.json")), own.settings_entries(stubs, f"{folder}/{own.NAME}")
+    )
+    files = {os.path.join(own.NAME, name): text for name, text in own.stub_files(stubs).items()}
+    return {**files, f"home/{_BASE}/settings.json": json.dumps(settings, indent=2, ensure_ascii=False) + "\n"}
+
+
+def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with our entries. Entries of an installation are left out: they would answer a second time."""
+    hooks = _mapping(settings, "hooks")
+    for event, entries in added["hooks"].items():
+        theirs = hooks.get(event)
+        hooks[event] = [*(e for e in (theirs if isinstance(theirs, list) else ()) if not _is_ours(e)), *entries]
+    return {**settings, "hooks": hooks, "mcpServers": {**_mapping(settings, "mcpServers"), **added["mcpServers"]}}
+
+
+def _is_ours(entry: Any) -> bool:
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    return isinstance(hooks, list) and any(isinstance(hook, dict) and hook.get("name") == own.NAME for hook in hooks)
+
+
+def _read_settings(path: str) -> dict[str, Any]:
+    """The person's settings; empty if there are none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            settings = json.loads(text_edits.without_comments(file.read()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        message = f"the settings of Gemini CLI in `{path}` cannot be read: {error}"
+        raise NodeError("agent-settings", message, transient=False) from error
+    return settings if isinstance(settings, dict) else {}
+
+
+def _mapping(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = settings.get(name)
+    return dict(value) if isinstance(value, dict) else {}
+
+
+_ID = 8
+"""The name of a record ends with so many characters of the conversation's id."""
+
+
+class AnswerCount:
+    """Counts the answers of one conversation. Those that are there when it is made do not count."""
+
+    def __init__(self, home: str, conversation: str | None) -> None:
+        self.folder = Path(home, ".gemini", "tmp")
+        self.records: dict[str, NewLines] = {}
+        self.answers: dict[str, Mapping[str, Any]] = {}
+        self.before: set[str] = set()
+        if conversation is not None:
+            self._read(conversation)
+            self.before = set(self.answers)
+
+    def now(self, conversation: str) -> JobUsage:
+        """What the answers since the begin of this job used."""
+        self._read(conversation)
+        spent = JobUsage()
+        for id_, tokens in self.answers.items():
+            if id_ not in self.before:
+                whole = total(dict(tokens), "input")
+                spent.add(whole, total(dict(tokens), "total") - whole, total(dict(tokens), "cached"), 0.0)
+        return spent
+
+    def _read(self, conversation: str) -> None:
+        if not conversation.replace("-", "").isalnum():
+            return
+        for path in self.folder.glob(f"*/chats/session-*-{conversation[:_ID]}.jsonl"):
+            for line in self.records.setdefault(str(path), NewLines(str(path))).read():
+                if b'"type":"gemini"' in line and b'"tokens"' in line:
+                    self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            data = json.loads(line)
+        except ValueError:
+            return
+        if isinstance(data, dict) and isinstance(data.get("id"), str):
+            self.answers[data["id"]] = within(data, "tokens")
+
 
 _PRODUCT = "Gemini CLI"
 """Its ids are checked: `latest` or a number could mean another conversation by now."""
@@ -60,7 +195,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--model={job.model}")
     thread = job.session or job.new_session
     if thread is not None:
-        is_there = job.session is not None if job.stubs is None else is_saved(job.env, thread)
+        is_there = job.session is not None if job.stubs is None else has_prompt_saved(job.env, thread)
         argv.append(f"--resume={checked_id(thread, _PRODUCT)}" if is_there else f"--session-id={thread}")
     prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
@@ -75,16 +210,16 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 def _own_policies(env: Mapping[str, str]) -> str:
     """The folder of the person's own policies. `--policy` replaces them, so they are passed as well."""
-    return os.path.join(home(env), ".gemini", "policies")
+    return os.path.join(gemini_home(env), ".gemini", "policies")
 
 
-class Reader:
+class GeminiReader:
     """Reads the events of one turn. Text arrives in pieces; it is reported as a whole at the next other event."""
 
     def __init__(self, job: AgentJob) -> None:
         self.job = job
         self.session = job.session or job.new_session
-        self.count = AnswerCount(home(job.env), self.session)
+        self.count = AnswerCount(gemini_home(job.env), self.session)
         self.told = 0
         self.pieces: list[str] = []
         self.text: str | None = None
@@ -127,19 +262,19 @@ class Reader:
         structured = json_answer(self.text) if outcome == DONE and self.job.schema is not None else None
         yield finished(outcome, self.text, structured)
 
-    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+    def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         now = time.time()
         if self.result is None:
             told = self.complaint or last_error(exit_code, errors)
-            return judge(401, told, now) if exit_code == _AUTH else judge(None, told, now)
+            return classify_failure(401, told, now) if exit_code == _AUTH else classify_failure(None, told, now)
         if self.stopped is not None:
-            return Outcome("crash", self.stopped)
+            return JobOutcome("crash", self.stopped)
         if self.result.get("status") == "success":
             return DONE
         error = self.result.get("error")
         message = error.get("message") if isinstance(error, dict) else None
         told = str(message or self.complaint or last_error(exit_code, errors))
-        return judge(_status(exit_code), told, now)
+        return classify_failure(_status(exit_code), told, now)
 
     def _flush_text(self) -> Iterator[AgentSaid]:
         if text := "".join(self.pieces):
@@ -172,7 +307,7 @@ class Reader:
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return GeminiReader(job)
 
 
 def _is_gated(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Gemini CLI as a host: translates its hook messages to Handrail's requests, and answers back.
 
-Without an answer, Gemini CLI decides as it would without Handrail. `stubs` and `install` define what is installed. Runs
-at every tool call, so it imports little, and only from the standard library.
+Without an answer, Gemini CLI decides as it would without Handrail. `install` defines what is installed. Runs at every
+tool call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import sys
 
 from handrail.agents import requests
-from handrail.agents.gemini.prompts import CANCELS, SENDS_ON, STARTED, STARTS
 from handrail.agents.gemini.tools import (
     AGENT_TOOL,
+    CANCELS,
     HARMLESS,
     OWN_STEP,
+    SENDS_ON,
     SERVER,
+    STARTED,
+    STARTS,
     aliases,
     arguments,
     foreign_aliases,
@@ -25,15 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Context, ModelCalled, Origin, Request, StepCaller, Verdict
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import (
+        Context,
+        HostAnswer,
+        HostRequest,
+        ModelCalled,
+        RequestOrigin,
+        StepCaller,
+        Verdict,
+    )
 
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "GEMINI_SESSION_ID"
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "partial",
     "subagents": "hard",
     "protected files": "hard",
@@ -50,7 +61,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session_id"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The hook message as a request; None for an event that Handrail ignores."""
     event = data["hook_event_name"]
     if event == "BeforeTool":
@@ -69,7 +80,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return None
 
 
-def _begin(data: Mapping[str, Any], origin: Origin) -> Request:
+def _begin(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     """A conversation was resumed, compressed, or begun as a copy of another. It is told at its next prompt.
 
     What a hook adds when a conversation begins hides the first prompt when the conversation is resumed later.
@@ -90,7 +101,7 @@ def _was_interrupted(path: str | None) -> bool:
     return transcript.was_interrupted(path)
 
 
-def _before_tool(data: Mapping[str, Any]) -> Request:
+def _before_tool(data: Mapping[str, Any]) -> HostRequest:
     origin, tool, server = requests.hook_origin(data), str(data["tool_name"]), data.get("mcp_context")
     given = requests.given(data.get("tool_input"))
     if tool == OWN_STEP and _is_own_server(server):
@@ -122,7 +133,7 @@ def server_arguments() -> list[str]:
     return ["-I", "-m", "handrail", "mcp", "--agent", "gemini"]
 
 
-def _prompt(text: str, origin: Origin) -> Request | None:
+def _prompt(text: str, origin: RequestOrigin) -> HostRequest | None:
     """A prompt, or a command that a person typed. None for a reminder of ours, which comes in the same turn."""
     if text.startswith(SENDS_ON):
         return None
@@ -133,7 +144,7 @@ def _prompt(text: str, origin: Origin) -> Request | None:
     return requests.prompt(origin)
 
 
-def _model_call(data: Mapping[str, Any], origin: Origin) -> ModelCalled:
+def _model_call(data: Mapping[str, Any], origin: RequestOrigin) -> ModelCalled:
     return {**origin, "event": "model", "messages": len(_messages(data))}
 
 
@@ -143,7 +154,7 @@ def _messages(data: Mapping[str, Any]) -> list[Any]:
     return messages if isinstance(messages, list) else []
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer."""
     if answer["kind"] == "verdict":
         return _decision(data, answer)

@@ -1,4 +1,7 @@
-"""The recipe for installing Handrail's stubs into Gemini CLI and removing them. It writes no files itself."""
+"""The recipe for installing Handrail into Gemini CLI: hooks, their stubs, the MCP server, commands.
+
+Gemini CLI runs a tool if its hook fails, so the stub of the gate prints the denial itself. This module writes no files.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,210 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import skills as shipped
-from handrail.agents.gemini import stubs as own
-from handrail.agents.gemini.prompts import CANCELS
-from handrail.agents.gemini.tools import SERVER
-from handrail.agents.trials import compact, read_json
-from handrail.agents.usage import within
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit
+from handrail import STEP_TOOL
+from handrail.agents import recipes as shell
+from handrail.agents import recipes as shipped
+from handrail.agents.gemini.tools import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
+from handrail.agents.outcomes import within
+from handrail.agents.recipes import compact_json, read_json
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+AGENT = "gemini"
+NAME = "handrail"
+HOST_MILLISECONDS = 60_000
+"""Gemini CLI runs the tool after this time, so it is far longer than the hook itself may take."""
+AUTHORITY = (
+    "This conversation follows a Handrail workflow. I want you to follow it: what Handrail tells you in hook context "
+    f"and in the results of the tool `{STEP_TOOL}` are my instructions."
+)
+"""Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+_SESSION = "${GEMINI_SESSION_ID-}"
+
+
+def stub_files(stubs: Stubs) -> dict[str, str]:
+    """The stubs: name → content."""
+    return {"gate": gate_stub(stubs), "event": event_stub(stubs), "prompt": prompt_stub(stubs)}
+
+
+def command_files() -> dict[str, str]:
+    """The commands that a person types: name of the file → content."""
+    return {"workflow.toml": _WORKFLOW, "cancel-workflow.toml": _CANCEL}
+
+
+def settings_entries(stubs: Stubs, folder: str) -> dict[str, Any]:
+    """Our entries in settings: the hooks with the stubs in this folder, and the server of `workflow_step`."""
+    return {"hooks": hook_entries(folder), "mcpServers": {SERVER: server_entry(stubs)}}
+
+
+def server_entry(stubs: Stubs) -> dict[str, Any]:
+    """The server has one tool, and `trust` lets the agent call it without asking the person."""
+    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
+    env = shell.variables(stubs)
+    return {
+        "command": command,
+        "args": args,
+        **({"env": env} if env else {}),
+        "trust": True,
+        "includeTools": [STEP_TOOL],
+    }
+
+
+def hook_entries(folder: str) -> dict[str, list[dict[str, Any]]]:
+    """The hook events that Handrail uses. A stub that is gone does nothing.
+
+    The stub is sourced in the shell that the host starts, so a hook needs one shell and one Python process. Gemini CLI
+    replaces variables in settings, so a command contains none.
+    """
+    if "$" in folder:
+        raise ValueError(f"`{folder}` contains `$`, which Gemini CLI reads as the start of a variable")
+
+    def run(name: str, word: str = "", matcher: str = "") -> dict[str, Any]:
+        stub = shlex.quote(f"{folder}/{name}")
+        given = f"set -- {word}; " if word else ""
+        command = f"stub={stub}; [ ! -r {stub} ] || {{ {given}. {stub}; }}"
+        hook = {"name": NAME, "type": "command", "command": command, "timeout": HOST_MILLISECONDS}
+        return {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+
+    return {
+        "BeforeTool": [run("gate", "", f"^(?!{OWN_STEP}$)"), run("gate", "always", f"^{OWN_STEP}$")],
+        "AfterTool": [run("event", "", "^invoke_agent$")],
+        "BeforeAgent": [run("prompt")],
+        "BeforeModel": [run("event")],
+        "AfterAgent": [run("event")],
+        "SessionStart": [run("event", "any", "resume")],
+        "PreCompress": [run("event", "", "manual")],
+    }
+
+
+def _conversation(stubs: Stubs) -> str:
+    return stubs.conversation or _SESSION
+
+
+def _no_link(stubs: Stubs) -> str:
+    return shell.no_link(AGENT, _conversation(stubs))
+
+
+def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
+    """Exit if this is not the user's installation and there is one: then only the user's installation answers.
+
+    But a stub whose first line names another state folder knows nothing about our sessions, so both answer. Stubs of
+    one call always answer.
+    """
+    if stubs.conversation:
+        return ""
+    home = shlex.quote(stubs.home) if stubs.home else '"${HOME-}"'
+    first = shlex.quote(shell.state(stubs).splitlines()[0])
+    return (
+        f"user=${{GEMINI_CLI_HOME-}}; user=${{user:-{home}}}/.gemini/{NAME}/{name}\n"
+        f'if [ -r "$user" ] && ! [ "$stub" -ef "$user" ]; then\n'
+        '    IFS= read -r theirs < "$user"\n'
+        f"    case $theirs in {first}) exit 0 ;; esac\n"
+        "fi\n"
+    )
+
+
+def gate_stub(stubs: Stubs) -> str:
+    """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails.
+
+    With `always` it runs also without a workflow, before a call of `workflow_step`: the hook says who calls.
+    """
+    before, after = (shlex.quote(part) for part in json.dumps({"decision": "deny", "reason": FAILED}).split("SESSION"))
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's gate for Gemini CLI. A conversation without a link has no workflow: print nothing.\n"
+        f'{_defer_to_user_stub("gate", stubs)}[ "${{1-}}" = always ] || {{ {_no_link(stubs)} && exit 0; }}\n'
+        f"{shell.ask(stubs, AGENT)}"
+        "case $said in\n"
+        "    '{}') ;;\n"
+        """    '{"decision":"deny","reason":"'*'"}'|'{"hookSpecificOutput":{"hookEventName":"BeforeTool",'*'}}')\n"""
+        "        printf '%s\\n' \"$said\" ;;\n"
+        f"    *) printf '%s%s%s\\n' {before} \"{_conversation(stubs)}\" {after} ;;\n"
+        "esac\n"
+    )
+
+
+def event_stub(stubs: Stubs) -> str:
+    """The stub of most other hooks. It runs only while a workflow is active.
+
+    With `any` it runs while any conversation has a workflow: a copy of it has no link yet.
+    """
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's other hooks for Gemini CLI.\n"
+        f"{_defer_to_user_stub('event', stubs)}"
+        f'if [ "${{1-}}" = any ]; then\n    {shell.no_links(AGENT)} && exit 0\n'
+        f"else\n    {_no_link(stubs)} && exit 0\nfi\n"
+        f"{shell.ask(stubs, AGENT)}"
+        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+    )
+
+
+def prompt_stub(stubs: Stubs) -> str:
+    """Runs at every prompt. If Handrail fails at one of its commands, the prompt is stopped."""
+    starts, cancels = (f'*\'"prompt":"\'{shlex.quote(text)}*' for text in (STARTS, CANCELS))
+    why = (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        f"Install it again in a terminal, then repeat the command: handrail install {AGENT}"
+    )
+    failed = json.dumps({"decision": "deny", "reason": why, "systemMessage": why})
+    return (
+        f"{shell.state(stubs)}"
+        "# Handrail's hook for prompts and commands in Gemini CLI. Without a workflow, a prompt needs no Python.\n"
+        f"{_defer_to_user_stub('prompt', stubs)}input=$(cat)\n"
+        "failed=\ncase $input in\n"
+        f"    {starts}|{cancels}) failed={shlex.quote(failed)} ;;\n"
+        f"    *) {_no_link(stubs)} && exit 0 ;;\n"
+        "esac\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        "case $said in\n"
+        """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
+        '    *) [ -z "$failed" ] || printf \'%s\\n\' "$failed" ;;\n'
+        "esac\n"
+    )
+
+
+def _command_file(about: str, prompt: str) -> str:
+    return f"description = {json.dumps(about)}\nprompt = {json.dumps(prompt)}\n"
+
+
+_WORKFLOW = _command_file(
+    "Start a Handrail workflow: NAME TASK. Without a name, list the workflows.",
+    f"{STARTS}{{{{args}}}}{STARTED}{AUTHORITY} Begin with the first phase, which Handrail added to this conversation. "
+    f'When it is finished, call `{STEP_TOOL}` with action "next" and a short summary. Its result shows the next phase. '
+    "Continue until the workflow is done.",
+)
+_CANCEL = _command_file("Cancel the Handrail workflow of this conversation.", CANCELS)
+
 
 _EMPTY = "{}\n"
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> GeminiRecipe:
     """The installation for the user, or for one project."""
     home = env.get("GEMINI_CLI_HOME") or env.get("HOME") or os.path.expanduser("~")
-    return Recipe(os.path.join(project or home, ".gemini"), stubs)
+    return GeminiRecipe(os.path.join(project or home, ".gemini"), stubs)
 
 
-class Recipe:
+class GeminiRecipe:
     """One installation: files that Handrail owns, and entries in the settings."""
 
     def __init__(self, base: str, stubs: Stubs) -> None:
         self.base = base
         self.stubs = stubs
         self.settings = os.path.join(base, "settings.json")
-        self.folder = os.path.join(base, own.NAME)
+        self.folder = os.path.join(base, NAME)
 
     def shared(self) -> list[str]:
         return [self.settings]
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
-        files = {os.path.join(self.folder, name): text for name, text in own.files(self.stubs).items()}
-        files |= {os.path.join(self.base, "commands", name): text for name, text in own.commands().items()}
-        return files | {os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()}
+        files = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs).items()}
+        files |= {os.path.join(self.base, "commands", name): text for name, text in command_files().items()}
+        return files | {os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()}
 
     def kept(self) -> list[str]:
         return []
@@ -52,12 +223,12 @@ class Recipe:
         """The settings with our hooks and our server."""
         del path
         text = text or _EMPTY
-        if jsonedit.find(text, ("mcpServers", SERVER), comments=True) is not None:
+        if text_edits.find_value(text, ("mcpServers", SERVER), comments=True) is not None:
             raise ValueError(f"`{self.settings}` already has an MCP server `{SERVER}`")
-        for event, entries in own.hooks(self.folder).items():
+        for event, entries in hook_entries(self.folder).items():
             for entry in reversed(entries):
-                text = jsonedit.add_item(text, ("hooks", event), entry, comments=True)
-        return jsonedit.add_member(text, ("mcpServers",), SERVER, own.server(self.stubs), comments=True)
+                text = text_edits.add_item(text, ("hooks", event), entry, comments=True)
+        return text_edits.add_member(text, ("mcpServers",), SERVER, server_entry(self.stubs), comments=True)
 
     def switched_off(self) -> list[str]:
         """The settings, if they switch all hooks off, or ours by its name."""
@@ -65,21 +236,21 @@ class Recipe:
         if switches.get("enabled") is False:
             return [f"`{self.settings}`: `hooksConfig.enabled`"]
         disabled = switches.get("disabled")
-        is_off = isinstance(disabled, list) and own.NAME in disabled
+        is_off = isinstance(disabled, list) and NAME in disabled
         return [f"`{self.settings}`: `hooksConfig.disabled`"] if is_off else []
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "BeforeAgent", "prompt": CANCELS}
         stub = os.path.join(self.folder, "prompt")
         command = f"stub={shlex.quote(stub)}; . {shlex.quote(stub)}"
-        return Trial(("/bin/sh", "-c", command), compact(message))
+        return StubTrial(("/bin/sh", "-c", command), compact_json(message))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The settings without our entries; None if the file was new and nothing else is in it."""
         del path
-        for event in json.loads(jsonedit.plain(text)).get("hooks") or {}:
-            text = jsonedit.remove_items(text, ("hooks", event), self._is_ours, comments=True)
-        text = jsonedit.remove_member(text, ("mcpServers", SERVER), comments=True)
+        for event in json.loads(text_edits.without_comments(text)).get("hooks") or {}:
+            text = text_edits.remove_items(text, ("hooks", event), self._is_ours, comments=True)
+        text = text_edits.remove_member(text, ("mcpServers", SERVER), comments=True)
         return None if before is None and text.strip() in ("{}", "") else text
 
     def _is_ours(self, entry: Any) -> bool:

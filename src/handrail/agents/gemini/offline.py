@@ -1,4 +1,4 @@
-"""Gemini CLI offline against a scripted model: its command line, its variables and files, and calls of its tools.
+"""Gemini CLI offline against a scripted model: its command line, variables, files, and calls of its tools.
 
 It relaunches itself by default, and a signal would then reach only the first process.
 """
@@ -9,10 +9,9 @@ import json
 import shlex
 
 from handrail.agents.gemini.tools import OWN_STEP
-from handrail.agents.offline import first
-from handrail.contracts.offline import PROMPT, URL, Path
-from handrail.models.google import Google
-from handrail.models.turn import Call, Turn, calls
+from handrail.agents.probe.google import Google
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value, tool_turn
+from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
 
 PROTOCOL = Google
 ALLOWED = ("--approval-mode", "yolo", "--skip-trust")
@@ -34,40 +33,40 @@ SETTINGS = ".gemini/settings.json"
 STEP = OWN_STEP
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     return "write_file", {"file_path": str(path), "content": text}
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     given = {"file_path": str(path), "old_string": old, "new_string": new}
     return "replace", {**given, "instruction": "Change the line."}
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return "read_file", {"file_path": str(path)}
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "run_shell_command", {"command": command, "description": "a command"}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     del program
     return "invoke_agent", {"agent_name": "generalist", "prompt": task}
 
 
 def report(text: str) -> Turn:
-    return calls(("complete_task", {"result": {"response": text}}))
+    return tool_turn(("complete_task", {"result": {"response": text}}))
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     """Gemini CLI itself refuses to write outside of its folders, so the home is one: Handrail has to deny it."""
     shape = ["-p", prompt, *_SHAPE, "--include-directories", str(home)]
     return [program, *shape, *(["--resume", thread] if thread else [])]
 
 
 def thread(output: str) -> str | None:
-    return first(output, "session_id")
+    return first_value(output, "session_id")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -75,7 +74,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {SETTINGS: json.dumps({**_SETTINGS, "mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     said = {"hookEventName": "BeforeTool", "tool_input": {"command": command, "description": "a command"}}
     run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"

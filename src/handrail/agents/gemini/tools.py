@@ -1,19 +1,20 @@
-"""Gemini CLI's tools in Handrail's vocabulary, and what a call runs, reads and writes. Runs at every tool call.
+"""Gemini CLI's tools in Handrail's vocabulary, and the prompts that a hook recognises as ours.
 
-pi's names are aliases, too: workflows for pi-workflows use them.
+Reads what a call runs, reads and writes. Runs at every tool call. pi's names are aliases, too: workflows for
+pi-workflows use them. `TOOLS` was measured with version 0.61.0; workflows are checked against it, hooks do not use it.
 """
 
 from __future__ import annotations
 
 from handrail import STEP_TOOL
-from handrail.agents.vocabulary import AGENT, joined_aliases, paths
+from handrail.agents.requests import SUBAGENT_NAMES, joined_aliases, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts.messages import Call
+    from handrail.extensions.contracts.messages import CallArguments
 
 SERVER = "handrail"
 OWN_STEP = f"mcp_{SERVER}_{STEP_TOOL}"
@@ -27,7 +28,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "glob": ("search", "find"),
     "google_web_search": ("fetch",),
     "grep_search": ("search", "grep"),
-    AGENT_TOOL: AGENT,
+    AGENT_TOOL: SUBAGENT_NAMES,
     "list_directory": ("search", "ls"),
     "read_file": ("read",),
     "read_many_files": ("read",),
@@ -42,7 +43,7 @@ _WRITES = {"replace": "file_path", "write_file": "file_path"}
 _READS = {"read_file": "file_path", "glob": "dir_path", "grep_search": "dir_path", "list_directory": "dir_path"}
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
     """What a call runs, reads and writes."""
     return {
         "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
@@ -79,3 +80,22 @@ def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
     if server and rest.startswith(f"{server}_"):
         return (f"mcp:{server}/{rest[len(server) + 1 :]}",)
     return joined_aliases(rest, "_")
+
+
+STARTS = "Start a Handrail workflow: "
+STARTED = "\n\nHandrail started this workflow. "
+CANCELS = "Cancel the Handrail workflow of this conversation."
+"""What `/workflow` and `/cancel-workflow` become before a hook sees them."""
+SENDS_ON = "Handrail: "
+"""The start of a reminder. Gemini CLI reports a reminder like a prompt of a person."""
+
+
+TOOLS = (
+    "activate_skill", "ask_user", "complete_task", "enter_plan_mode", "exit_plan_mode", "get_internal_docs", "glob",
+    "google_web_search", "grep_search", "invoke_agent", "list_background_processes", "list_directory",
+    "list_mcp_resources", "read_background_output", "read_file", "read_many_files", "read_mcp_resource", "replace",
+    "run_shell_command", "tracker_add_dependency", "tracker_create_task", "tracker_get_task", "tracker_list_tasks",
+    "tracker_update_task", "tracker_visualize", "update_topic", "web_fetch", "write_file", "write_todos",
+)  # fmt: skip
+FORMER_TOOLS = ("save_memory", "search_file_content")
+"""Tools of other versions. A list may name them, but they are not there."""

@@ -1,1 +1,1 @@
-"""OpenCode as an executor, through its own server, which `driver` starts for one turn."""
+"""OpenCode: how it calls Handrail, and how Handrail calls it, through OpenCode's own server."""

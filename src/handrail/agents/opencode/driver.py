@@ -21,8 +21,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from handrail import STEP_TOOL
-from handrail.agents.usage import total, within
-from handrail.process.child import GRACE, Task, run, start
+from handrail.agents.outcomes import total, within
+from handrail.base.processes import GRACE, Task, run, start
 from handrail.source.values import shown
 
 LISTENS = b"listening on "
@@ -48,7 +48,7 @@ READ = [
 ]
 
 
-class Server:
+class ServerClient:
     """A client of OpenCode's server: requests, and its event stream."""
 
     def __init__(self, url: str, password: str) -> None:
@@ -86,10 +86,10 @@ class Server:
         return http.client.HTTPConnection(str(self.address.hostname), self.address.port, timeout=timeout)
 
 
-class Turn:
+class OpenCodeTurn:
     """One prompt in a session, until the session is idle again."""
 
-    def __init__(self, server: Server, job: dict[str, Any]) -> None:
+    def __init__(self, server: ServerClient, job: dict[str, Any]) -> None:
         self.server = server
         self.job = job
         self.session = ""
@@ -225,7 +225,9 @@ async def main() -> int:
         sys.stderr.write("" if url else line.decode("utf-8", "replace"))
     rest = asyncio.ensure_future(_forward(process.stdout))
     try:
-        return 0 if url is not None and await asyncio.to_thread(Turn(Server(url, password), job).take) else 1
+        return (
+            0 if url is not None and await asyncio.to_thread(OpenCodeTurn(ServerClient(url, password), job).take) else 1
+        )
     except (OSError, http.client.HTTPException) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

@@ -16,19 +16,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from handrail.agents.opencode import plugin
-from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error
-from handrail.agents.stubs import variables
-from handrail.agents.usage import PROVIDERS, Spent, status, total, within
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
-from handrail.source import jsonedit
-from handrail.source.dataclasses import replace
+from handrail.agents.opencode import install
+from handrail.agents.outcomes import (
+    DONE,
+    PROVIDER_VARIABLES,
+    JobOutcome,
+    JobUsage,
+    brief,
+    classify_failure,
+    finished,
+    http_status,
+    json_answer,
+    last_error,
+    total,
+    within,
+)
+from handrail.agents.recipes import variables
+from handrail.base.dataclasses import replace
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.source import text_edits
 
 PROGRAM = "opencode"
 TESTED = ("1.18.33",)
 LOGIN = ("XDG_DATA_HOME", ".local/share", "opencode/auth.json")
-ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
-CUT = "the answer was cut off at the length that the model allows"
+ENVIRONMENT = ("PYTHONPATH", *PROVIDER_VARIABLES)
+CUT_OFF = "the answer was cut off at the length that the model allows"
 _NAMED = {
     "ContentFilterError": "refused",
     "ContextOverflowError": "overflow",
@@ -59,9 +71,9 @@ def launch(job: AgentJob, folder: str) -> Launch:
     }
     env, files = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}, dict[str, str]()
     if job.stubs is not None:
-        wanted["guide"] = {"argv": [*job.stubs.hook, plugin.AGENT], "env": variables(job.stubs)}
-        env[_SETTINGS] = _with_plugin(job.env.get(_SETTINGS) or "{}", os.path.join(folder, plugin.FILE))
-        files |= plugin.files(job.stubs)
+        wanted["guide"] = {"argv": [*job.stubs.hook, install.AGENT], "env": variables(job.stubs)}
+        env[_SETTINGS] = _with_plugin(job.env.get(_SETTINGS) or "{}", os.path.join(folder, install.PLUGIN_FILE))
+        files |= install.plugin_texts(job.stubs)
     argv = (sys.executable, "-P", "-m", "handrail.agents.opencode.driver", *job.extra)
     return Launch(argv, env, stdin=json.dumps(wanted).encode(), files=files)
 
@@ -69,7 +81,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 def _with_plugin(settings: str, path: str) -> str:
     """The settings in a variable of the person, with our plugin for this call."""
     try:
-        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri(), comments=True)
+        return text_edits.add_item(settings, ("plugin",), Path(path).as_uri(), comments=True)
     except ValueError as error:
         message = f"the settings in `{_SETTINGS}` cannot be used together with a workflow: {error}"
         raise NodeError("params", message, transient=False) from None
@@ -91,7 +103,7 @@ def _model(name: str | None) -> dict[str, str] | None:
     return {"providerID": provider, "modelID": model}
 
 
-class Reader:
+class OpenCodeReader:
     """Reads the lines of one turn."""
 
     def __init__(self, job: AgentJob) -> None:
@@ -103,8 +115,8 @@ class Reader:
         self.finish: str | None = None
         self.structured: Any = None
         self.is_over = False
-        self.failure: Outcome | None = None
-        self.spent = Spent()
+        self.failure: JobOutcome | None = None
+        self.spent = JobUsage()
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         session = data.get("sessionID")
@@ -124,7 +136,9 @@ class Reader:
             case "retry":
                 yield AgentSaid("retry", {"message": data.get("message")})
             case "gave_up":
-                self.failure = judge(None, str(data.get("message")), time.time(), {"retry-after": data.get("seconds")})
+                self.failure = classify_failure(
+                    None, str(data.get("message")), time.time(), {"retry-after": data.get("seconds")}
+                )
             case "error":
                 self.failure = self.failure or _outcome_of_error(within(data, "error"))
             case "end":
@@ -174,26 +188,26 @@ class Reader:
             structured = json_answer(text)
         yield finished(outcome, text, structured)
 
-    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+    def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.failure is not None:
             return self.failure
         if self.finish == "length":
-            return Outcome("crash", CUT)
+            return JobOutcome("crash", CUT_OFF)
         if self.finish == "stop" or self.is_over:
             return DONE
-        return judge(None, last_error(exit_code, errors), time.time())
+        return classify_failure(None, last_error(exit_code, errors), time.time())
 
 
-def _outcome_of_error(error: dict[str, Any]) -> Outcome:
+def _outcome_of_error(error: dict[str, Any]) -> JobOutcome:
     data = within(error, "data")
     name, message = str(error.get("name")), str(data.get("message") or error.get("message") or error.get("name"))
     if name in _NAMED:
-        return Outcome(_NAMED[name], brief(message))
+        return JobOutcome(_NAMED[name], brief(message))
     told = f"{message} {data.get('responseBody') or ''}"
-    outcome = judge(status(data), told, time.time(), within(data, "responseHeaders"))
+    outcome = classify_failure(http_status(data), told, time.time(), within(data, "responseHeaders"))
     return replace(outcome, message=brief(message))
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return OpenCodeReader(job)

@@ -9,22 +9,22 @@ from __future__ import annotations
 from handrail import STEP_TOOL
 from handrail.agents import requests
 from handrail.agents.opencode.tools import HARMLESS, aliases, arguments, foreign_aliases
-from handrail.agents.plugins import branch_point
+from handrail.agents.requests import branch_point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Origin, Request, StepCaller
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "hard",
     "subagents": "hard",
     "protected files": "hard",
@@ -40,7 +40,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """A message of the plugin as a request; None for one that Handrail does not know."""
     kind, origin = data["type"], requests.origin(conversation(data), data.get("cwd"))
     if kind == "tool":
@@ -59,7 +59,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return requests.stop(origin, was_aborted=bool(data.get("wasAborted"))) if kind == "stop" else None
 
 
-def _before_tool(data: Mapping[str, Any], origin: Origin) -> Request:
+def _before_tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
@@ -75,7 +75,7 @@ def _before_tool(data: Mapping[str, Any], origin: Origin) -> Request:
     }
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer for the plugin. A verdict always has one of the keys `allow` and `deny`."""
     del data
     if answer["kind"] == "verdict":

@@ -1,28 +1,62 @@
-"""The recipe for installing Handrail's plugin into OpenCode and removing it. It writes no files itself."""
+"""The recipe for installing Handrail's plugin into OpenCode and removing it. It writes no files itself.
+
+The plugin is `plugin.js` with the values of one installation, and `child.js`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.agents import skills as shipped
-from handrail.agents.opencode import plugin
-from handrail.agents.trials import served
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit
+from handrail.agents import recipes as shell
+from handrail.agents import recipes as shipped
+from handrail.agents.calls.step_tool import TOOL
+from handrail.agents.recipes import served_trial
+from handrail.agents.requests import CHILD, plugin_file
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+AGENT = "opencode"
+PLUGIN_FILE = "handrail.js"
+"""OpenCode loads only one plugin of a file name, the one of the nearest settings: so ours never runs twice."""
+SKILL_FOLDER = "skills"
+"""The folder beside our plugin that the plugin adds to OpenCode's folders of skills."""
+_PLACE = '"@STUBS@"'
+_NOT_CARRIED_OUT = "Handrail did not carry out this command. Tell the person so, and do nothing else."
+_COMMANDS = {
+    "workflow": {"description": "Start a Handrail workflow: NAME TASK. Without a name, list the workflows."},
+    "cancel-workflow": {"description": "Cancel the Handrail workflow of this conversation."},
+}
+
+
+def plugin_texts(stubs: Stubs) -> dict[str, str]:
+    """The plugin: name → text. The template of a command is sent only if our plugin is not called for it."""
+    values: dict[str, Any] = {
+        "command": [*stubs.handrail, "serve", "--stdio", "--agent", AGENT],
+        "env": shell.variables(stubs),
+        "state": stubs.state,
+        "conversation": stubs.conversation,
+        "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
+        "tool": TOOL,
+        "skills": SKILL_FOLDER,
+    }
+    own = plugin_file(AGENT, "plugin.js").replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
+    return {PLUGIN_FILE: own, CHILD: plugin_file(CHILD)}
+
 
 _EMPTY = "{}\n"
 _LIST = ("plugin",)
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> OpenCodeRecipe:
     """The installation for the user, or for one project."""
     home = env.get("HOME") or os.path.expanduser("~")
     settings = os.path.join(env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "opencode")
-    return Recipe(settings if project is None else project, project, stubs)
+    return OpenCodeRecipe(settings if project is None else project, project, stubs)
 
 
 def _settings_file(base: str) -> str:
@@ -36,12 +70,12 @@ def _settings_file(base: str) -> str:
 def _is_plain(path: str) -> bool:
     """True if a file is JSON without comments."""
     try:
-        return jsonedit.outline(Path(path).read_text(encoding="utf-8")).kind == "object"
+        return text_edits.json_outline(Path(path).read_text(encoding="utf-8")).kind == "object"
     except (OSError, ValueError):
         return False
 
 
-class Recipe:
+class OpenCodeRecipe:
     """One installation: our plugin, and its entry in the list of plugins.
 
     The plugin is not in `.opencode` of the project: OpenCode installs packages into such a folder when it starts.
@@ -50,7 +84,7 @@ class Recipe:
     def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
         self.settings = _settings_file(base)
         folder = os.path.join(base, "handrail") if project is None else os.path.join(base, ".handrail", "opencode")
-        self.file = os.path.join(folder, plugin.FILE)
+        self.file = os.path.join(folder, PLUGIN_FILE)
         self.stubs = stubs
 
     def shared(self) -> list[str]:
@@ -61,8 +95,8 @@ class Recipe:
         """Files that only Handrail uses."""
         del texts
         folder = os.path.dirname(self.file)
-        skills = {os.path.join(plugin.SKILLS, name): text for name, text in shipped.files().items()}
-        return {os.path.join(folder, name): text for name, text in (plugin.files(self.stubs) | skills).items()}
+        skills = {os.path.join(SKILL_FOLDER, name): text for name, text in shipped.skill_files().items()}
+        return {os.path.join(folder, name): text for name, text in (plugin_texts(self.stubs) | skills).items()}
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""
@@ -71,17 +105,17 @@ class Recipe:
     def add(self, path: str, text: str | None) -> str:
         """The text of the settings with our entry. `text` does not have it yet."""
         del path
-        return jsonedit.add_item(text or _EMPTY, _LIST, self._entry(), comments=True)
+        return text_edits.add_item(text or _EMPTY, _LIST, self._entry(), comments=True)
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
-        return served(
-            self.stubs, plugin.AGENT, {"type": "command", "name": "cancel", "session": conversation, "cwd": cwd}
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
+        return served_trial(
+            self.stubs, AGENT, {"type": "command", "name": "cancel", "session": conversation, "cwd": cwd}
         )
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entry; None if the file was new."""
         del path
-        left = jsonedit.remove_items(text, _LIST, self._is_ours, comments=True)
+        left = text_edits.remove_items(text, _LIST, self._is_ours, comments=True)
         return None if before is None and left.strip() in ("{}", "") else left
 
     def _entry(self) -> str:

@@ -1,7 +1,7 @@
-"""OpenCode offline against a scripted model: its command line, its variables and files, and calls of its tools.
+"""OpenCode offline against a scripted model: its command line, variables, files, and calls of its tools.
 
 The prompt is not an argument of its headless command line: the model would get it in quotes. As a host, its server is
-used (`served`), because `opencode run` ends at the first stop of the agent.
+used (`server_prompt`), because `opencode run` ends at the first stop of the agent.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import sys
 from pathlib import PurePath
 
 from handrail import STEP_TOOL
-from handrail.agents.offline import first
-from handrail.contracts.offline import URL, Path
-from handrail.models.chat import Chat
-from handrail.models.turn import Call, Turn
+from handrail.agents.probe.openai import Chat
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.extensions.contracts.offline import URL, AnyPath
 
 PROTOCOL = Chat
 OPTIONS = ("run", "--format", "json", "--auto")
@@ -58,23 +57,23 @@ SETTINGS = ".config/opencode/opencode.json"
 STEP = STEP_TOOL
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     return "write", {"filePath": str(path), "content": text}
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "edit", {"filePath": str(path), "oldString": old, "newString": new}
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return "read", {"filePath": str(path)}
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "bash", {"command": command, "description": "a command"}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     del program
     return "task", {"description": "a part", "prompt": task, "subagent_type": "general"}
 
@@ -83,14 +82,14 @@ def report(text: str) -> Turn:
     return Turn(text)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
-    served = [sys.executable, "-P", "-m", "handrail.agents.opencode.served"]
+    served = [sys.executable, "-P", "-m", "handrail.agents.opencode.server_prompt"]
     return [*served, program, prompt, *([thread] if thread else [])]
 
 
 def thread(output: str) -> str | None:
-    return first(output, "session")
+    return first_value(output, "session")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -98,7 +97,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {SETTINGS: json.dumps({"mcp": {"probe": server}})}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     name = ".config/opencode/rewrite.js"
     change = f"output.args.command = {json.dumps(command)}"
     hook = f'"tool.execute.before": async (input, output) => {{ if (input.tool === "bash") {change} }}'

@@ -1,1 +1,1 @@
-"""pi as an executor, its workflow folders, and sessions of pi-workflows."""
+"""pi: how it calls Handrail, how Handrail calls it, its workflow folder, and sessions of pi-workflows."""

@@ -1,8 +1,4 @@
-"""Runs pi for a flow: `pi --mode json`, with the prompt on stdin.
-
-It exits with 0 even if the model failed, so the last message of the model decides. pi has no sandbox, so `work` and
-`full` are the same.
-"""
+"""Runs pi for a flow: `pi --mode json`, with the prompt on stdin."""
 
 from __future__ import annotations
 
@@ -15,25 +11,28 @@ from typing import Any
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents.outcomes import (
     DONE,
-    Outcome,
+    PROVIDER_VARIABLES,
+    JobOutcome,
+    JobUsage,
     brief,
+    classify_failure,
     finished,
     json_answer,
-    judge,
     last_error,
-    plain,
     prompt_for_json,
+    total,
+    within,
+    without_json,
 )
-from handrail.agents.pi import plugin
-from handrail.agents.usage import PROVIDERS, Spent, total, within
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.agents.pi import install
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "pi"
 TESTED = ("0.74.2", "0.87.1", "1.5.0")
 LOGIN = ("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")
-ENVIRONMENT = ("PI_*", *PROVIDERS)
+ENVIRONMENT = ("PI_*", *PROVIDER_VARIABLES)
 READS = ("read", "grep", "find", "ls")
-CUT = "the answer was cut off at the length that the model allows"
+CUT_OFF = "the answer was cut off at the length that the model allows"
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
@@ -47,7 +46,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     env: dict[str, str] = {}
     if job.stubs is not None:
         argv += ["-e", os.path.join(folder, "extension", "index.js")]
-        files = {os.path.join("extension", name): text for name, text in plugin.files(job.stubs).items()}
+        files = {os.path.join("extension", name): text for name, text in install.extension_files(job.stubs).items()}
         env = {FOR_ONE_CALL: job.stubs.conversation}  # an installed extension leaves this call to the one of the call
     prompt = _escape_command(job.prompt)
     told = prompt_for_json(prompt, job.schema) if job.schema else prompt
@@ -66,7 +65,7 @@ def _escape_command(prompt: str) -> str:
     return f"Do this:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
 
 
-class Reader:
+class PiReader:
     """Reads the events of one run."""
 
     def __init__(self, job: AgentJob) -> None:
@@ -75,7 +74,7 @@ class Reader:
         self.told = False
         self.settled = False
         self.last: dict[str, Any] | None = None
-        self.spent = Spent()
+        self.spent = JobUsage()
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         match data.get("type"):
@@ -96,7 +95,7 @@ class Reader:
             case "tool_execution_end":
                 yield from self._result(data)
             case "auto_retry_start":
-                yield AgentSaid("retry", {"message": plain(str(data.get("errorMessage")))})
+                yield AgentSaid("retry", {"message": without_json(str(data.get("errorMessage")))})
 
     def _message(self, message: dict[str, Any]) -> Iterator[AgentSaid]:
         """Report a message of the model. The first one also reports the session, because pi saves it only then."""
@@ -127,15 +126,15 @@ class Reader:
         outcome = self._outcome(exit_code, errors)
         yield finished(outcome, text, json_answer(text) if self.job.schema and outcome is DONE else None)
 
-    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+    def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.last is None or not self.settled:
-            return judge(None, errors.strip() or last_error(exit_code, errors), time.time())
+            return classify_failure(None, errors.strip() or last_error(exit_code, errors), time.time())
         reason = self.last.get("stopReason")
         if reason == "error":
-            return judge(None, str(self.last.get("errorMessage") or "the model failed"), time.time())
+            return classify_failure(None, str(self.last.get("errorMessage") or "the model failed"), time.time())
         if reason in ("stop", "toolUse"):
             return DONE
-        return Outcome("crash", CUT if reason == "length" else f"the turn ended with `{reason}`")
+        return JobOutcome("crash", CUT_OFF if reason == "length" else f"the turn ended with `{reason}`")
 
 
 def _texts(message: dict[str, Any]) -> list[str]:
@@ -148,4 +147,4 @@ def _texts(message: dict[str, Any]) -> list[str]:
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
-    return Reader(job)
+    return PiReader(job)

@@ -9,22 +9,22 @@ from __future__ import annotations
 from handrail import STEP_TOOL
 from handrail.agents import requests
 from handrail.agents.pi.tools import HARMLESS, aliases, arguments
-from handrail.agents.plugins import branch_point
+from handrail.agents.requests import branch_point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, BranchChanged, Origin, Request, StepCaller
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import BranchChanged, HostAnswer, HostRequest, RequestOrigin, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Level] = {
+ENFORCES: dict[str, Enforcement] = {
     "tools": "hard",
     "subagents": "partial",
     "protected files": "hard",
@@ -42,7 +42,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["conversation"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The message of the extension as a request; None for an event that Handrail ignores."""
     event, origin = data["event"], requests.origin(conversation(data), data.get("cwd"))
     if event == "tool_call":
@@ -59,7 +59,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return {**origin, "event": "names"} if event == "names" else None
 
 
-def _tool(data: Mapping[str, Any], origin: Origin) -> Request:
+def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("input")), bool(data.get("isSubagent"))
     if tool == STEP_TOOL and data.get("isOwn", True):
         return requests.step(origin, tool, given, is_subagent=is_subagent)
@@ -74,10 +74,10 @@ def _tool(data: Mapping[str, Any], origin: Origin) -> Request:
     }
 
 
-def _branch(data: Mapping[str, Any], origin: Origin) -> BranchChanged:
+def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> BranchChanged:
     request = requests.branch(origin, branch_point(data.get("at")))
     if data.get("states"):
-        from handrail.agents.pi.adopt import foreign_state
+        from handrail.agents.pi.pi_workflows import foreign_state
 
         request["foreign"], unread = foreign_state(data["states"])
         if unread is not None:
@@ -85,7 +85,7 @@ def _branch(data: Mapping[str, Any], origin: Origin) -> BranchChanged:
     return request
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the words of the extension."""
     del data
     if answer["kind"] == "verdict":

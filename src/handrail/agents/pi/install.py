@@ -1,7 +1,8 @@
 """The recipe for installing our extension into pi and removing it. It writes no files itself.
 
-pi loads every extension in its folders. If pi-workflows is in pi's settings, its entry is taken out, because both would
-answer `/workflow`; uninstalling puts it back.
+The extension is plain JavaScript as it is, and one file that says how Handrail is called. pi loads every extension in
+its folders. If pi-workflows is in pi's settings, its entry is taken out, because both would answer `/workflow`;
+uninstalling puts it back.
 """
 
 from __future__ import annotations
@@ -12,12 +13,30 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import skills as shipped
-from handrail.agents.pi import plugin
-from handrail.agents.trials import served
-from handrail.contracts import Stubs
-from handrail.contracts.host import Trial
-from handrail.source import jsonedit
+from handrail.agents import recipes as shipped
+from handrail.agents.calls.step_tool import TOOL
+from handrail.agents.recipes import served_trial, variables
+from handrail.agents.requests import CHILD, plugin_file, plugin_files
+from handrail.extensions.contracts import Stubs
+from handrail.extensions.contracts.agent import StubTrial
+from handrail.source import text_edits
+
+CONFIG_FILE = "handrail.json"
+
+
+def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
+    """Every file of the extension. `user` is the `CONFIG` of the user's installation, if this one is for a project."""
+    found = {CHILD: plugin_file(CHILD), **plugin_files("pi", "extension")}
+    config = {
+        "version": stubs.version,
+        "command": [*stubs.handrail, "serve", "--stdio", "--agent", "pi"],
+        "env": variables(stubs),
+        "conversation": stubs.conversation,
+        "user": user,
+        "tool": {"description": TOOL["description"], "inputSchema": TOOL["inputSchema"]},
+    }
+    return {**found, CONFIG_FILE: json.dumps(config, indent=2, ensure_ascii=False) + "\n"}
+
 
 AGENT = "pi"
 ORIGINAL = "pi-workflows"
@@ -25,18 +44,18 @@ _LISTS = ("packages", "extensions")
 _ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> PiRecipe:
     """The installation for the user, or for one project."""
     home = env.get("HOME") or os.path.expanduser("~")
-    return Recipe(env.get("PI_CODING_AGENT_DIR") or os.path.join(home, ".pi", "agent"), project, stubs)
+    return PiRecipe(env.get("PI_CODING_AGENT_DIR") or os.path.join(home, ".pi", "agent"), project, stubs)
 
 
-class Recipe:
+class PiRecipe:
     """One installation: the files of the extension, and the settings without the extension that it replaces."""
 
     def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
         self.stubs = stubs
-        self.user = os.path.join(base, "extensions", "handrail", plugin.CONFIG)
+        self.user = os.path.join(base, "extensions", "handrail", CONFIG_FILE)
         self.project = project
         self.base = base if project is None else os.path.join(project, ".pi")
         self.settings = os.path.join(self.base, "settings.json")
@@ -47,9 +66,9 @@ class Recipe:
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
-        files = plugin.files(self.stubs, self.user if self.project is not None else "")
+        files = extension_files(self.stubs, self.user if self.project is not None else "")
         own = {os.path.join(self.folder, name): text for name, text in files.items()}
-        return own | {os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()}
+        return own | {os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()}
 
     def kept(self) -> list[str]:
         return []
@@ -61,12 +80,12 @@ class Recipe:
             return None
         for name in _LISTS:
             if any(map(is_original, _list(text, name))):
-                text = jsonedit.remove_items(text, (name,), is_original)
+                text = text_edits.remove_items(text, (name,), is_original)
         return text
 
-    def trial(self, conversation: str, cwd: str) -> Trial:
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"event": "command", "name": "cancel-workflow", "conversation": conversation, "cwd": cwd}
-        return served(self.stubs, AGENT, message)
+        return served_trial(self.stubs, AGENT, message)
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The settings with pi-workflows as it was before."""
@@ -74,7 +93,7 @@ class Recipe:
         for name in _LISTS:
             for entry in filter(is_original, _list(before or "{}", name)):
                 if entry not in _list(text, name):
-                    text = jsonedit.add_item(text, (name,), entry)
+                    text = text_edits.add_item(text, (name,), entry)
         return text
 
     def notes(self, texts: Mapping[str, str | None]) -> list[str]:

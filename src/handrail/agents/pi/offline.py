@@ -9,10 +9,9 @@ import json
 import shlex
 
 from handrail import STEP_TOOL
-from handrail.agents.offline import events
-from handrail.contracts.offline import PROMPT, URL, Path
-from handrail.models.chat import Chat
-from handrail.models.turn import Call, Turn
+from handrail.agents.probe.openai import Chat
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printed_events
+from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
 
 PROTOCOL = Chat
 MODEL = ("--model", "fake/fake-1")
@@ -37,23 +36,23 @@ SETTINGS = ".pi/agent/extensions/handrail/index.js"
 STEP = STEP_TOOL
 
 
-def write(path: Path, text: str) -> Call:
+def write(path: AnyPath, text: str) -> ScriptedCall:
     return "write", {"path": str(path), "content": text}
 
 
-def edit(path: Path, old: str, new: str) -> Call:
+def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "edit", {"path": str(path), "edits": [{"oldText": old, "newText": new}]}
 
 
-def read(path: Path) -> Call:
+def read(path: AnyPath) -> ScriptedCall:
     return "read", {"path": str(path)}
 
 
-def shell(command: str) -> Call:
+def shell(command: str) -> ScriptedCall:
     return "bash", {"command": command}
 
 
-def subagent(program: str, task: str) -> Call:
+def subagent(program: str, task: str) -> ScriptedCall:
     """pi has no subagents of its own. Extensions start another pi, as this command does."""
     return shell(shlex.join([program, "-p", "--no-session", *MODEL, task]))
 
@@ -62,14 +61,14 @@ def report(text: str) -> Turn:
     return Turn(text)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     more = ["--session", thread] if thread else []
     return [program, "--mode", "json", "-p", *MODEL, "--approve", *more, prompt]
 
 
 def thread(output: str) -> str | None:
-    return next((str(event["id"]) for event in events(output) if event.get("type") == "session"), None)
+    return next((str(event["id"]) for event in printed_events(output) if event.get("type") == "session"), None)
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -77,7 +76,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {}
 
 
-def with_rewrite(home: Path, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     change = f'if (event.toolName === "bash") event.input.command = {json.dumps(command)}'
     text = f'export default function (pi) {{ pi.on("tool_call", (event) => {{ {change} }}) }}\n'

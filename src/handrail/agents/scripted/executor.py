@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH",)
@@ -31,7 +31,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     return Launch(argv, stdin=job.prompt.encode())
 
 
-class Reader:
+class ScriptedReader:
     """Reads its events: they have Handrail's shape, but other names."""
 
     def __init__(self) -> None:
@@ -66,4 +66,4 @@ class Reader:
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del job, folder
-    return Reader()
+    return ScriptedReader()

@@ -1,4 +1,4 @@
-"""The scripted agent as a host. Its messages are almost Handrail's requests, and they name the project and session.
+"""The scripted agent as a host. Its messages are almost Handrail's requests, with the project and the session.
 
 Its tools have Handrail's own names, so `handrail gate` also uses it to read a call if no agent is given. Standard
 library only.
@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from handrail import TOOLS as TOOLS
 from handrail.agents import requests
-from handrail.agents.vocabulary import paths
+from handrail.agents.requests import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import Recipe, Stubs
-    from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Call, Origin, Request, StepCaller, ToolCall
+    from handrail.extensions.contracts import Recipe, Stubs
+    from handrail.extensions.contracts.agent import Commands, Enforcement
+    from handrail.extensions.contracts.messages import (
+        CallArguments,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        StepCaller,
+        ToolCall,
+    )
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
-ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
+ENFORCES: dict[str, Enforcement] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
 CONVERSATION: str | None = None
 LINKS = False
 FORMER_TOOLS = ()
@@ -30,9 +37,9 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session"])
 
 
-def request(data: Mapping[str, Any]) -> Request | None:
+def request(data: Mapping[str, Any]) -> HostRequest | None:
     event, project = data["event"], str(data["project"])
-    origin: Origin = {**requests.origin(conversation(data), project), "project": project}
+    origin: RequestOrigin = {**requests.origin(conversation(data), project), "project": project}
     if event == "tool":
         return _tool(data, origin)
     if event == "prompt":
@@ -43,7 +50,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     raise ValueError(f"unknown event: {event}")
 
 
-def _tool(data: Mapping[str, Any], origin: Origin) -> ToolCall:
+def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> ToolCall:
     tool = str(data["tool"])
     return {
         **origin,
@@ -56,7 +63,7 @@ def _tool(data: Mapping[str, Any], origin: Origin) -> ToolCall:
     }
 
 
-def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer as one JSON object, with the key names that the player uses."""
     del data, request
     if answer["kind"] == "verdict":
@@ -74,7 +81,7 @@ def aliases(tool: str) -> tuple[str, ...]:
     return ()
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
     named = paths(given.get("path") or given.get("file_path"), cwd)
     command = given.get("command")
     return {
@@ -103,6 +110,6 @@ def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCa
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
     """Not supported: the scripted agent calls the hook itself, so there is nothing to install."""
     del env, project, stubs
-    from handrail.errors import RefusedError
+    from handrail.base.errors import RefusedError
 
     raise RefusedError("there is nothing to install for the scripted agent: it calls the hook by itself")

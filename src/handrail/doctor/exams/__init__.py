@@ -1,1 +1,1 @@
-"""The checks of `handrail doctor`, by what they look at. `doctor/table.py` has a row for each."""
+"""The checks of `handrail doctor`, by what they look at. `doctor/examination.py` has a row for each."""

@@ -1,12 +1,28 @@
-"""Checks of the programs of the agents: that they start, and whether their versions were tested."""
+"""Checks of the agents: their programs and versions, Handrail's files in them, and their last probe.
+
+Handrail's files have to be complete, unchanged, trusted, not switched off, and alive. A stub is called only if its
+files are exactly those that this Handrail writes: a changed file could do anything.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from handrail import registry
-from handrail.doctor.checkup import Checkup, Subject
-from handrail.doctor.programs import chosen_by
+import handrail
+from handrail import FOR_ONE_CALL
+from handrail.agents.calls.install import FileChange, Installer, installer_for
+from handrail.app import App
+from handrail.base.errors import HandrailError
+from handrail.base.processes import ProgramResult, Task, run_task
+from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by
+from handrail.extensions import registry
+from handrail.extensions.contracts.agent import Recipe
+from handrail.guided.sessions import phase_requirements
+from handrail.source.plain_text import one_line, some
 
 _NUMBERS = re.compile(r"\d+")
 
@@ -32,13 +48,13 @@ async def program(subject: Subject) -> list[Checkup]:
 async def version(subject: Subject) -> list[Checkup]:
     programs = await subject.programs()
     return [
-        judged(agent, one.version, getattr(registry.executor(agent), "TESTED", ()))
+        version_checkup(agent, one.version, getattr(registry.executor(agent), "TESTED", ()))
         for agent, one in programs.items()
         if one.version is not None
     ]
 
 
-def judged(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
+def version_checkup(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
     """What is known about a version of an agent. `tested` are the versions that were tested, the oldest first."""
     id_, command = f"{agent}.version", f"handrail doctor {agent} --probe"
     if not tested:
@@ -59,3 +75,203 @@ def judged(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
 def numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version before any other word: `0.9.1-rc.2` is (0, 9, 1)."""
     return tuple(map(int, _NUMBERS.findall(version.partition("-")[0])))
+
+
+SCOPES = {"user": False, "project": True}
+CONVERSATION = "handrail-doctor"
+"""A conversation that no agent has."""
+ALIVE = "No workflow is active in this conversation"
+"""What a hook in working order answers."""
+SECONDS = 15.0
+_INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])""")
+_VERBS = {"create": "missing", "change": "changed", "remove": "no longer used"}
+
+
+async def installed(subject: Subject) -> list[Checkup]:
+    """One checkup per installation; one that says that there is none."""
+    found: list[Checkup] = []
+    for agent in await _present(subject):
+        there = _installers(subject, agent)
+        found += [_files(agent, scope, one) for scope, one in there.items()]
+        if not there:
+            told, command = f"Handrail is not installed into {agent}", _install(agent, "user")
+            status: Status = "error" if subject.agent else "skipped"
+            found.append(Checkup(f"{agent}.installed", status, told, command=command))
+    return found
+
+
+async def _present(subject: Subject) -> list[str]:
+    """The agents whose program is there, the one that a person named, and those with an installation."""
+    programs = await subject.programs()
+    return [agent for agent in subject.agents if programs[agent].path or subject.agent or _installers(subject, agent)]
+
+
+def _installers(subject: Subject, agent: str) -> dict[str, Installer]:
+    """The installations of an agent: those with a record, even if it cannot be read."""
+    every = {scope: installer_for(subject.app, agent, for_project=is_project) for scope, is_project in SCOPES.items()}
+    return {scope: installer for scope, installer in every.items() if os.path.lexists(installer.record)}
+
+
+def _install(agent: str, scope: str) -> str:
+    return f"handrail install {agent}{' --project' if scope == 'project' else ''}"
+
+
+def _files(agent: str, scope: str, installer: Installer) -> Checkup:
+    id_, command = f"{agent}.{scope}", _install(agent, scope)
+    known = installer.known()
+    if not known:
+        told = f"the record of the installation cannot be read: `{installer.record}`"
+        return Checkup(id_, "error", told, command=command)
+    gone = _missing_interpreter(installer)
+    if gone is not None:
+        return Checkup(id_, "error", f"its files start `{gone}`, which does not exist", command=command)
+    try:
+        changes = installer.plan_install()
+        untrusted = _untrusted(installer.recipe)
+    except HandrailError as error:
+        return Checkup(id_, "error", error.message, error.hint)
+    if untrusted:
+        told = f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}"
+        return Checkup(id_, "error", told, command=command)
+    if changes:
+        return Checkup(id_, "error", _changed(changes, known.get("handrail")), command=command)
+    trusts = f"; {agent} trusts its hooks" if hasattr(installer.recipe, "untrusted") else ""
+    return Checkup(id_, "ok", f"installed for the {scope}; all files are as they should be{trusts}")
+
+
+def _changed(changes: list[FileChange], version: object) -> str:
+    by_verb = {verb: [one.path for one in changes if one.verb == verb] for verb in _VERBS}
+    told = "; ".join(f"{_VERBS[verb]}: {some(paths, 3)}" for verb, paths in by_verb.items() if paths)
+    if version != handrail.__version__:
+        by = f"Handrail {version}" if isinstance(version, str) else "another version of Handrail"
+        return f"installed by {by}, and this is {handrail.__version__}; {told}"
+    return f"installed files are not as they should be; {told}"
+
+
+def _missing_interpreter(installer: Installer) -> str | None:
+    """The interpreter that installed files name, if it does not exist."""
+    for path in installer.known().get("owned", []):
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError):
+            continue
+        for found in _INTERPRETER.findall(text):
+            if not os.path.exists(found):
+                return str(found)
+    return None
+
+
+def _untrusted(recipe: Recipe) -> list[str]:
+    return list(recipe.untrusted()) if hasattr(recipe, "untrusted") else []
+
+
+async def switch(subject: Subject) -> list[Checkup]:
+    """Settings that switch hooks off. The agent then runs free, whatever workflow is active."""
+    return [one for agent in await _present(subject) for one in _switches(subject, agent)]
+
+
+def _switches(subject: Subject, agent: str) -> Iterator[Checkup]:
+    recipes = [one.recipe for one in _installers(subject, agent).values()]
+    told = [recipe.switched_off() for recipe in recipes if hasattr(recipe, "switched_off")]
+    off = list(dict.fromkeys(setting for settings in told for setting in settings))
+    if off:
+        message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
+        yield Checkup(f"{agent}.switch", "error", message, "remove this setting from the file")
+    elif told:
+        yield Checkup(f"{agent}.switch", "ok", f"no setting of {agent} switches hooks off")
+
+
+async def hook(subject: Subject) -> list[Checkup]:
+    """A real call of each installed hook."""
+    found = []
+    for agent in await _present(subject):
+        there = _installers(subject, agent)
+        for scope, installer in there.items():
+            found.append(
+                await _alive(subject, agent, scope, installer, is_second="user" in there and scope == "project")
+            )
+    return found
+
+
+async def _alive(subject: Subject, agent: str, scope: str, installer: Installer, *, is_second: bool) -> Checkup:
+    id_ = f"{agent}.hook.{scope}"
+    if is_second:
+        return Checkup(id_, "skipped", "the user's installation answers in its place")
+    if not hasattr(installer.recipe, "trial"):
+        return Checkup(id_, "skipped", f"it is not known how to call the hook of {agent}")
+    if not installer.known() or _is_changed(installer):
+        return Checkup(id_, "skipped", f"not called, because its files are not as they should be: see {agent}.{scope}")
+    trial = installer.recipe.trial(CONVERSATION, subject.app.project)
+    env = {name: value for name, value in subject.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
+    task = Task(argv=trial.argv, cwd=subject.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
+    try:
+        ended = await run_task(task)
+    except OSError as error:
+        return Checkup(id_, "error", f"the hook cannot be started: {error.strerror}", command=_install(agent, scope))
+    if ALIVE in ended.output:
+        return Checkup(id_, "ok", f"the hook answers, in {ended.seconds:.1f} s")
+    return Checkup(id_, "error", f"the hook does not answer as it should: {_how(ended)}", _repair(agent, scope))
+
+
+def _is_changed(installer: Installer) -> bool:
+    try:
+        return bool(installer.plan_install())
+    except HandrailError:
+        return True
+
+
+def _how(ended: ProgramResult) -> str:
+    if ended.timed_out:
+        return f"no answer after {SECONDS:g} seconds"
+    said = one_line(ended.output)
+    return f"exit code {ended.exit_code}, {said[:300] if said else 'no output'}"
+
+
+def _repair(agent: str, scope: str) -> str:
+    return f"correct what the other checks found, then run `{_install(agent, scope)}`"
+
+
+OLD_DAYS = 90
+"""After so many days a probe is said to be old. It still counts: agents change by updates, not by time."""
+DAY = 24 * 3600.0
+
+
+async def probe(subject: Subject) -> list[Checkup]:
+    programs = await subject.programs()
+    return [_probe(subject.app, agent) for agent in programs if programs[agent].path or subject.agent]
+
+
+def _probe(app: App, agent: str) -> Checkup:
+    id_, command = f"{agent}.probe", f"handrail doctor {agent} --probe"
+    found = phase_requirements.read_probe(app.places, agent)
+    if found is None:
+        return Checkup(id_, "skipped", f"what {agent} really enforces was not measured here", command=command)
+    told = f"version {found.version}, measured {time.strftime('%Y-%m-%d', time.localtime(found.time))}"
+    outdated = phase_requirements.why_outdated(found)
+    if outdated is not None:
+        return Checkup(id_, "warning", f"{outdated} ({told})", command=command)
+    why = phase_requirements.unmet(app.places, agent)
+    if why is not None:
+        fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
+        return Checkup(id_, "warning", f"{told}; does not meet `require: hard`: {why}", fix)
+    days = (app.clock() - found.time) / DAY
+    if days > OLD_DAYS:
+        return Checkup(
+            id_, "warning", f"{told}, {int(days)} days ago; it may be time to measure again", command=command
+        )
+    return Checkup(id_, "ok", f"{told}; meets `require: hard`")
+
+
+def kept_probe(app: App, agent: str) -> dict[str, Any] | None:
+    """The last probe of an agent as JSON data; None if there is none."""
+    found = phase_requirements.read_probe(app.places, agent)
+    return None if found is None else {**probe_json(found), "outdated": phase_requirements.why_outdated(found)}
+
+
+def probe_json(found: phase_requirements.Probe) -> dict[str, Any]:
+    rows: list[Mapping[str, Any]] = [
+        {"row": row.row, "level": row.level, "detail": row.detail, "absent": row.is_absent} for row in found.rows
+    ]
+    about = {"agent": found.agent, "version": found.version, "program": found.program, "time": found.time}
+    return {**about, "rows": rows}

@@ -1,4 +1,7 @@
-"""Checks of logins: of services in variables, and of agents. Only names are shown; no file with a login is opened."""
+"""Checks of logins: of services in variables, and of agents.
+
+Only names are shown; no file with a login is opened.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,23 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from handrail import registry
-from handrail.contracts import NodeError
-from handrail.doctor.checkup import Checkup, Subject
-from handrail.doctor.programs import Program
-from handrail.secrets.envfiles import with_env_files
-from handrail.secrets.rules import DEFAULT
-from handrail.services.github.site import github
-from handrail.services.gitlab.site import gitlab
-from handrail.services.jira import jira
-from handrail.services.references import gitlab_base
-from handrail.services.telegram import bot
-from handrail.source.plain import some
+from handrail.doctor.checkup import AgentProgram, Checkup, Subject
+from handrail.extensions import registry
+from handrail.extensions.contracts import NodeError
+from handrail.settings.environment import with_env_files
+from handrail.settings.secrets import DEFAULT_RULES
+from handrail.source.plain_text import some
+from handrail.steps.services.addresses import gitlab_base
+from handrail.steps.services.chat import telegram_bot
+from handrail.steps.services.github import github
+from handrail.steps.services.gitlab import gitlab
+from handrail.steps.services.jira import jira
 
 SERVICES: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, str]], object]]] = {
     "jira": (("JIRA_BASE_URL", "JIRA_API_KEY", "JIRA_USERNAME", "JIRA_AUTH_MODE"), jira),
     "github": (("GITHUB_API_URL", "GITHUB_TOKEN", "GH_TOKEN"), github),
     "gitlab": (("GITLAB_BASE_URL", "GITLAB_HOST", "GITLAB_TOKEN"), lambda env: gitlab(gitlab_base(env), env)),
-    "telegram": (("TELEGRAM_BOT_TOKEN", "BOT_TOKEN", "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID"), bot),
+    "telegram": (("TELEGRAM_BOT_TOKEN", "BOT_TOKEN", "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID"), telegram_bot),
 }
 """The variables of each service, and the function that raises `NodeError` if something is missing or wrong."""
 FILE_WITH_LOGIN = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -68,7 +70,7 @@ async def login(subject: Subject) -> list[Checkup]:
     return found
 
 
-def _login(subject: Subject, agent: str, program: Program, *, is_used: bool) -> Checkup:
+def _login(subject: Subject, agent: str, program: AgentProgram, *, is_used: bool) -> Checkup:
     id_, env = f"{agent}.login", subject.app.run_env
     named = sorted(name for name in env if env[name].strip() and _is_login(name, registry.executor(agent).ENVIRONMENT))
     path = _login_file(agent, env, subject.app.places.home)
@@ -84,7 +86,7 @@ def _login(subject: Subject, agent: str, program: Program, *, is_used: bool) -> 
 
 
 def _is_login(name: str, patterns: tuple[str, ...]) -> bool:
-    is_secret = DEFAULT.names(name) or name == FILE_WITH_LOGIN
+    is_secret = DEFAULT_RULES.names(name) or name == FILE_WITH_LOGIN
     return is_secret and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 

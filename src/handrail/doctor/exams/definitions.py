@@ -1,4 +1,7 @@
-"""Checks of what people wrote: settings, workflows, flows, the playbook, and who else can change them."""
+"""Checks of what people wrote: settings, workflows, flows, the playbook, plugins, and their trust.
+
+Also checks who else can change these files.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ import shlex
 import stat
 from collections.abc import Iterator
 
+from handrail.base.errors import StateError
 from handrail.doctor.checkup import Checkup, Subject
-from handrail.playbook.load import read_playbook
-from handrail.project import shown_path
-from handrail.source.diagnostics import Diagnostic, as_line
-from handrail.source.plain import counted, some
+from handrail.extensions.plugins.plugin import Plugin
+from handrail.settings.folders import shown_path
+from handrail.source.diagnostics import Diagnostic, as_line, has_errors
+from handrail.source.plain_text import counted, some
+from handrail.steps.playbook.load import read_playbook
 
 _OTHERS_WRITE = 0o022
 
@@ -76,3 +81,44 @@ def playbook(subject: Subject) -> Iterator[Checkup]:
         message = as_line(worst._replace(file=shown_path(worst.file, subject.app.project)))
         fix = "run `handrail playbook check`, which shows each place"
         yield Checkup("playbook", "error" if found.playbook is None else "warning", message, fix)
+
+
+def plugins(subject: Subject) -> Iterator[Checkup]:
+    """Whether each plugin can be used. Tries the code of those that are trusted."""
+    known = subject.app.definitions.plugins
+    if not known.found:
+        yield Checkup("plugins", "skipped", "there are no plugins")
+    for plugin in known.found:
+        yield _of_plugin(plugin, known.problems(plugin, again=True))
+
+
+def _of_plugin(plugin: Plugin, problems: list[Diagnostic]) -> Checkup:
+    id_ = f"plugin.{plugin.id}"
+    if not problems:
+        version = plugin.manifest.version if plugin.manifest is not None else ""
+        return Checkup(id_, "ok", f"{version} from {plugin.place.source}, `{plugin.place.folder}`")
+    first = min(problems, key=lambda problem: problem.severity != "error")
+    more = f", and {counted(len(problems) - 1, 'more problem')}" if len(problems) > 1 else ""
+    fix = f"run `handrail plugins`; {first.hint}" if first.hint else "run `handrail plugins`"
+    return Checkup(id_, "error" if has_errors(problems) else "warning", f"{first.message}{more}", fix)
+
+
+def trust(subject: Subject) -> list[Checkup]:
+    """One check. A project whose definitions run nothing needs no trust."""
+    app = subject.app
+    try:
+        record = app.trust.record
+    except StateError as error:
+        return [Checkup("trust", "error", error.message, error.hint)]
+    if record is not None:
+        by = "" if record.path == app.project else f", because everything below `{record.path}` is"
+        return [Checkup("trust", "ok", f"the project is trusted{by}")]
+    programs = app.definitions.own_programs()
+    if not programs:
+        return [Checkup("trust", "skipped", "nobody has trusted the project, and its definitions run nothing")]
+    told = f"nobody has trusted the project, so it does not run {counted(len(programs), 'thing')} of its definitions"
+    return [
+        Checkup(
+            "trust", "warning", told, "look at `handrail trust --show`, then run `handrail trust`", "handrail trust"
+        )
+    ]

@@ -1,4 +1,4 @@
-"""Checks of this computer: Python, Git, free space."""
+"""Checks of this computer: Python, Git, free space, and whether a person can be notified. Sends nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator
 
 import handrail
-from handrail.doctor.checkup import Checkup, Status, Subject
-from handrail.doctor.programs import version_of
-from handrail.errors import HandrailError
-from handrail.process.child import run
-from handrail.project import checkout
-from handrail.worktrees.git import OLDEST as OLDEST_GIT
+from handrail.base.errors import HandrailError
+from handrail.base.processes import run
+from handrail.doctor.checkup import Checkup, Status, Subject, version_of
+from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
+from handrail.project.notifications import channel_name, program_of_desktop
+from handrail.settings.folders import checkout
+from handrail.settings.sections import Channel
 
 OLDEST = (3, 11)
 LITTLE, FULL = 1024 * 1024 * 1024, 50 * 1024 * 1024
@@ -31,7 +32,7 @@ SECONDS = 10.0
 def python(subject: Subject) -> Iterator[Checkup]:
     del subject
     version = ".".join(map(str, sys.version_info[:3]))
-    own = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
+    own = os.path.join(handrail.__path__[0], "hook.py")
     if sys.version_info[:2] < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         yield Checkup("python", "error", f"Python {version} is too old", f"install Handrail with Python {wanted}")
@@ -105,7 +106,7 @@ def disk(subject: Subject) -> Iterator[Checkup]:
     app = subject.app
     places = {"the state": app.places.state, "the project": app.project, "temporary files": tempfile.gettempdir()}
     known = {what: (path, free) for what, path in places.items() if (free := free_space(path)) is not None}
-    judged = {what: judge(*free) for what, (_, free) in known.items()}
+    judged = {what: space_status(*free) for what, (_, free) in known.items()}
     status: Status = "error" if "error" in judged.values() else "warning" if "warning" in judged.values() else "ok"
     if status == "ok":
         least = min((free for _, (free, _) in known.values()), default=0)
@@ -130,7 +131,7 @@ def free_space(path: str) -> tuple[int, int | None] | None:
     return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
 
 
-def judge(free: int, files: int | None) -> Status:
+def space_status(free: int, files: int | None) -> Status:
     """The status of a file system with so much free space; `ok` if it is enough."""
     if free < FULL or files == 0:
         return "error"
@@ -145,3 +146,37 @@ def _words(what: str, path: str, free: tuple[int, int | None]) -> str:
 
 def _size(count: int) -> str:
     return f"{count / LITTLE:.1f} GiB" if count >= LITTLE else f"{count // (1024 * 1024)} MiB"
+
+
+def notify(subject: Subject) -> Iterator[Checkup]:
+    """One result for all channels: the first that cannot work, or how many can."""
+    channels, env = subject.app.settings.notify, subject.app.run_env
+    if not channels:
+        yield Checkup(
+            "notify", "skipped", "your settings have no `notify`, so only `handrail ui` tells you of questions"
+        )
+        return
+    path = env.get("PATH")
+    wrong = next(
+        (found for one in channels if (found := _wrong_channel(one, path, program_of_desktop(env))) is not None), None
+    )
+    if wrong is not None:
+        yield wrong
+        return
+    told = ", ".join(channel_name(one) for one in channels)
+    untried = "; whether a webhook answers was not tried" if any(one.kind == "webhook" for one in channels) else ""
+    yield Checkup("notify", "ok", f"you are told by {told}{untried}")
+
+
+def _wrong_channel(channel: Channel, path: str | None, desktop: str | None) -> Checkup | None:
+    if channel.kind == "desktop" and desktop is None:
+        told = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
+        return Checkup(
+            "notify", "warning", told, "install libnotify, or remove `desktop` from `notify` in your settings"
+        )
+    if channel.kind == "command" and shutil.which(channel.argv[0], path=path) is None:
+        told = (
+            f"`notify` has the program `{channel.argv[0]}`, which cannot be started: it is not there or not executable"
+        )
+        return Checkup("notify", "warning", told, "install it, or correct `notify` in your settings")
+    return None

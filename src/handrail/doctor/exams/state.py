@@ -8,13 +8,12 @@ import shlex
 import stat
 from collections.abc import Iterator
 
-from handrail import registry
+from handrail.base.errors import HandrailError, StateError
+from handrail.base.files import ASIDE, refuse_shared
 from handrail.doctor.checkup import Checkup, Subject
-from handrail.errors import HandrailError, StateError
-from handrail.sessions import links as host_links
-from handrail.source.plain import counted, some
-from handrail.state.aside import ASIDE
-from handrail.state.private import refuse_shared
+from handrail.extensions import registry
+from handrail.guided.sessions import hook_files as host_links
+from handrail.source.plain_text import counted, some
 
 NEW = ".new"
 """The ending of a file that is being written. One that is left belongs to a process that was killed."""
@@ -153,8 +152,8 @@ def links(subject: Subject) -> Iterator[Checkup]:
         for name in sorted(os.listdir(top)) if os.path.isdir(top) else []:
             path = os.path.join(top, name)
             try:
-                ref = host_links.read(path)
-            except host_links.Unsettled:
+                ref = host_links.read_link(path)
+            except host_links.UnsettledFork:
                 continue
             except (ValueError, OSError):
                 bad.append(path)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.contracts import Check, CheckContext, Field, Finding
+from handrail.extensions.contracts import Check, CheckContext, Field, Finding
 
 CHECK = Check(
     about="A file contains a text.",

@@ -2,7 +2,7 @@
 
 import os
 
-from handrail.contracts import Field, Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import Field, Node, NodeContext, NodeError, Work
 
 NODE = Node(
     about="Writes a greeting to a file of the project.",

@@ -4,8 +4,8 @@ import asyncio
 import importlib.util
 from pathlib import Path
 
-from handrail.contracts import NodeContext, Work
-from handrail.plugins.testing import check_plugin
+from handrail.extensions.contracts import NodeContext, Work
+from handrail.extensions.plugins.contract_tests import check_plugin
 
 FOLDER = Path(__file__).parent.parent
 

@@ -1,0 +1,1 @@
+"""What all hosts share: the answers to hooks, the tool `workflow_step`, and the installer."""

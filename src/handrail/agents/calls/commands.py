@@ -1,0 +1,196 @@
+"""Answers requests that need definitions: commands that a person types, names, foreign workflows.
+
+A workflow that another program began in a conversation continues in Handrail at the same phase; if that is not
+possible, it is left as it is, and the person is told why. Needs all packages, so it is imported by name.
+"""
+
+from __future__ import annotations
+
+from handrail.agents.calls.branches import follow_branch
+from handrail.agents.calls.turns import context, context_mark
+from handrail.app import App
+from handrail.base.errors import HandrailError, StateError, UntrustedError
+from handrail.guided.sessions import hook_files, words
+from handrail.guided.sessions.events import State, state_to_json
+from handrail.guided.sessions.machine import Adopt
+from handrail.guided.sessions.sessions import Conversation
+from handrail.settings.folders import UserFolders, find_root, owning_project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handrail.extensions.contracts import Host
+    from handrail.extensions.contracts.messages import (
+        BranchChanged,
+        CommandTyped,
+        Context,
+        ForeignState,
+        Held,
+        HostAnswer,
+        NamesAsked,
+        PromptGiven,
+    )
+    from handrail.guided.sessions.store import SessionReport
+    from handrail.guided.workflows.plan import Plan
+
+REPLACE = "--replace"
+PERSON = "person"
+
+
+def answer(
+    host: Host, agent: str, request: CommandTyped | PromptGiven | NamesAsked | BranchChanged, env: Mapping[str, str]
+) -> HostAnswer:
+    app = App(owning_project(UserFolders(env), find_root(request["cwd"])), env, by=PERSON)
+    if request["event"] == "names":
+        return {"kind": "names", "names": {spec.command: spec.name for spec in app.catalog.visible()}}
+    if request["event"] == "branch":
+        return continue_foreign(app, agent, request)
+    if request["event"] == "prompt":
+        return context(None, _title(app, request["starts"] or ""))
+    from handrail.guided.sessions.sessions import Conversation
+
+    typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
+    try:
+        return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))
+    except UntrustedError as error:
+        return held(
+            f"{error.message}\nLook at it, run `handrail trust {app.project}` in a terminal, and type it again."
+        )
+    except HandrailError as error:
+        return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
+
+
+def held(text: str) -> Held:
+    return {"kind": "held", "text": text}
+
+
+class _TypedCommand:
+    """One command that a person typed in a conversation."""
+
+    def __init__(self, host: Host, app: App, conversation: Conversation) -> None:
+        self.host = host
+        self.app = app
+        self.conversation = conversation
+        self.link = app.sessions.link(conversation)
+
+    def cancel(self) -> Held:
+        if hook_files.is_link_absent(self.link):
+            return held("No workflow is active in this conversation.")
+        sessions = self.app.sessions_at(self.link)
+        report = sessions.cancel(self.conversation.session, confirmed=True, link=self.link)
+        return held("\n".join([report.message, *report.notices]))
+
+    def start(self, arguments: str, turn: str | None) -> Held | Context:
+        name, task, replaces = parse_start(arguments)
+        command = self.host.COMMANDS["start"]
+        if not name:
+            return held(self._listing(command))
+        spec = self.app.catalog.find(name)
+        if not task:
+            return held(f"The task is missing: {command} {name} TASK")
+        if (active := self._blocking_workflow(replaces=replaces)) is not None:
+            again = f"{command} {REPLACE} {spec.command} {task}"
+            answer = held(f"{active}\nTo cancel it and start this one, type:\n{again}")
+            return {**answer, "again": f"{REPLACE} {spec.command} {task}"}
+        try:
+            report = self.app.start(name, task, conversation=self.conversation, replaces=replaces)
+        except StateError:
+            if not self.app.sessions.session(self.conversation.session).exists:
+                hook_files.remove_link(self.link)
+            raise
+        opening = context(self._opening(report, turn), notice="\n".join(report.notices) or None)
+        return {**opening, "opening": report.message, "mark": context_mark(state_to_json(report.state))}
+
+    def _blocking_workflow(self, *, replaces: bool) -> str | None:
+        """A message about the active workflow that prevents the start; None if nothing prevents it.
+
+        With `replaces`, an active workflow of another project is cancelled here.
+        """
+        try:
+            ref = hook_files.read_link(self.link)
+        except hook_files.UnsettledFork:
+            return None
+        if ref is None:
+            return None
+        other = App(ref.project, self.app.env, by=PERSON)
+        now = other.sessions.status(ref.session)
+        if not now.state.is_active:
+            return None
+        if not replaces:
+            return f"{now.status_line} is active for: {now.state.task}"
+        if other.project != self.app.project:
+            other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
+        return None
+
+    def _opening(self, report: SessionReport, turn: str | None) -> str:
+        """The first message and the context text. Also records that the agent has been told."""
+        session = self.app.sessions.session(report.session)
+        card = session.card()
+        assert card is not None, "a session that was just started has a card"
+        hook_files.remember_shown(session.folder, context_mark(card["state"]))
+        hook_files.clear_mark(session.folder, hook_files.PAUSED)
+        hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
+        return f"{report.message}\n\n{card['context']}"
+
+    def _listing(self, command: str) -> str:
+        rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
+        return "\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows])
+
+
+def parse_start(arguments: str) -> tuple[str, str, bool]:
+    """(name, task, is `--replace` given). The task is everything after the first word and may span lines."""
+    first, rest = (*arguments.split(None, 1), "", "")[:2]
+    if first == REPLACE:
+        name, task, _ = parse_start(rest)
+        return name, task, True
+    return first, rest.strip(), False
+
+
+def _title(app: App, arguments: str) -> str | None:
+    """The title for the conversation in which a workflow is started; None if the command will not start one."""
+    name, task, _ = parse_start(arguments)
+    try:
+        spec = app.catalog.find(name)
+    except HandrailError:
+        return None
+    return words.session_title(spec, task) if task else None
+
+
+def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
+    """Continue the foreign workflow of a branch, unless the conversation has an active one."""
+    found, conversation = request["foreign"], Conversation(agent, request["conversation"])
+    assert found is not None, "only a request with a foreign state comes here"
+    session, link = app.sessions.session(conversation.session), app.sessions.link(conversation)
+    if not hook_files.is_link_absent(link) or found["status"] != "active":
+        return follow_branch(agent, request, app.places)
+    try:
+        plan = app.catalog.plan(app.catalog.workflows[found["workflow"]])
+    except (KeyError, HandrailError):
+        return _left_alone(found, f"there is no workflow `{found['workflow']}`")
+    at = stop_at_path(plan, found["path"])
+    if at is None:
+        return _left_alone(found, f"`{found['workflow']}` has no such phase any more")
+    state = State("active", at, found["steps"], session.pin(plan), found["task"], found["task_id"], found["started"])
+    state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
+    state = state._replace(same_limit=app.settings.same_failures)
+    session.describe(link)
+    outcome = session.do(Adopt(state, found["origin"]))
+    if not outcome.after.is_active:
+        raise AssertionError("a session without an active workflow takes over a foreign one")
+    return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
+
+
+def stop_at_path(plan: Plan, path: tuple[tuple[str, int], ...]) -> int | None:
+    """The stop of a stack of levels; None if the plan has none. A stack may end at a subworkflow: then its first stop.
+
+    pi-workflows leaves such a stack after it restarts a workflow that begins with a subworkflow.
+    """
+    for at, stop in enumerate(plan.stops):
+        if tuple(stop.path[: len(path)]) == path:
+            return at
+    return None
+
+
+def _left_alone(found: ForeignState, why: str) -> Context:
+    return context(None, notice=f"Handrail does not continue the workflow that {found['origin']} began: {why}.")

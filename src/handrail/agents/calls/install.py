@@ -1,0 +1,204 @@
+"""Installs and removes an agent's stubs by the agent's recipe, and keeps a record of the changes.
+
+Uninstalling restores a shared file byte for byte if nobody edited it since; otherwise it removes only our entries.
+Installing again, or installing a newer version, starts from the files as they were before the first installation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import handrail
+from handrail.app import App
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import HandrailError
+from handrail.base.files import is_below, make_private, mode_of, real_inside, replace, write_whole
+from handrail.extensions import registry
+from handrail.extensions.contracts import Recipe, Stubs
+from handrail.settings.environment import is_installed
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file that an installation changes. `text` is its new content; None removes the file."""
+
+    path: str
+    verb: str
+    text: str | None
+
+
+class Installer:
+    """One installation of one agent, identified by the path of its record."""
+
+    def __init__(self, agent: str, recipe: Recipe, record: str, project: str | None) -> None:
+        self.agent = agent
+        self.recipe = recipe
+        self.record = record
+        self.project = project
+        self.next: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def known(self) -> dict[str, Any]:
+        try:
+            with open(self.record, encoding="utf-8") as file:
+                known = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def is_damaged(self) -> bool:
+        """True if there is a record that cannot be read. Then the files in our places are ours: we wrote them."""
+        return os.path.exists(self.record) and not self.known()
+
+    def plan_install(self) -> list[FileChange]:
+        """The changes that install this version; empty if it is already installed."""
+        known = self.known()
+        base = {path: self._without_our_entries(path, known) for path in self.recipe.shared()}
+        try:
+            after = {path: self.recipe.add(path, text) for path, text in base.items()}
+            owned = self.recipe.owned(base)
+        except ValueError as error:
+            hint = "correct the file, then install again; nothing was touched"
+            raise HandrailError(f"the settings cannot be changed: {error}", hint) from error
+        wanted = {**owned, **{path: text for path, text in after.items() if text is not None}}
+        self.notes = list(self.recipe.notes(base)) if hasattr(self.recipe, "notes") else []
+        self._refuse_links(wanted)
+        self._refuse_foreign(owned, known)
+        gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
+        changes = [_change_to(path, text) for path, text in wanted.items() if _read(path) != text]
+        self.next = {
+            "owned": sorted(owned),
+            "before": base,
+            "after": after,
+            "folders": self._new_folders([*wanted, self.record], known),
+            "handrail": handrail.__version__,
+        }
+        return [*changes, *[FileChange(path, "remove", None) for path in gone]]
+
+    def plan_uninstall(self) -> list[FileChange]:
+        """The changes that remove the installation; empty if nothing is installed."""
+        known = self.known()
+        changes = [FileChange(path, "remove", None) for path in known.get("owned", []) if os.path.lexists(path)]
+        for path in known.get("before", {}):
+            now, then = _read(path), self._without_our_entries(path, known)
+            if now != then:
+                changes.append(FileChange(path, "restore" if then is not None else "remove", then))
+        self.next = {}
+        return changes
+
+    def _without_our_entries(self, path: str, known: dict[str, Any]) -> str | None:
+        """The content of a file without our entries; None if the file would not exist."""
+        now = _read(path)
+        if now is None or (path not in known.get("before", {}) and not self.is_damaged):
+            return now
+        before: str | None = known.get("before", {}).get(path)
+        if known and now == known["after"][path]:
+            return before
+        try:
+            return self.recipe.strip(path, now, before)
+        except ValueError:
+            return now
+
+    def _refuse_links(self, wanted: dict[str, str]) -> None:
+        """Refuse a project installation that would write outside of the project through a link.
+
+        The user's own files may get entries about the project, too: their paths are not in the project.
+        """
+        if self.project is None:
+            return
+        for path in wanted:
+            if is_below(path, self.project) and real_inside(self.project, path) is None:
+                message = f"`{path}` is a link that leads out of the project"
+                raise HandrailError(message, "remove the link, then install again; nothing was touched")
+
+    def _refuse_foreign(self, owned: dict[str, str], known: dict[str, Any]) -> None:
+        mine = set(owned) if self.is_damaged else set(known.get("owned", []))
+        for path, text in owned.items():
+            if os.path.lexists(path) and path not in mine and _read(path) != text:
+                message = f"`{path}` already exists and does not belong to Handrail"
+                raise HandrailError(message, "move it away, then install again; nothing was touched")
+
+    def _new_folders(self, wanted: list[str], known: dict[str, Any]) -> list[str]:
+        folders = set(known.get("folders", []))
+        for path in wanted:
+            folder = os.path.dirname(path)
+            while not os.path.isdir(folder):
+                folders.add(folder)
+                folder = os.path.dirname(folder)
+        return sorted(folders)
+
+    def apply(self, changes: list[FileChange]) -> None:
+        """Write the planned changes. The record is written first, so that an interrupted installation can be undone."""
+        folders = self.next.get("folders") or self.known().get("folders", [])
+        if self.next:
+            make_private(os.path.dirname(self.record))
+            replace(self.record, json.dumps(self.next, ensure_ascii=False).encode(), durable=True)
+        for change in changes:
+            if change.text is None:
+                os.unlink(change.path)
+            else:
+                os.makedirs(os.path.dirname(change.path), exist_ok=True)
+                _write(change.path, change.text)
+        if not self.next:
+            if os.path.exists(self.record):
+                os.unlink(self.record)
+            for folder in sorted(set(folders).difference(self.recipe.kept()), reverse=True):
+                _remove_empty(folder)
+
+
+def _change_to(path: str, text: str) -> FileChange:
+    return FileChange(path, "change" if os.path.lexists(path) else "create", text)
+
+
+def _read(path: str) -> str | None:
+    """The text of a file with its own line endings; None if the file does not exist."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise HandrailError(f"`{path}` cannot be read: {error}", "nothing was touched") from error
+
+
+def _write(path: str, text: str) -> None:
+    """Replace the content of a file and keep its mode. Follows a link."""
+    real = os.path.realpath(path)
+    write_whole(real, text.encode(), durable=False, mode=mode_of(real))
+
+
+def _remove_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:  # it contains other files
+        return
+
+
+def found_agents(env: Mapping[str, str]) -> list[str]:
+    """The agents that Handrail can be installed into and whose program is on the PATH, or chosen by a variable."""
+    programs = {agent: registry.executor(agent).PROGRAM for agent in registry.installable()}
+    return [agent for agent, program in programs.items() if is_installed(program, env)]
+
+
+def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
+    """The installer for an agent, for the user or for this project only."""
+    project = app.project if for_project else None
+    recipe = registry.host(agent).recipe(app.env, project, app.stubs)
+    return Installer(agent, recipe, app.places.installation(agent, project), project)
+
+
+def write_marketplace(agent: str, folder: str) -> list[str]:
+    """Write a plugin and a marketplace for machines where `handrail` is on the PATH. Returns the paths."""
+    stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
+    written = []
+    for name, text in registry.market(agent).marketplace(stubs).items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        written.append(path)
+    return written

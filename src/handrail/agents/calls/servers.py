@@ -1,0 +1,381 @@
+"""The servers that an agent keeps open: `handrail mcp` with `workflow_step`, and `handrail serve`.
+
+Newline-delimited JSON-RPC on stdin and stdout, without the MCP SDK: a host waits for this server before its first turn,
+and the SDK starts many times slower (docs/design/mcp.md). `serve` is for plugins that stay loaded: one more method,
+`hook`, takes a message of the host, and most answers also say where the session is. The host's hook adds the calling
+conversation to the arguments; the model cannot set it. Standard library only; a call imports what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import allocate_lock
+
+from handrail import FOR_ONE_CALL, STEP_TOOL, __version__
+from handrail.agents.calls.hook import respond
+from handrail.agents.calls.step_tool import ACTIONS, TOOL
+from handrail.base import jsonlite
+from handrail.base.errors import HandrailError
+from handrail.extensions import registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from threading import Thread
+    from typing import Any
+
+    from handrail.extensions.contracts import CheckContext
+    from handrail.extensions.contracts.messages import BranchPoint, SessionPosition, StepCaller
+    from handrail.guided.sessions.events import CheckResult, WorkFolders
+    from handrail.guided.sessions.hook_files import SessionRef
+    from handrail.guided.sessions.sessions import Leaving
+    from handrail.guided.sessions.store import SessionReport
+    from handrail.guided.workflows.plan import ExitCheck
+
+PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+MAX_LINE = 16 * 1024 * 1024
+NOT_GATED = (
+    "The workflow stays in its phase: Handrail's hook did not see this call, so nothing holds you to the phase. "
+    "Stop, and tell the person that the hooks of Handrail do not run here."
+)
+
+
+class _NoMethod(Exception):
+    """The host calls a method that this server does not have."""
+
+
+class _Cancelled(Exception):
+    """The host cancelled its request."""
+
+
+class RpcCall:
+    """One request in progress. `cancel` is set while cancellable work runs."""
+
+    def __init__(self, id_: Any, params: dict[str, Any]) -> None:
+        self.id = id_
+        self.params = params
+        meta = params.get("_meta")
+        self.meta: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        self.token = self.meta.get("progressToken")
+        self.cancel: Callable[[], object] | None = None
+        self.is_cancelled = False
+
+    def withdraw(self) -> None:
+        self.is_cancelled = True
+        if self.cancel is not None:
+            self.cancel()
+
+
+class McpServer:
+    """One connection to one host. Each tool call runs in its own thread, so that the server can answer others."""
+
+    def __init__(self, agent: str, env: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
+        self.agent = agent
+        self.env = env
+        self.say = say
+        self.calls: dict[str, RpcCall] = {}
+        self.threads: list[Thread] = []
+
+    def take(self, line: str) -> None:
+        """Handle one message of the host."""
+        try:
+            message = jsonlite.loads(line)
+        except ValueError:
+            return self.fail(None, -32700, "not JSON")
+        if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
+            return self.fail(None, -32600, "not a request")
+        if "method" not in message:
+            return None  # a response; this server sends no requests
+        params = message["params"] if isinstance(message.get("params"), dict) else {}
+        if "id" not in message:
+            call = self.calls.get(jsonlite.dumps(params.get("requestId")))
+            if message["method"] == "notifications/cancelled" and call is not None:
+                call.withdraw()
+            return None
+        call = RpcCall(message["id"], params)
+        if message["method"] != "tools/call":
+            return self.answer(call, message["method"])
+        from threading import Thread
+
+        self.calls[jsonlite.dumps(call.id)] = call
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
+        self.threads.append(Thread(target=self.answer, args=(call, message["method"]), daemon=True))
+        return self.threads[-1].start()
+
+    def close(self) -> None:
+        """Cancel all calls and wait for their threads."""
+        for call in list(self.calls.values()):
+            call.withdraw()
+        for thread in self.threads:
+            thread.join()
+
+    def fail(self, id_: Any, code: int, message: str) -> None:
+        self.say({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
+
+    def answer(self, call: RpcCall, method: str) -> None:
+        try:
+            result = self.result(method, call)
+        except _NoMethod as error:
+            self.fail(call.id, -32601, f"no method {error}")
+        except _Cancelled:
+            pass
+        except Exception as error:  # noqa: BLE001 - the outermost edge: the host needs an answer after any error
+            self.fail(call.id, -32603, f"{type(error).__name__}: {error}")
+        else:
+            self.say({"jsonrpc": "2.0", "id": call.id, "result": result})
+            if method == "tools/list":
+                self.prepare()
+        finally:
+            self.calls.pop(jsonlite.dumps(call.id), None)
+
+    def result(self, method: str, call: RpcCall) -> dict[str, Any]:
+        if method == "initialize":
+            asked = call.params.get("protocolVersion")
+            version = asked if asked in PROTOCOLS else PROTOCOLS[0]
+            about = {"name": "handrail", "version": __version__}
+            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+        if method == "ping":
+            return {}
+        if method == "tools/list":
+            return {"tools": [TOOL]}
+        if method == "tools/call":
+            return self.call_tool(call)
+        raise _NoMethod(method)
+
+    def prepare(self) -> None:
+        """Import what a call needs now, while the model thinks, and not while it waits for its result."""
+        try:
+            registry.host(self.agent)
+            for module in (
+                "threading",
+                "handrail.agents.calls.turns",
+                "handrail.guided.sessions.exit_checks",
+                "handrail.guided.sessions.sessions",
+            ):
+                __import__(module)
+        except Exception as error:  # noqa: BLE001 - the server goes on; the call itself will say what is missing
+            sys.stderr.write(f"handrail: not prepared for calls: {type(error).__name__}: {error}\n")
+
+    def call_tool(self, call: RpcCall) -> dict[str, Any]:
+        arguments = call.params.get("arguments") or {}
+        if call.params.get("name") != STEP_TOOL or not isinstance(arguments, dict):
+            return _text_result(f"There is no tool {call.params.get('name')}.", failed=True)
+        action = arguments.get("action")
+        if action not in ACTIONS:
+            return _text_result(f"`action` has to be one of {', '.join(ACTIONS)}; it was {action!r}.", failed=True)
+        host = registry.host(self.agent)
+        caller = host.step_caller(arguments, call.meta)
+        if caller["is_subagent"] and action != "status":
+            return _text_result("Only the main conversation moves the workflow.", failed=True)
+        from handrail.guided.sessions import hook_files
+
+        ref = self.session(caller["conversation"])
+        if ref is None:
+            start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
+            return _text_result(f"No workflow is active in this conversation. {start}")
+        if caller.get("needs_hook") and action != "status" and not hook_files.was_seen(ref.folder, caller["call"]):
+            return _text_result(
+                f"{NOT_GATED} The person repairs that in a terminal: `handrail install {self.agent}`.", failed=True
+            )
+        try:
+            return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller)
+        except HandrailError as error:
+            return _text_result(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
+
+    def session(self, conversation: str) -> SessionRef | None:
+        """The session of a conversation; None if it has no workflow. The hook then passes an empty id."""
+        conversation = self.env.get(FOR_ONE_CALL) or conversation
+        from handrail.guided.sessions import hook_files
+        from handrail.settings.folders import UserFolders
+
+        return (
+            hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
+            if conversation
+            else None
+        )
+
+    def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
+        from handrail.agents.calls.turns import context_mark
+        from handrail.guided.sessions import hook_files
+        from handrail.guided.sessions.events import state_to_json
+
+        report = self.act(call, ref, action, summary.strip(), caller.get("cwd", ""))
+        if report.state.is_active and report.refusal is None:
+            hook_files.remember_shown(ref.folder, context_mark(state_to_json(report.state)), caller["call"])
+        return _text_result(report.message, failed=report.refusal is not None)
+
+    def act(self, call: RpcCall, ref: SessionRef, action: str, summary: str, cwd: str) -> SessionReport:
+        import time
+
+        from handrail.guided.sessions.events import WorkFolders
+        from handrail.guided.sessions.sessions import Sessions
+        from handrail.settings.folders import random_token
+
+        sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
+        if action == "next":
+            from handrail.guided.sessions.exit_checks import check_context
+
+            leaving = sessions.leaving(ref.session)
+            context = check_context(sessions.project, self.env)
+            results, place = self.checked(call, leaving, context, cwd) if leaving.checks else ((), WorkFolders(cwd))
+            return sessions.leave(leaving, context.mask(summary), results, place)
+        if action == "loop":
+            return sessions.loop(ref.session)
+        return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
+
+    def checked(
+        self, call: RpcCall, leaving: Leaving, context: CheckContext, cwd: str
+    ) -> tuple[tuple[CheckResult, ...], WorkFolders]:
+        """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
+        import asyncio
+
+        from handrail.base.dataclasses import replace
+        from handrail.guided.sessions.events import WorkFolders
+        from handrail.guided.sessions.exit_checks import run_checks, work_folder
+        from handrail.settings.folders import UserFolders
+        from handrail.settings.trust import Trust
+
+        trust = Trust(UserFolders(self.env).state, context.definitions)
+        is_trusted = trust.holds(leaving.session.run())
+        context = replace(context, project=work_folder(context.project, cwd))
+
+        async def run() -> tuple[CheckResult, ...]:
+            checking = run_checks(leaving.checks, context, is_trusted, lambda c: self.tell(call, c))
+            task = asyncio.ensure_future(checking)
+            loop = asyncio.get_running_loop()
+            call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+            if call.is_cancelled:
+                task.cancel()
+            return await task
+
+        try:
+            return asyncio.run(run()), WorkFolders(cwd, context.project)
+        except asyncio.CancelledError:
+            raise _Cancelled from None
+        finally:
+            call.cancel = None
+
+    def tell(self, call: RpcCall, check: ExitCheck) -> None:
+        if call.token is not None:
+            params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
+            self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
+def _text_result(text: str, *, failed: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def serve(agent: str, env: Mapping[str, str], kind: type[McpServer] = McpServer) -> None:
+    """Answer messages until the host closes the connection."""
+    lock = allocate_lock()
+
+    def say(message: dict[str, Any]) -> None:
+        with lock:
+            sys.stdout.write(jsonlite.dumps(message) + "\n")
+            sys.stdout.flush()
+
+    server = kind(agent, env, say)
+    while line := sys.stdin.buffer.readline(MAX_LINE):
+        if text := line.decode("utf-8", "replace").strip():
+            server.take(text)
+    server.close()
+
+
+def mcp_main(argv: list[str], command: str = "mcp", kind: type[McpServer] = McpServer) -> int:
+    """`handrail mcp --agent NAME`, and other commands that serve in the same way."""
+    agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
+    if "/" in agent:
+        __import__("handrail.agents.calls.plugin_agents")  # by name: it needs third-party packages
+        if not sys.modules["handrail.agents.calls.plugin_agents"].find_plugins(agent, os.environ):
+            return 2
+    if not registry.is_host(agent):
+        sys.stderr.write(f"error: `handrail {command} --agent` takes one of: {', '.join(registry.hosts())}\n")
+        return 2
+    try:
+        serve(agent, os.environ, kind)
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
+    return 0
+
+
+HOOK = "hook"
+KEEPS = "keeps"
+"""A parameter of `hook`: False if the plugin cannot store a place in the history now."""
+
+
+class HookServer(McpServer):
+    """A connection that also answers hooks. They are quick, so they are answered one after the other."""
+
+    def result(self, method: str, call: RpcCall) -> dict[str, Any]:
+        if method != HOOK:
+            return super().result(method, call)
+        host = registry.host(self.agent)
+        request = host.request(call.params)
+        if request is None:
+            return {"reply": None}
+        before = self.found(request["conversation"])  # the link is gone after the end
+        reply = respond(host, self.agent, call.params, request, self.env)
+        if request["event"] in ("tool", "step", "model", "names") or call.params.get(KEEPS) is False:
+            return {"reply": reply}
+        ref = self.found(request["conversation"]) or before
+        if ref is None:
+            return {"reply": reply, "standing": None}
+        is_known = request["event"] == "branch" and request["foreign"] is None and _is_at(request["at"], ref)
+        return {"reply": reply, "standing": standing_of(ref, is_known=is_known)}
+
+    def call_tool(self, call: RpcCall) -> dict[str, Any]:
+        caller = registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
+        ref = None if caller["is_subagent"] else self.found(caller["conversation"])
+        return {**super().call_tool(call), "standing": None if ref is None else standing_of(ref)}
+
+    def found(self, conversation: str) -> SessionRef | None:
+        """The session of a conversation; None if it has none, or if it cannot be read."""
+        try:
+            return self.session(conversation)
+        except (ValueError, OSError):
+            return None
+
+
+def _is_at(at: BranchPoint | None, ref: SessionRef) -> bool:
+    """True if the last place on a branch is a place of this session."""
+    return at is not None and at["session"] == ref.session
+
+
+def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition | None:
+    """Where a session is; None if that cannot be read. The host stores this place if it is new.
+
+    `is_known`: the session was just brought to a place that the host has stored already.
+    """
+    from handrail.agents.calls.turns import context_mark
+    from handrail.base.errors import StateError
+    from handrail.guided.sessions import hook_files
+    from handrail.guided.sessions import hook_files as cards
+    from handrail.guided.sessions.gate import current_card
+
+    try:
+        known = current_card(ref) and cards.read_fresh_card(ref.folder)
+    except (StateError, ValueError, OSError):
+        return None
+    if not known:
+        return None
+    number, status = str(known["number"]), known["state"]["status"]
+    is_new = not is_known and status != "none" and hook_files.mark_text(ref.folder, hook_files.BRANCH) != number
+    if is_new:
+        hook_files.set_mark(ref.folder, hook_files.BRANCH, number)
+    return {
+        "session": ref.session,
+        "project": ref.project,
+        "number": known["number"],
+        "mark": context_mark(known["state"]),
+        "status": status,
+        "status_line": known["statusLine"],
+        "title": known["title"],
+        "is_new": is_new,
+    }
+
+
+def serve_main(argv: list[str]) -> int:
+    if argv[:1] == ["--stdio"]:
+        argv = argv[1:]
+    return mcp_main(argv, "serve --stdio", HookServer)

@@ -1,0 +1,254 @@
+"""What an agent is told when a turn, a conversation or a subagent begins, and whether it may end its turn.
+
+It is told only what changed. It is sent on while it makes progress, else it may stop with a reason. It may wait for
+background work, once for each piece: work that never ends must not keep the agent from its task.
+"""
+
+from __future__ import annotations
+
+from handrail import FOR_ONE_CALL
+from handrail.guided.sessions import hook_files
+from handrail.guided.sessions.gate import current_card
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handrail.extensions.contracts import Host
+    from handrail.extensions.contracts.messages import (
+        AgentStops,
+        CardBody,
+        Context,
+        ConversationOpened,
+        ModelCalled,
+        PromptGiven,
+        StateData,
+        StopPolicy,
+        SubagentEnded,
+        SubagentStarted,
+    )
+    from handrail.guided.sessions.hook_files import SessionRef
+
+
+def tell(
+    host: Host,
+    ref: SessionRef | None,
+    request: PromptGiven | ConversationOpened | ModelCalled | SubagentStarted | SubagentEnded,
+) -> Context:
+    if ref is not None and request["event"] == "subagent-end":
+        hook_files.end_subagent(ref.folder)
+    card = current_card(ref) if ref is not None else None
+    if ref is None or card is None or card["context"] is None or request["event"] == "subagent-end":
+        return context(None)
+    if request["event"] == "subagent":
+        return context(card["brief"])
+    if request["event"] == "begin":
+        return _begin(host, ref, card, request)
+    if request["event"] == "model":
+        return _before_model(ref.folder, card, request)
+    begin_turn(ref.folder, request)
+    answer = _news(ref.folder, card)
+    text = answer["text"] or card["statusLine"]
+    return {**answer, "text": text, "title": card["title"], "status_line": card["statusLine"]}
+
+
+def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
+    return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
+
+
+def _news(folder: str, card: CardBody) -> Context:
+    """The context text with its mark, if the agent does not have it yet."""
+    text = new_context(folder, card)
+    return context(None) if text is None else {**context(text), "mark": context_mark(card["state"])}
+
+
+def begin_turn(folder: str, request: PromptGiven) -> None:
+    """Record that a turn begins, and whether the agent is paused.
+
+    After a person's interrupt the agent stays paused until the person writes a prompt; a notification does not end the
+    pause. A turn that began but never ended was interrupted, even if the host has not recorded that yet. But a
+    notification with the id of the turn that has begun came in the middle of it: the agent is still at work.
+    """
+    turn = request.get("turn") or ""
+    hook_files.clear_mark(folder, hook_files.SUBAGENTS)
+    hook_files.clear_mark(folder, hook_files.LET_GO)
+    if request["by_person"]:
+        hook_files.clear_mark(folder, hook_files.PAUSED)
+    elif turn and hook_files.mark_text(folder, hook_files.TURN) == turn:
+        return
+    elif request["was_interrupted"] or hook_files.has_mark(folder, hook_files.TURN):
+        hook_files.set_mark(folder, hook_files.PAUSED)
+    hook_files.set_mark(folder, hook_files.TURN, turn)
+
+
+def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:
+    """Repeat the context text if the history has lost it: after compaction, or after the host was killed.
+
+    A host that tells only that compaction begins gets nothing now: the agent is told at its next prompt or call.
+    """
+    if request["source"] == "compacting":
+        hook_files.clear_mark(ref.folder, hook_files.SHOWN)
+        hook_files.clear_mark(ref.folder, hook_files.HISTORY)
+        return context(None)
+    if request["source"] == "compact" or not _is_in_history(host, ref.folder, card, request["transcript"]):
+        hook_files.clear_mark(ref.folder, hook_files.SHOWN)
+    hook_files.clear_mark(ref.folder, hook_files.TURN)
+    hook_files.clear_mark(ref.folder, hook_files.HISTORY)
+    if card["state"]["cancel_asked"]:
+        _withdraw_cancel(ref)
+    return context(None) if request.get("waits") else _news(ref.folder, card)
+
+
+def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
+    """The brief for a subagent; for the main agent the context text, if its history does not have it.
+
+    The history does not keep this text, so it is not recorded as told: the next prompt tells it.
+    """
+    mark = context_mark(card["state"])
+    if "told" in request:
+        if mark in request["told"]:
+            return context(None)
+        hook_files.clear_mark(folder, hook_files.SHOWN)
+        hook_files.set_mark(folder, hook_files.HEARD)
+        return context(card["context"])
+    if hook_files.has_subagent(folder):
+        return context(card["brief"])
+    known, messages = hook_files.mark_text(folder, hook_files.HISTORY), request.get("messages", 0)
+    if known.isdigit() and messages < int(known):
+        hook_files.clear_mark(folder, hook_files.SHOWN)
+    if known != str(messages):
+        hook_files.set_mark(folder, hook_files.HISTORY, str(messages))
+    return context(None if hook_files.last_shown(folder)[0] == mark else card["context"])
+
+
+def _is_in_history(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:
+    """True if the conversation's history contains what the agent was told last.
+
+    A host that is killed loses what it had not written yet. Without a transcript this assumes that nothing is lost.
+    """
+    if not transcript:
+        return True
+    try:
+        with open(transcript, "rb") as file:
+            history = file.read()
+    except OSError:
+        return False
+    kept = getattr(host, "kept", None)
+    history = kept(history) if kept is not None else history
+    _, call = hook_files.last_shown(folder)
+    if call and host.was_told(history, call):
+        return True
+    from handrail.base import jsonlite
+
+    return jsonlite.dumps(_fingerprint(card))[1:-1].encode() in history
+
+
+def _fingerprint(card: CardBody) -> str:
+    """The part of a context text that no other has: from the task id to the number of the step."""
+    text, task = str(card["context"]), card["state"]["task_id"]
+    step = text.find(" (", text.find("**Progress:**"))
+    return text[text.rfind(task, 0, step) : step]
+
+
+def _withdraw_cancel(ref: SessionRef) -> None:
+    import time
+
+    from handrail.guided.sessions.machine import Resumed
+    from handrail.guided.sessions.store import Session
+
+    Session(ref, time.time).do(Resumed())
+
+
+def context_mark(state: StateData) -> str:
+    """A key that changes whenever the agent needs a new context text."""
+    return f"{state['task_id']} {state['steps']} {state['plan']}"
+
+
+def new_context(folder: str, card: CardBody) -> str | None:
+    """The context text if the agent does not have it yet, else None. Records that it is told."""
+    mark = context_mark(card["state"])
+    if hook_files.last_shown(folder)[0] == mark:
+        return None
+    hook_files.remember_shown(folder, mark)
+    return card["context"]
+
+
+LET_WAIT = (
+    "Handrail lets the agent stop while its background work runs, and continues when that ends. "
+    "If the work never ends, such as a server, tell the agent to go on."
+)
+
+
+def decide_stop(
+    host: Host, agent: str, ref: SessionRef | None, request: AgentStops, env: Mapping[str, str]
+) -> StopPolicy:
+    if ref is None or current_card(ref) is None or _is_of_another_stub(ref, env):
+        return _policy()
+    answer = _decide_stop(host, agent, ref, request)
+    if answer["send_on"] is None:
+        hook_files.clear_mark(ref.folder, hook_files.TURN)
+    if answer["let_go"] is not None:
+        hook_files.set_mark(ref.folder, hook_files.LET_GO, answer["let_go"].partition(". ")[0])
+    return answer
+
+
+def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
+    """True if a run drives this session: it has stubs of its own, and an installed stub would count the stop twice."""
+    if env.get(FOR_ONE_CALL):
+        return False
+    from handrail.guided.sessions import store
+
+    known = store.read_about(ref.folder)
+    return ref.link is not None and known is not None and known.run is not None
+
+
+def _times_sent_on(ref: SessionRef, request: AgentStops) -> int:
+    """How often the agent was sent on since the last prompt."""
+    known = hook_files.mark_text(ref.folder, hook_files.SENT) if request.get("was_sent_on") else ""
+    return int(known) if known.isdigit() else 0
+
+
+def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> StopPolicy:
+    return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
+
+
+def _decide_stop(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> StopPolicy:
+    import time
+
+    from handrail.guided.sessions.events import LetGo, SentOn
+    from handrail.guided.sessions.machine import AgentStopped, Tell
+    from handrail.guided.sessions.store import Session
+
+    session = Session(ref, time.time, lambda: f"agent:{agent}")
+    card = session.card()
+    farewell = card["farewell"] if card is not None else None
+    if farewell and session.do(Tell()).decision.events:
+        return _policy(farewell=farewell)
+    if request["hands_off"] or hook_files.has_mark(ref.folder, hook_files.PAUSED):
+        return _policy()
+    if (
+        request["awaits"]
+        and card is not None
+        and card["context"]
+        and hook_files.is_new_work(ref.folder, request["awaits"])
+    ):
+        return _policy(let_go=LET_WAIT)
+    sent, cap = _times_sent_on(ref, request), request.get("cap")
+    if cap is not None and sent >= cap and card is not None and card["context"]:
+        why = f"the agent's program sends it on at most {cap} times after a prompt"
+        return _policy(let_go=f"Handrail cannot send the agent on: {why}. The workflow stays active: write a prompt.")
+    progress = request["has_progress"]
+    if progress is None:
+        progress = hook_files.has_mark(ref.folder, hook_files.PROGRESS)
+    outcome = session.do(AgentStopped(request["was_aborted"], progress))
+    for event in outcome.decision.events:
+        if isinstance(event, SentOn):
+            hook_files.clear_mark(ref.folder, hook_files.PROGRESS)
+            if cap is not None:
+                hook_files.set_mark(ref.folder, hook_files.SENT, str(sent + 1))
+            now = session.card()
+            return _policy(send_on=now["reminder"] if now is not None else None)
+        if isinstance(event, LetGo):
+            options = f"The workflow stays active: tell the agent how to continue, or use {host.COMMANDS['cancel']}."
+            return _policy(let_go=f"Handrail lets the agent stop: {event.reason}. {options}")
+    return _policy()

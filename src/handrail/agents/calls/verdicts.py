@@ -1,0 +1,219 @@
+"""The verdict about a tool call: what the gate allows, and files that no agent may change.
+
+Handrail's state and the files that control its hooks are protected while a workflow is active. Also tells whether an
+entry in such a file is as Handrail wrote it, and judges a call that is described on the command line. Runs at every
+tool call, so it imports little, and only from the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+
+import handrail
+from handrail.extensions import registry
+from handrail.guided.sessions import hook_files
+from handrail.guided.sessions.gate import current_card, too_early, verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.app import App
+    from handrail.extensions.contracts import Host
+    from handrail.extensions.contracts.messages import CallArguments, StepCall, ToolCall, Verdict
+    from handrail.guided.sessions.hook_files import SessionRef
+    from handrail.settings.folders import UserFolders
+
+HOOK = os.path.join(handrail.__path__[0], "hook.py")
+_FOR_HOSTS = ("hook", "mcp", "serve")
+
+
+def protected_path(
+    host: Host, call: CallArguments, cwd: str, places: UserFolders, env: Mapping[str, str], project: str
+) -> str | None:
+    """The first protected path that a call would change or run; None if its arguments show none."""
+    if not call["writes"] and call["runs"] is None:
+        return None
+    guarded = (places.state, *host.protected(env, places.home, project))
+    for path in call["writes"]:
+        if _is_guarded(path, guarded, places.trees):
+            return path
+    if call["runs"] is None or call["runs"].isalnum():  # a single word has no arguments and no redirection
+        return None
+    from handrail.source.shell import changes, commands
+
+    for change in changes(call["runs"], cwd, places.home):
+        if _is_guarded(change.path, guarded, places.trees, holds=change.is_whole):
+            return change.path
+    for words in commands(call["runs"]):
+        program = os.path.join(cwd, words[0].replace("~", places.home, 1) if words[0].startswith("~/") else words[0])
+        if _is_call_of_hosts(words) or ("/" in words[0] and _is_guarded(program, guarded, places.trees)):
+            return words[0]
+    return None
+
+
+def _is_call_of_hosts(words: list[str]) -> bool:
+    """True if a command calls what only the stubs of a host call. Its message would count as the host's own."""
+    for at, word in enumerate(words):
+        if word == HOOK or word.endswith("/handrail/hook.py"):
+            return True
+        if os.path.basename(word) == "handrail":
+            rest = words[at + 1 :]
+            if rest[:1] == ["--project"]:
+                rest = rest[2:]
+            if rest and rest[0] in _FOR_HOSTS:
+                return True
+    return False
+
+
+def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool = False) -> bool:
+    """True if a path is a protected path or below one. With `holds`, also if it contains one. Follows links.
+
+    `trees` holds the worktrees of runs. It is in Handrail's state folder, but agents work inside the worktrees.
+    """
+    spellings = {os.path.normpath(path), os.path.realpath(path)}
+    if all(_is_in_tree(given, trees) for given in spellings):
+        guarded = guarded[1:]
+    for one in guarded:
+        for target in {one, os.path.realpath(one)}:
+            for given in spellings:
+                if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
+                    return True
+    return False
+
+
+def _is_in_tree(path: str, trees: str) -> bool:
+    """True if a path is a worktree of a run, or below one."""
+    return any(path.startswith(folder + "/") for folder in {trees, os.path.realpath(trees)})
+
+
+def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[str, ...]) -> bool:
+    """True if an entry of a file in the project is as `handrail install --project` wrote it.
+
+    `entry` is the file and the keys in its JSON or TOML. Others can write such an entry, too: its name proves nothing.
+    """
+    from handrail.base import jsonlite
+
+    path = os.path.join(project, entry[0])
+    try:
+        written = jsonlite.loads(_read(places.installation(agent, project)))["after"][path]
+        now = _member(_parsed(path, _read(path)), entry[1:])
+        return now is not None and bool(now == _member(_parsed(path, written), entry[1:]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _parsed(path: str, text: str) -> Any:
+    if path.endswith(".toml"):
+        from tomllib import loads
+
+        return loads(text)
+    from handrail.base import jsonlite
+
+    return jsonlite.loads(text)
+
+
+def _member(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        value = value[key]
+    return value
+
+
+def tool_verdict(
+    host: Host, ref: SessionRef | None, request: ToolCall, places: UserFolders, env: Mapping[str, str]
+) -> Verdict:
+    """The verdict about a call. An allowed call counts as progress.
+
+    A harmless tool is denied if the blacklist names it, but a whitelist does not have to name it: the agent has to be
+    able to find a tool that the whitelist allows, and to ask the person. The main agent may return its result only
+    after the workflow: the conversation ends with it.
+    """
+    answer = _tool_verdict(host, ref, request, places, env)
+    if not answer["allow"] and ref is not None:
+        _record_denial(ref, answer, request["call"], env)
+    return answer
+
+
+def _record_denial(ref: SessionRef, answer: Verdict, call: CallArguments | None, env: Mapping[str, str]) -> None:
+    """Record a denied call for people."""
+    import time
+
+    from handrail.guided.sessions.denials import add_denial
+
+    add_denial(ref.folder, answer, call, env, time.time())
+
+
+def _tool_verdict(
+    host: Host, ref: SessionRef | None, request: ToolCall, places: UserFolders, env: Mapping[str, str]
+) -> Verdict:
+    card = current_card(ref) if ref is not None else None
+    gate = card["gate"] if card is not None else None
+    if ref is None or gate is None:
+        return verdict(None, request["tool"], request["aliases"])
+    if request.get("is_last") and not request["is_subagent"]:
+        return too_early(request["tool"])
+    if request["is_harmless"]:
+        gate = {**gate, "allow": None}
+    answer = verdict(gate, request["tool"], request["aliases"])
+    for names in request.get("also", ()):
+        answer = verdict(gate, names[0], names) if answer["allow"] else answer
+    if answer["allow"] and answer["rule"] != "workflow-step":
+        touches = protected_path(host, request["call"], request["cwd"], places, env, ref.project)
+        answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
+    if answer["allow"] and not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
+        hook_files.set_mark(ref.folder, hook_files.PROGRESS)
+    if answer["allow"] and request.get("runs_subagent"):
+        hook_files.begin_subagent(ref.folder)
+    if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:
+        from handrail.agents.calls.turns import new_context
+
+        answer["context"] = new_context(ref.folder, card)
+    return answer
+
+
+def step_verdict(agent: str, ref: SessionRef | None, request: StepCall, places: UserFolders) -> Verdict:
+    """`workflow_step` is always allowed, but only the main conversation may move a session."""
+    proof = request.get("installed")
+    if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
+        card = current_card(ref) if ref is not None else None
+        return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
+    if ref is not None and "call_id" in request:
+        hook_files.see_call(ref.folder, request["call_id"])
+    is_subagent = request["is_subagent"] or (ref is not None and hook_files.has_subagent(ref.folder))
+    if is_subagent and request["action"] != "status":
+        reason = (
+            "Only the main conversation moves the workflow. You may ask for its status. "
+            "Finish your part and report your result; the main conversation continues from there."
+        )
+        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
+    return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}
+
+
+def described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
+    """The verdict. Without an agent, the tool may have any agent's name for it: `Edit` is `edit`."""
+    name = agent or _owner(tool)
+    host = registry.host(name)
+    cwd = os.getcwd()
+    touches = protected_path(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
+    return app.sessions.gate(tool, session, host.aliases(tool), touches)
+
+
+def _owner(tool: str) -> str:
+    """The agent whose name for a tool this is. Handrail's own names come first."""
+    is_own = tool in registry.tool_names(registry.OWN_TOOLS)[0]
+    owners = [name for name in registry.built_in_hosts() if registry.host(name).aliases(tool)]
+    return owners[0] if owners and not is_own else registry.OWN_TOOLS
+
+
+def unknown_tool_warning(agent: str | None, tool: str) -> str | None:
+    """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
+    from handrail.guided.workflows.tool_names import unknown_tool
+
+    hint = unknown_tool(tool, registry.built_in_hosts() if agent is None else [agent, registry.OWN_TOOLS])
+    return None if hint is None else f"there is no tool `{tool}`; {hint}"

@@ -1,0 +1,126 @@
+"""Gives one prompt to OpenCode's server and waits until the agent stops for good.
+
+Usage: python -m handrail.agents.opencode.server_prompt PROGRAM PROMPT [SESSION [--fork]]. Prints one JSON line per
+event. After a stop, Handrail's plugin either sends the agent on or shows the person a text. Without a workflow it does
+neither, and the conversation has no link. If Handrail is broken, the plugin may do neither, too: then this program ends
+some seconds after the stop, or when the command was refused. An error that the plugin shows before a stop ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from threading import Thread, Timer
+from typing import Any
+
+from handrail.agents.opencode.driver import LISTENS, ServerClient
+from handrail.base.processes import Task, start
+
+PATIENCE = 20.0
+"""Seconds from a stop until a plugin surely does nothing more."""
+LINKS = Path(os.environ["HOME"]) / ".local" / "state" / "handrail" / "hosts" / "opencode"
+
+
+async def main(program: str, prompt: str, session: str | None = None, *options: str) -> int:
+    argv = [program, "serve", "--hostname", "127.0.0.1", "--port", "0"]
+    password = secrets.token_urlsafe(24)
+    env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
+    process = await start(Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0), own_group=False)
+    assert process.stdout is not None
+    url = None
+    while url is None and (line := await process.stdout.readline()):
+        url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
+    rest = asyncio.ensure_future(process.stdout.read())
+    try:
+        if url is None:
+            return 1
+        return await asyncio.to_thread(
+            converse, ServerClient(url, password), _ending(process.pid), prompt, session, *options
+        )
+    except (OSError, HTTPException):
+        return 0  # the server was ended, because nothing more happens
+    finally:
+        _ending(process.pid)()
+        await process.wait()
+        rest.cancel()
+
+
+def _ending(pid: int) -> Callable[[], None]:
+    """Ends the server. The thread of a timer may call it."""
+
+    def end() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    return end
+
+
+def converse(server: ServerClient, end: Callable[[], None], prompt: str, session: str | None, *options: str) -> int:
+    if session is None:
+        session = str(server.ask("POST", "/session", {})["id"])
+    elif "--fork" in options:
+        session = str(server.ask("POST", f"/session/{session}/fork", {})["id"])
+    say({"session": session})
+    events = server.events()
+    next(events)
+    asking = PromptThread(server, session, prompt, end)
+    asking.start()
+    timer, has_stopped = Timer(PATIENCE, end), False
+    for event in events:
+        kind, about = event.get("type"), event.get("properties") or {}
+        if kind == "message.part.updated":
+            say(event)
+        is_idle = kind == "session.idle" and about.get("sessionID") == session
+        is_error = about.get("variant") == "error" and not has_stopped
+        is_shown = kind == "tui.toast.show" and about.get("title") == "Handrail" and not is_error
+        has_stopped = has_stopped or is_idle
+        if is_shown or (is_idle and not os.path.lexists(LINKS / session)):
+            say(event)
+            break
+        if is_idle:
+            timer.cancel()
+            timer = Timer(PATIENCE, end)
+            timer.daemon = True
+            timer.start()
+    timer.cancel()
+    return 0
+
+
+class PromptThread(Thread):
+    """Sends the prompt. A line that begins with a slash and the name of a command is that command, as in a terminal."""
+
+    def __init__(self, server: ServerClient, session: str, prompt: str, end: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self.end = end
+        self.server = server
+        self.path = f"/session/{session}"
+        self.prompt = prompt
+
+    def run(self) -> None:
+        name, _, rest = self.prompt.partition(" ")
+        try:
+            if name.startswith("/") and name[1:] in [one["name"] for one in self.server.ask("GET", "/command")]:
+                self.server.ask("POST", f"{self.path}/command", {"command": name[1:], "arguments": rest})
+            else:
+                parts = [{"type": "text", "text": self.prompt}]
+                self.server.ask("POST", f"{self.path}/prompt_async", {"parts": parts})
+        except OSError as error:
+            say({"failed": str(error)})
+            self.end()
+
+
+def say(event: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(*sys.argv[1:])))

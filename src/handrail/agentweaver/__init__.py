@@ -1,1 +1,0 @@
-"""Reads what AgentWeaver leaves on the disk: states of flows, manifests, routing. Never writes, and trusts nothing."""

@@ -1,0 +1,71 @@
+"""Errors and exit codes. This is the only table of exit codes; the docs are generated from it.
+
+Imports nothing, because hooks use it.
+"""
+
+EXIT_CODES: dict[int, str] = {
+    0: "done; for `answer`: the answer was accepted, however the run then ends",
+    1: "user error, refused command, or a run that failed, was stopped or stopped itself with the outcome `stopped`",
+    2: "bad usage, or a definition has errors",
+    3: "timeout",
+    4: "waiting for a person, or nobody has trusted the project",
+    5: "a check failed",
+    6: "budget spent",
+    70: "a bug in Handrail; a report was written",
+    130: "interrupted",
+}
+
+
+class HandrailError(Exception):
+    """An error that the user can fix. `message` is one sentence; `hint` says what to do or run next."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(HandrailError):
+    """The command line is invalid."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class NotFound(HandrailError):
+    """Nothing has the given name."""
+
+    code = "not-found"
+
+
+class RefusedError(HandrailError):
+    """The command is valid but not allowed now."""
+
+    code = "refused"
+
+
+class OnlyPeopleError(RefusedError):
+    """Only a person may do this, and an agent or a step of a run tried."""
+
+
+class UntrustedError(HandrailError):
+    """A person has not trusted the project, so nothing of it may be run."""
+
+    code = "untrusted"
+    exit_code = 4
+
+
+class DefinitionError(HandrailError):
+    """The requested definition has errors."""
+
+    code = "definition"
+    exit_code = 2
+
+
+class StateError(HandrailError):
+    """Handrail's state on disk cannot be read or written."""
+
+    code = "state"

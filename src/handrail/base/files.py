@@ -1,0 +1,283 @@
+"""Reads and writes files: atomic writes, private files and folders, regular files only.
+
+Only this module replaces files and decides whether a path is inside a folder. A path that comes from data may name a
+pipe, a device or a socket: `read_limited` says why it cannot be read, and never blocks. `refuse_shared` refuses state
+that other users could change: a session's gate is only as safe as the folder that it is in.
+Imports only `os`, `stat` and the errors, because hooks use it at every tool call.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from handrail.base.errors import StateError
+
+PRIVATE = 0o600
+
+
+def is_below(path: str, folder: str) -> bool:
+    """True if a path is below a folder. Both must be real paths. A folder is not below itself."""
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def real_inside(folder: str, path: str) -> str | None:
+    """The real path of `path`, relative to `folder`. None if links or `..` lead outside, or if it cannot be a path."""
+    root = os.path.realpath(folder)
+    try:
+        real = os.path.realpath(os.path.join(root, path))
+    except ValueError:  # a NUL character, or half of a surrogate pair
+        return None
+    return real if real == root or is_below(real, root) else None
+
+
+CHUNK_BYTES = 64 * 1024
+
+
+def size(path: str) -> int:
+    """The size of a file in bytes; 0 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def size_and_time(path: str) -> tuple[int, int]:
+    """The size of a file and when it was changed; zeros if there is none. A file may change without growing."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def read_regular(path: str, offset: int = 0) -> bytes:
+    """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(22, "it is not a regular file", path)
+        pieces, at, size = [], offset, max(found.st_size - offset, 0) + 1
+        while piece := os.pread(handle, size, at):
+            pieces.append(piece)
+            at, size = at + len(piece), CHUNK_BYTES  # it may have grown meanwhile
+    finally:
+        os.close(handle)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def write_whole(
+    path: str, data: bytes, *, durable: bool, mode: int = PRIVATE, new: str | None = None, exact: int | None = None
+) -> None:
+    """Write a file atomically. If this raises, the old file is unchanged.
+
+    With `durable`, the content and the name are synced to the disk before this returns. `new` is the path of the file
+    that replaces the old one. `exact` are permissions to which the umask does not apply.
+    """
+    new = new or f"{path}.{os.getpid()}.new"
+    try:
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        with open(handle, "wb") as file:
+            if exact is not None:
+                os.fchmod(handle, exact)
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(handle)
+        os.replace(new, path)
+        if durable:
+            sync_folder(os.path.dirname(path))
+    except BaseException:
+        remove(new)
+        raise
+
+
+def replace(path: str, data: bytes, *, durable: bool) -> None:
+    """Write a private file of Handrail's state atomically. Raises `StateError` if this fails."""
+    try:
+        write_whole(path, data, durable=durable)
+    except OSError as error:
+        raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+
+
+def mode_of(path: str, default: int = 0o644) -> int:
+    """The permissions of a file, or `default` if the file does not exist."""
+    try:
+        return os.stat(path).st_mode & 0o777
+    except OSError:
+        return default
+
+
+def remove(path: str) -> None:
+    """Remove a file. Errors are ignored."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def open_private(path: str, flags: int) -> int:
+    """An opener for `open` that creates files which only the user can read."""
+    return os.open(path, flags | os.O_CLOEXEC, PRIVATE)
+
+
+def make_private(folder: str) -> None:
+    """Create a folder and its missing parents, accessible only to the user."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        for path in reversed(missing):
+            try:
+                os.mkdir(path, 0o700)
+            except FileExistsError:
+                continue
+            sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise StateError(f"the folder `{missing[0]}` cannot be created: {error.strerror}") from error
+
+
+def sync_folder(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+_OTHERS_WRITE = 0o022
+
+
+def refuse_shared(top: str, folder: str | None = None) -> None:
+    """Raise `StateError` if a folder from `top` down to `folder` is a link, or if other users can change it.
+
+    Folders that do not exist yet are not refused: Handrail creates them with the right permissions.
+    """
+    paths = [top]
+    if folder is not None and folder.startswith(top + "/"):
+        for name in folder[len(top) + 1 :].split("/"):
+            paths.append(f"{paths[-1]}/{name}")
+    for path in paths:
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StateError(f"the folder `{path}` cannot be read: {error.strerror}") from error
+        wrong = _folder_flaw(path, found)
+        if wrong is not None:
+            message, hint = wrong
+            raise StateError(f"Handrail does not use `{path}`: {message}", hint)
+
+
+def _folder_flaw(path: str, found: os.stat_result) -> tuple[str, str] | None:
+    if stat.S_ISLNK(found.st_mode):
+        return (
+            "it is a symbolic link",
+            "replace it with a folder, or set HANDRAIL_HOME to the folder that you want to use",
+        )
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is not a folder", f"move it away: `mv {path} {path}.old`"
+    if found.st_uid != os.geteuid():
+        return f"it belongs to another user (id {found.st_uid})", "use a folder of your own: set HANDRAIL_HOME"
+    if found.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        return f"other users can change it (mode {mode})", f"look what is in it, then run `chmod 700 {path}`"
+    return None
+
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
+
+
+class Unreadable(Exception):
+    """A file was not read. The message says why, without the path: "does not exist"."""
+
+    def __init__(self, message: str, *, is_missing: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.is_missing = is_missing
+
+
+def read_limited(path: str, most: int, *, follows: bool = True) -> bytes:
+    """The content of a regular file of at most `most` bytes. Raises `Unreadable`, without `follows` also for a link."""
+    flaw = path_flaw(path)
+    if flaw is not None:
+        raise Unreadable(flaw)
+    try:
+        handle = os.open(path, _FLAGS if follows else _FLAGS | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Unreadable("does not exist", is_missing=True) from error
+    except OSError as error:
+        is_link = not follows and os.path.islink(path)
+        raise Unreadable("is a link, not a file" if is_link else _open_error(path, error)) from error
+    try:
+        kind = other_kind(os.fstat(handle).st_mode)
+        if kind is not None:
+            raise Unreadable(f"is {kind}, not a file")
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}") from error
+    finally:
+        os.close(handle)
+    if len(data) > most:
+        raise Unreadable(f"has more than {most} bytes")
+    return data
+
+
+def path_flaw(path: str) -> str | None:
+    """Why no file can have this path. None if one can."""
+    if "\0" in path:
+        return "contains a NUL character, so it is no path"
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return "contains half of a surrogate pair, so it is no path"
+    return None
+
+
+def why_outside(path: str) -> str:
+    """Why `real_inside` has no path inside the project for this one."""
+    return path_flaw(path) or "leads out of the project"
+
+
+def other_kind(mode: int) -> str | None:
+    """What a path is if it is not a regular file. None if it is one."""
+    if stat.S_ISREG(mode):
+        return None
+    return next((name for test, name in _KINDS if test(mode)), "something else")
+
+
+def _open_error(path: str, error: OSError) -> str:
+    """A socket cannot be opened at all, so its kind is looked up."""
+    try:
+        kind = other_kind(os.stat(path).st_mode)
+    except OSError:
+        kind = None
+    return f"cannot be read: {error.strerror}" if kind is None else f"is {kind}, not a file"
+
+
+ASIDE = "aside"
+
+
+def put_aside(path: str, state: str) -> str:
+    """Move a file or folder to the folder `aside` of Handrail's state, and return its new path.
+
+    Raises `OSError` or `StateError` if it cannot be moved.
+    """
+    place = os.path.join(state, ASIDE)
+    make_private(place)
+    number = 1
+    while os.path.lexists(new := os.path.join(place, f"{os.path.basename(path)}.{number}")):
+        number += 1
+    os.rename(path, new)
+    return new

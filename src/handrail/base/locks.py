@@ -1,0 +1,67 @@
+"""Locks between processes. The system releases a lock when its process ends, so there are no stale locks.
+
+Only this module calls `flock`. If a child process inherits the descriptor, the lock is held until the child ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from handrail.base.errors import StateError
+from handrail.base.files import make_private
+
+PROBE_SECONDS = 0.2
+"""How long to retry, because a probe such as `is_locked` holds the lock briefly."""
+_LONGEST_PAUSE = 0.02
+
+
+def acquire(path: str, seconds: float = 0.0) -> int | None:
+    """Acquire the lock and return its descriptor, or None if another process still holds it after `seconds`."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}") from error
+    deadline, pause = time.monotonic() + seconds, 0.001
+    while not _try_lock(handle):
+        if time.monotonic() >= deadline:
+            os.close(handle)
+            return None
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return handle
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def locked(path: str, seconds: float, busy: Callable[[], Exception]) -> Iterator[int]:
+    """Hold a lock. Creates its folder if necessary. Raises `busy()` if the lock cannot be acquired in time."""
+    make_private(os.path.dirname(path))
+    handle = acquire(path, seconds)
+    if handle is None:
+        raise busy()
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def is_locked(path: str) -> bool:
+    """True if a process holds the lock now."""
+    if not os.path.exists(path):
+        return False
+    handle = acquire(path)
+    if handle is None:
+        return True
+    os.close(handle)
+    return False

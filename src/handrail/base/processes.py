@@ -1,0 +1,450 @@
+"""Starts other programs, reads their output, and kills them together with their child processes.
+
+No other module starts programs. A program gets an argument list, runs in its own process group and has a timeout;
+limited output is kept. Children are found by their parent and by a mark in the environment, which they inherit even
+if they leave the group. Without `/proc`, only the program and its group are killed, and ancestors come from `ps`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+MARK = "HANDRAIL_CALL"
+TABLE = "/proc"
+
+
+def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set[int]:
+    """The descendants of a process and the processes with its mark, without the process itself."""
+    parents = living_processes() if parents is None else parents
+    return descendants({pid}, parents) | processes_with(f"{MARK}={mark}", parents) - {pid}
+
+
+def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
+    """All direct and indirect children of these processes."""
+    parents = living_processes() if parents is None else parents
+    found: set[int] = set()
+    waiting = list(pids)
+    while waiting:
+        parent_id = waiting.pop()
+        children = [child for child, parent in parents.items() if parent == parent_id and child not in found]
+        found.update(children)
+        waiting.extend(children)
+    return found - pids
+
+
+def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[int]:
+    """All other processes that have exactly this `NAME=value` in their environment."""
+    wanted = entry.encode("utf-8", "surrogateescape")
+    parents = living_processes() if parents is None else parents
+    return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, wanted)}
+
+
+def living_processes() -> dict[int, int]:
+    """All living processes, each with the id of its parent; empty if the system has no `/proc`.
+
+    Reading the whole table takes milliseconds, so a caller that needs it twice passes it on.
+    """
+    found: dict[int, int] = {}
+    try:
+        names = os.listdir(TABLE)
+    except OSError:
+        return found
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                with open(f"{TABLE}/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X"):
+                    found[int(name)] = int(fields[1])
+    return found
+
+
+def _has_entry(pid: int, wanted: bytes) -> bool:
+    try:
+        with open(f"{TABLE}/{pid}/environ", "rb") as file:
+            return wanted in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+KEPT_BYTES = 65_536
+MAX_LINE = 64 * 1024 * 1024
+GRACE = 2.0
+TICK = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A program to run: arguments, folder, environment and timeout. `hold` is a descriptor that it inherits."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float
+    stdin: bytes | None = None
+    hold: int | None = None
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """How a program ended. `exit_code` is negative for a signal; `output` is the end of its output.
+
+    `left_out` is the number of bytes before `output` that were not kept.
+    """
+
+    exit_code: int
+    output: str
+    timed_out: bool
+    seconds: float
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class CapturedOutput:
+    """How a program ended, and what it printed: the beginning of its standard output, the end of its standard error.
+
+    `left_out` is the number of bytes after `data` that were not kept.
+    """
+
+    exit_code: int
+    data: bytes
+    errors: str
+    timed_out: bool
+    left_out: int = 0
+
+
+async def run(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
+) -> ProgramResult:
+    """Run a program until it ends. Raises `OSError` if it cannot be started."""
+    return await run_task(Task(argv=argv, cwd=cwd, env=env, timeout=timeout, stdin=stdin))
+
+
+async def start(
+    task: Task, *, errors: int = asyncio.subprocess.STDOUT, own_group: bool = True
+) -> asyncio.subprocess.Process:
+    """Start a program in its own process group, or in ours. Raises `OSError` if it cannot be started."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *task.argv,
+            cwd=task.cwd,
+            env=dict(task.env),
+            stdin=asyncio.subprocess.DEVNULL if task.stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            limit=MAX_LINE,
+            start_new_session=own_group,
+            pass_fds=() if task.hold is None else (task.hold,),
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:  # wait for the start: only a started process can be killed
+        await _kill_group(await starting)
+        raise
+
+
+async def run_task(task: Task, keep: int = KEPT_BYTES, heard: Callable[[bytes], None] | None = None) -> ProgramResult:
+    """Run a task until it ends. Keeps the last `keep` bytes of its output. `heard` gets all of it while it runs."""
+    begin, kept = time.monotonic(), _Tail(keep, heard)
+    code, timed_out = await _run_to_end(task, kept)
+    text = kept.data.decode("utf-8", "replace")
+    return ProgramResult(code, text, timed_out, time.monotonic() - begin, kept.left_out)
+
+
+async def capture(task: Task, keep: int) -> CapturedOutput:
+    """Run a task until it ends. Keeps the first `keep` bytes of its standard output, apart from its errors."""
+    kept, errors = _Head(keep), _Tail(KEPT_BYTES)
+    code, timed_out = await _run_to_end(task, kept, errors)
+    return CapturedOutput(code, bytes(kept.data), errors.data.decode("utf-8", "replace"), timed_out, kept.left_out)
+
+
+async def _run_to_end(task: Task, kept: _Kept, errors: _Kept | None = None) -> tuple[int, bool]:
+    """Run a task until it ends: its exit code, and whether that was at its timeout. Errors may be kept apart."""
+    mark = uuid.uuid4().hex
+    apart = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
+    process = await start(replace(task, env={**task.env, MARK: mark}), errors=apart)
+    output = asyncio.gather(_collect(process.stdout, kept), _collect(process.stderr, errors))
+    feeding = asyncio.ensure_future(feed(process, task.stdin))
+    timed_out = False
+    try:
+        async with asyncio.timeout(task.timeout):
+            await wait_for_exit(process)
+        with contextlib.suppress(TimeoutError):  # a background child may keep the output open forever
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await _kill_group(process)
+        for pid in family(process.pid, mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):  # read to the end, so that the pipe is closed
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
+        for reader in (output, feeding):
+            reader.cancel()
+        await asyncio.gather(output, feeding, return_exceptions=True)
+    return process.returncode if process.returncode is not None else -signal.SIGKILL, timed_out
+
+
+async def wait_for_exit(process: asyncio.subprocess.Process) -> None:
+    """Wait until a program has exited. Its `wait` also waits for its pipes, which a child of it may keep open."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while process.returncode is None:
+            await asyncio.wait({waiting}, timeout=TICK)
+    finally:
+        waiting.cancel()
+
+
+def start_detached(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
+    """Start a program that continues after this process ends, and return its process id. Its output goes to `log`."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, devnull, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
+    try:
+        return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=streams, setsid=True)
+    finally:
+        os.close(handle)
+        os.close(devnull)
+
+
+def printed_by(argv: Sequence[str], seconds: float) -> str:
+    """What a program of the system prints; empty if it cannot be started or takes too long. Blocks."""
+    try:
+        ended = subprocess.run(list(argv), capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - ours
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return ended.stdout
+
+
+async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
+    """Write the data to the standard input of a program, then close it."""
+    if data is None or process.stdin is None:
+        return
+    try:
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):  # the program did not read its input
+        return
+
+
+class _Tail:
+    """The last bytes of an output, and how many came before them."""
+
+    def __init__(self, most: int, heard: Callable[[bytes], None] | None = None) -> None:
+        self.most = most
+        self.heard = heard
+        self.data = bytearray()
+        self.left_out = 0
+
+    def add(self, piece: bytes) -> None:
+        if self.heard is not None:
+            self.heard(piece)
+        self.data += piece
+        too_many = max(0, len(self.data) - self.most)
+        self.left_out += too_many
+        del self.data[:too_many]
+
+
+class _Head:
+    """The first bytes of an output, and how many came after them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.data = bytearray()
+        self.left_out = 0
+
+    def add(self, piece: bytes) -> None:
+        fits = piece[: self.most - len(self.data)]
+        self.data += fits
+        self.left_out += len(piece) - len(fits)
+
+
+_Kept = _Tail | _Head
+
+
+async def _collect(stream: asyncio.StreamReader | None, kept: _Kept | None) -> None:
+    if stream is None or kept is None:
+        return
+    while piece := await stream.read(KEPT_BYTES):
+        kept.add(piece)
+
+
+async def _kill_group(process: asyncio.subprocess.Process) -> None:
+    """Send SIGTERM to the process group, and SIGKILL after `GRACE` seconds."""
+    if process.returncode is not None:
+        return signal_group(process.pid, signal.SIGTERM)
+    signal_group(process.pid, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), GRACE)
+    signal_group(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # stuck in the kernel
+        await asyncio.wait_for(process.wait(), GRACE)
+    return None
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to all processes in the group of a program."""
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):  # already ended
+        return
+
+
+def has_group(pid: int) -> bool:
+    """True if a process is left in the group of a program."""
+    try:
+        os.killpg(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def tail(output: str, lines: int = 12, width: int = 400) -> str:
+    """The last non-blank lines of an output, each cut to `width` characters. What is left out is marked with `…`."""
+    found = [line.rstrip() for line in output.splitlines() if line.strip()]
+    kept = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[-lines:]]
+    return "\n".join(["…", *kept] if len(found) > lines else kept)
+
+
+def run_in_terminal(argv: Sequence[str], cwd: str) -> int:
+    """Run a program that a person uses in this terminal, such as an editor. Returns its exit code. Blocks."""
+    return subprocess.run(list(argv), cwd=cwd, check=False).returncode  # noqa: S603 - the person chose it
+
+
+class RunningProgram:
+    """A running program: `async with Program(task) as program: async for line in program.lines()`."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.mark = uuid.uuid4().hex
+        self.errors = ""
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Future[None]] = []
+        self._family: set[int] = set()
+
+    async def __aenter__(self) -> RunningProgram:
+        marked = replace(self.task, env={**self.task.env, MARK: self.mark})
+        self._process = await start(marked, errors=asyncio.subprocess.PIPE)
+        self._tasks = [
+            asyncio.ensure_future(feed(self._process, self.task.stdin)),
+            asyncio.ensure_future(self._read_errors()),
+        ]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(self._kill_all())
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The lines that the program prints, until it ends. A line longer than `MAX_LINE` is skipped."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        while True:
+            try:
+                line = await self._process.stdout.readline()
+            except ValueError:  # longer than the limit
+                continue
+            if not line:
+                break
+            yield line
+        await wait_for_exit(self._process)
+        with contextlib.suppress(TimeoutError):  # a background child may keep it open forever
+            await asyncio.wait_for(asyncio.shield(self._tasks[1]), GRACE)
+
+    async def _read_errors(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        kept = b""
+        while piece := await self._process.stderr.read(KEPT_BYTES):
+            kept = (kept + piece)[-KEPT_BYTES:]
+            self.errors = kept.decode("utf-8", "replace")
+
+    async def _kill_all(self) -> None:
+        """Send SIGTERM to all processes, and SIGKILL after `GRACE` seconds, until all have ended."""
+        process = self._process
+        assert process is not None
+        number, waited = signal.SIGTERM, 0.0
+        while self._still_alive(process):
+            _signal(self._family | ({process.pid} if process.returncode is None else set()), number)
+            signal_group(process.pid, number)
+            await asyncio.sleep(TICK)
+            waited += TICK
+            number = signal.SIGTERM if waited < GRACE else signal.SIGKILL
+            if waited > 5 * GRACE:  # not permitted, or stuck in the kernel
+                break
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
+        """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
+        running = living_processes()
+        self._family |= family(process.pid, self.mark, running)
+        self._family &= running.keys()
+        return process.returncode is None or bool(self._family) or (not running and has_group(process.pid))
+
+
+def _signal(pids: set[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+MAX_ANCESTORS = 100
+PS_SECONDS = 5.0
+
+
+def ancestors(pid: int) -> Iterator[tuple[str, ...]]:
+    """The command lines above a process, the nearest first. The first word is the program."""
+    if os.path.isdir("/proc/self"):
+        yield from _from_proc(pid)
+    else:
+        yield from _from_ps(pid)
+
+
+def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
+    for _ in range(MAX_ANCESTORS):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+            if pid <= 0:
+                return
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().decode("utf-8", "replace").split("\0")
+        except (OSError, ValueError, IndexError):
+            return
+        yield tuple(words[:-1] if len(words) > 1 else words)
+        try:
+            yield (os.readlink(f"/proc/{pid}/exe"),)
+        except OSError:  # a process of another user
+            continue
+
+
+def _from_ps(pid: int) -> Iterator[tuple[str, ...]]:
+    """The same from one call of `ps`. Words with spaces are split, which only makes a match less likely."""
+
+    rows = [line.split(None, 2) for line in printed_by(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
+    known = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
+    for _ in range(MAX_ANCESTORS):
+        if pid not in known or (pid := known[pid][0]) not in known:
+            return
+        yield tuple(known[pid][1].split())

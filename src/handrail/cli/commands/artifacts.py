@@ -1,0 +1,339 @@
+"""`handrail artifacts` and `handrail scope`: what runs made, and how the work on a task stands.
+
+`scope` says which results are stale; it also archives and restores a scope.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from handrail.app import App
+from handrail.base.errors import HandrailError, NotFound, UsageError
+from handrail.cli.options import command, complete_run, completing_app
+from handrail.cli.output import BOLD, Shell, date_and_time, echo, echo_bytes, styled
+from handrail.cli.results import print_table
+from handrail.cli.terminal import WaitingLine
+from handrail.driven.artifacts.scope import issue_key
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelves, artifact_named, pick_artifact
+from handrail.driven.runs.summary import moment
+from handrail.project.scope_stages import StageStanding
+from handrail.project.scopes import Reset, ScopeView
+from handrail.settings.folders import shown_path
+from handrail.source.plain_text import command_line, counted, plain, plain_lines, some
+
+
+def complete_artifact(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    try:
+        made = _of_run(app, str(context.params.get("run")))[1] if app else []
+    except HandrailError:
+        return []
+    return [CompletionItem(path) for path in {one["path"] for one in made} if path.startswith(begin)]
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=complete_run)
+@click.argument("artifact", required=False, shell_complete=complete_artifact)
+@command
+def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> None:
+    """List the artifacts of a run or of all runs, or print one.
+
+    Without RUN, all artifacts of the project are listed, the newest first, also those of runs that `prune` removed.
+    With ARTIFACT (its path, its key, KEY@vN or its whole id), print its content as it was published.
+
+    \b
+    handrail artifacts last NOTES.md
+    """
+    if run is None:
+        return _list_all(shell, app.runs.kept)
+    run_id, made = _of_run(app, run)
+    if artifact is not None:
+        return _print_content(shell, app.runs.kept, run_id, _picked_artifact(app.runs.kept, run_id, made, artifact))
+    if shell.as_json:
+        return shell.data({"run": run_id, "artifacts": made})
+    if not made:
+        return shell.say("this run published no artifacts")
+    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, made)])
+
+
+def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
+    """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
+    id_ = app.runs.named(name)
+    if id_ not in app.runs.ids():
+        removed = app.runs.kept.run_named(name)
+        if removed is not None:
+            return removed, [record.to_json() for record in app.runs.kept.records(removed)]
+        one = artifact_named(app.runs.kept.records(), name) if name not in ("", "last") else None
+        if one is not None:
+            hint = f"it is an artifact; `{command_line('handrail', 'artifacts', one.run, name)}` prints it"
+            raise NotFound(f"there is no run `{name}` in this project", hint)
+    return id_, app.runs.load(id_).state.artifacts
+
+
+def _picked_artifact(kept: Shelves, run: str, made: list[dict[str, Any]], name: str) -> ArtifactVersion:
+    """One artifact of the run. What only an earlier attempt made is found last."""
+    current = [ArtifactVersion.from_json(one) for one in made]
+    earlier = [record for record in kept.records(run) if record not in current]
+    if not current and not earlier:
+        raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
+    return pick_artifact([*earlier, *current], name)
+
+
+def _list_all(shell: Shell, kept: Shelves) -> None:
+    found = [record.to_json() for record in reversed(kept.records())]
+    for error in kept.damaged:
+        shell.insist(f"warning: {error.message}")
+    if shell.as_json:
+        return shell.data({"artifacts": found})
+    if not found:
+        return shell.say("no run of this project published an artifact; `makes` of a step publishes files")
+    rows = [(one["run"], *_artifact_row(one)) for one in found]
+    return print_table(shell, [("RUN", "PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *rows])
+
+
+def _artifact_row(artifact: dict[str, Any]) -> tuple[str, ...]:
+    created = artifact.get("created")
+    made = date_and_time(created) if isinstance(created, int | float) else ""
+    return artifact["path"], made, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]
+
+
+def _print_content(shell: Shell, kept: Shelves, run: str, record: ArtifactVersion) -> None:
+    """Print the content: byte by byte, but without control characters if it goes to a terminal."""
+    content = kept.content(record)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = None
+    if shell.as_json:
+        held = {"text": text} if text is not None else {"base64": base64.b64encode(content).decode()}
+        return shell.data({"run": run, "artifact": record.to_json(), **held})
+    if not sys.stdout.isatty():
+        return echo_bytes(content)
+    if text is None:
+        hint = f"write it to a file: `handrail artifacts {run} {record.path} > FILE`"
+        raise UsageError(f"`{record.path}` is not text, so it is not printed to a terminal", hint)
+    echo(plain_lines(text.removesuffix("\n")))
+    return None
+
+
+RESET = "reset"
+_STATE_SIGNS = {"made": "✓", "stale": "!", "incomplete": "!", "invalid": "✗", "missing": "○"}
+
+
+def complete_scope(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    try:
+        return [CompletionItem(key) for key in app.scopes.keys() if key.startswith(begin)] if app else []  # noqa: SIM118 - a method
+    except HandrailError:
+        return []
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[KEY | reset KEY]", shell_complete=complete_scope)
+@click.option("--yes", is_flag=True, help="With reset: do it. Without this, only print what would be archived.")
+@click.option("--restore", "attempt", metavar="NNNN", help="With reset: put this archive back into the empty scope.")
+@command
+def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: str | None) -> None:
+    """Show how the work in a scope stands, or list all scopes.
+
+    A scope is the folder of one task: an issue, or a branch. With KEY, print each stage (task, plan, review and so on):
+    whether it exists, who made it, and whether it is stale because an input changed later. KEY may also be an issue,
+    or the beginning of a key.
+
+    `reset` moves everything of the scope into an archive, so that its flows begin anew. The runs and their published
+    artifacts are kept.
+
+    \b
+    handrail scope ABC-1
+    handrail scope reset ABC-1 --yes
+    handrail scope reset ABC-1 --restore 0001 --yes
+    """
+    if words[:1] == (RESET,):
+        return _reset_scope(app, shell, words[1:], yes, attempt)
+    if yes or attempt is not None:
+        raise UsageError("`--yes` and `--restore` need `reset`", "`handrail scope reset KEY --yes`")
+    if len(words) > 1:
+        raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
+    with WaitingLine(shell, "reading the scopes"):
+        views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
+    for error in app.scopes.kept.damaged:
+        shell.insist(f"warning: {error.message}")
+    return _show_scope(shell, views[0]) if words else _list_scopes(shell, views)
+
+
+def _list_scopes(shell: Shell, views: list[ScopeView]) -> None:
+    if shell.as_json:
+        return shell.data({"scopes": [_scope_json(view) for view in views]})
+    if not views:
+        return shell.say("no scopes in this project; `handrail run plan ISSUE` makes one")
+    rows: list[tuple[str, ...]] = [("SCOPE", "LAST CHANGE", "RUNS", "STAGES")]
+    rows += [(_scope_title(view), _last_change(view), str(len(view.runs) or ""), _stages_words(view)) for view in views]
+    return print_table(shell, rows)
+
+
+def _scope_title(view: ScopeView) -> str:
+    return f"{view.key} (this branch)" if view.is_current else view.key
+
+
+def _last_change(view: ScopeView) -> str:
+    times = [one.evidence.time for one in view.standings if one.evidence.pieces]
+    return date_and_time(max(times)) if times else ""
+
+
+def _stages_words(view: ScopeView) -> str:
+    there = [one for one in view.standings if one.state != "missing"]
+    told = [one.stage.title + (f" ({one.state})" if one.state != "made" else "") for one in there]
+    return ", ".join(told) or "empty" + (f", {counted(len(view.archives), 'archive')}" if view.archives else "")
+
+
+def _show_scope(shell: Shell, view: ScopeView) -> None:
+    if shell.as_json:
+        return shell.data(_scope_json(view))
+    shell.say(styled(plain(_scope_title(view)), BOLD))
+    head = ("STAGE", "STATE", "N", "MADE", "BY", "MAKE IT WITH", "DETAILS")
+    print_table(shell, [head, *(_stage_row(view, one) for one in view.standings)])
+    if view.others:
+        shell.say(f"{counted(view.others, 'other artifact')}; `handrail artifacts` lists them")
+    open_ = [run.summary for run in view.runs if run.summary.status in ("running", "waiting")]
+    for run in open_:
+        word = "interrupted" if run.is_interrupted else run.status
+        shell.say(plain(f"run {run.id} of {run.flow} is {word}; `handrail runs {run.id}` shows it"))
+    if view.states:
+        names = some([f"{state.flow} ({state.status})" for state in view.states])
+        shell.say(plain(f"saved by AgentWeaver: {names}; `handrail import agentweaver --dry-run` says how to go on"))
+    if view.archives:
+        shell.say(f"{counted(len(view.archives), 'archive')}; the newest is {shown_path(view.archives[-1], shell.cwd)}")
+    return None
+
+
+def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:
+    newest = one.newest
+    made = date_and_time(newest.time) if newest is not None else ""
+    return (
+        one.stage.title,
+        f"{_STATE_SIGNS[one.state]} {one.state}",
+        str(one.evidence.iteration or ""),
+        made,
+        _maker(one),
+        _make_command(view, one),
+        "; ".join(_stage_details(one)),
+    )
+
+
+def _maker(one: StageStanding) -> str:
+    newest = one.newest
+    if newest is None or (newest.run is None and newest.flow is None):
+        return ""
+    return " ".join(part for part in (newest.run, f"({newest.flow})" if newest.flow else None) if part)
+
+
+def _stage_details(one: StageStanding) -> list[str]:
+    evidence = one.evidence
+    told = [evidence.problem] if evidence.problem else []
+    told += [f"missing: {', '.join(evidence.absent)}"] if evidence.absent and evidence.pieces else []
+    told += [evidence.detail] if evidence.detail else []
+    told += [f"{stale.because} (by {stale.basis})" for stale in one.stale[:1]]
+    told += [f"{counted(len(one.stale) - 1, 'more reason')}"] if len(one.stale) > 1 else []
+    edited = [piece.path for piece in evidence.pieces if piece.is_edited]
+    return told + ([f"edited after it was published: {', '.join(edited)}"] if edited else [])
+
+
+def _make_command(view: ScopeView, one: StageStanding) -> str:
+    """The command that makes a stage. A flow that fetches the task is given the issue until the task is understood."""
+    first, task = view.standings[:2]
+    is_given = one.stage.flow == first.stage.flow and (one is first or task.state == "missing")
+    issue = issue_key(view.key.partition("@")[0]) if is_given else None
+    return command_line("handrail", "run", one.stage.flow, *([issue] if issue else []), "--scope", view.key)
+
+
+def _scope_json(view: ScopeView) -> dict[str, Any]:
+    return {
+        "scope": view.key,
+        "current": view.is_current,
+        "folders": view.folders,
+        "stages": [_stage_json(view, one) for one in view.standings],
+        "runs": [run.summary.to_json() for run in view.runs],
+        "agentweaver": [{"flow": one.flow, "status": one.status, "file": one.path} for one in view.states],
+        "otherArtifacts": view.others,
+        "archives": view.archives,
+    }
+
+
+def _stage_json(view: ScopeView, one: StageStanding) -> dict[str, Any]:
+    newest, evidence = one.newest, one.evidence
+    return {
+        "id": one.stage.id,
+        "title": one.stage.title,
+        "state": one.state,
+        "iteration": evidence.iteration,
+        "made": moment(newest.time) if newest is not None else None,
+        "basis": newest.basis if newest is not None else None,
+        "run": newest.run if newest is not None else None,
+        "flow": newest.flow if newest is not None else None,
+        "files": [piece.path for piece in evidence.pieces if piece.path],
+        "missing": list(evidence.absent) if evidence.pieces else [],
+        "problem": evidence.problem,
+        "detail": evidence.detail,
+        **evidence.facts,
+        "stale": [{"because": stale.because, "basis": stale.basis} for stale in one.stale],
+        "edited": [piece.path for piece in evidence.pieces if piece.is_edited],
+        "make": _make_command(view, one),
+    }
+
+
+def _reset_scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: str | None) -> None:
+    if len(words) != 1:
+        raise UsageError("name one scope to reset", "`handrail scope` lists the scopes")
+    if yes:
+        app.refuse_agents("scope reset")
+    key = app.scopes.find(words[0])
+    if attempt is not None:
+        return _restore_scope(app, shell, key, attempt, yes)
+    done = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)
+    if shell.as_json:
+        return shell.data({"scope": key, "dryRun": not yes, "archives": _archives_json(done), **_open_json(done)})
+    for folder, path, files, size in done.archives:
+        verb = "archived" if yes else "would archive"
+        what = f"{counted(files, 'file')} ({size} bytes) of {shown_path(folder, shell.cwd)}"
+        shell.say(plain(f"{verb}: {what} in {shown_path(path, shell.cwd)}"))
+    for run in done.waiting:
+        shell.say(plain(f"run {run.summary.id} has not ended; after a reset, do not resume it: start a new run"))
+    for state in done.claimed:
+        shell.say(plain(f"AgentWeaver's state says that `{state.flow}` is running; make sure that it is not"))
+    if not done.archives:
+        return shell.say("the scope is empty; nothing to archive")
+    if yes:
+        number = done.archives[0][1].rpartition("-")[2]
+        return shell.say(f"`{command_line('handrail', 'scope', RESET, key, '--restore', number, '--yes')}` undoes it")
+    return shell.say("add `--yes` to do it")
+
+
+def _archives_json(done: Reset) -> list[dict[str, Any]]:
+    return [
+        {"folder": folder, "archive": path, "files": files, "bytes": size}
+        for folder, path, files, size in done.archives
+    ]
+
+
+def _open_json(done: Reset) -> dict[str, Any]:
+    return {"openRuns": [run.summary.id for run in done.waiting], "claimed": [state.flow for state in done.claimed]}
+
+
+def _restore_scope(app: App, shell: Shell, key: str, attempt: str, yes: bool) -> None:
+    if not yes:
+        folders = app.scopes.having(key, attempt)
+        if shell.as_json:
+            return shell.data({"scope": key, "dryRun": True, "folders": folders})
+        told = ", ".join(shown_path(folder, shell.cwd) for folder in folders)
+        return shell.say(f"would restore archive {plain(attempt)} of {plain(told)}; add `--yes` to do it")
+    restored = app.scopes.restore(key, attempt)
+    if shell.as_json:
+        return shell.data({"scope": key, "dryRun": False, "restored": restored})
+    for path in restored:
+        shell.say(plain(f"restored: {shown_path(path, shell.cwd)}; the archive is kept"))
+    return None

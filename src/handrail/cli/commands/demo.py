@@ -1,0 +1,177 @@
+"""`handrail demo`: the scripted agent goes through a workflow in a temporary repository, live."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from importlib import resources
+from typing import Any
+
+import click
+
+from handrail.app import App
+from handrail.base.errors import HandrailError
+from handrail.base.processes import RunningProgram, Task, run
+from handrail.source.plain_text import counted
+
+TASK = "titles with stray spaces make ugly slugs; collapse them"
+LIMIT = 120.0
+
+
+@click.command()
+@click.option("--keep", is_flag=True, help="Keep the temporary repository and print its path.")
+@click.option(
+    "--pace",
+    type=float,
+    default=None,
+    metavar="SECONDS",
+    help="Pause between events; by default 0.4 on a terminal, else 0.",
+)
+def demo(keep: bool, pace: float | None) -> None:
+    """Show a scripted agent in a workflow. Needs no key and no network."""
+    folder = tempfile.mkdtemp(prefix="handrail-demo-")
+    pause = pace if pace is not None else (0.4 if sys.stdout.isatty() else 0.0)
+    try:
+        done = asyncio.run(_walk(folder, pause))
+    finally:
+        if keep:
+            click.echo(f"kept: {folder}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    if not done:
+        raise HandrailError(
+            "the demo did not finish", "run `handrail demo --keep` and look into the folder that it prints"
+        )
+
+
+async def _walk(folder: str, pause: float) -> bool:
+    project = os.path.join(folder, "slugs")
+    env = _environment(folder)
+    shipped = resources.files("handrail") / "builtin" / "demo"
+    with resources.as_file(shipped) as source:
+        shutil.copytree(source / "project", project)
+        shutil.copy(source / "script.yaml", os.path.join(folder, "script.yaml"))
+    os.rename(os.path.join(project, "gitignore"), os.path.join(project, ".gitignore"))
+    await _git(project, env)
+    stage = DemoStage(pause)
+    stage.title(project)
+    app = App(project, env)
+    app.trust.grant(time.time())  # a project that Handrail made itself, with a state folder of its own
+    stage.line("you", f"handrail start ship {TASK!r}", "cyan")
+    view = app.start("ship", TASK, "demo")
+    stage.phase(view.status_line)
+    argv = [sys.executable, "-m", "handrail.agents.scripted", os.path.join(folder, "script.yaml"), project, "demo"]
+    async with asyncio.timeout(LIMIT), RunningProgram(Task(argv=argv, cwd=project, env=env, timeout=LIMIT)) as program:
+        async for line in program.lines():
+            stage.show(json.loads(line))
+    final = app.sessions.status("demo")
+    stage.close(final.plan.stops[0].levels[0].total if final.plan else 0, final.state.steps)
+    return final.state.status == "done"
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """An environment with its own state, its own git identity and this Python. It changes nothing of the user's."""
+    return {
+        "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", os.defpath),
+        "HOME": folder,
+        "HANDRAIL_HOME": os.path.join(folder, "state"),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **{f"GIT_{who}_NAME": "Scripted Agent" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "scripted@example.invalid" for who in ("AUTHOR", "COMMITTER")},
+    }
+
+
+async def _git(project: str, env: dict[str, str]) -> None:
+    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Slugs"]):
+        ended = await run(["git", *argv], project, env, 30)
+        if ended.exit_code != 0:
+            raise HandrailError(f"git failed: {ended.output.strip()}", "the demo needs a working `git`")
+
+
+class DemoStage:
+    """Prints the events of the agent as they happen."""
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self.width = min(shutil.get_terminal_size((100, 24)).columns, 110)
+
+    def title(self, project: str) -> None:
+        click.secho("Handrail keeps an agent to a workflow", bold=True)
+        click.echo(
+            f"A scripted agent works in a real git repository ({os.path.basename(project)}); the gate, the tool,"
+        )
+        click.echo("the checks and the journal are the same as for a real agent.\n")
+
+    def line(self, who: str, text: str, colour: str | None = None) -> None:
+        head, *rest = text.split("\n")
+        click.echo(click.style(f"{who:>9}  ", dim=True) + click.style(head, fg=colour))
+        for more in rest:
+            click.echo(" " * 11 + click.style(more, fg=colour))
+        time.sleep(self.pause)
+
+    def phase(self, status_line: str | None) -> None:
+        if status_line:
+            rule = "─" * max(3, self.width - len(status_line) - 8)
+            click.secho(f"\n── {status_line} {rule}", bold=True)
+
+    def close(self, phases: int, steps: int) -> None:
+        walked = f"{counted(phases, 'phase')}, {counted(steps, 'step')}"
+        click.echo(f"\n{walked}. To try it on your own project: `handrail init`, then `handrail list`.")
+
+    def show(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "say":
+                self.line("agent", f"“{event['text']}”")
+            case "tool":
+                self.line("tool", _call(event))
+            case "denied":
+                self.line("handrail", f"✗ denied: {event['reason'].split('. ')[0]}", "red")
+            case "result":
+                if text := _short(event):
+                    self.line("", text)
+            case "step":
+                said = f" “{event['summary']}”" if event["summary"] else ""
+                self.line("tool", f"workflow_step {event['action']}{said}")
+            case "stepped":
+                self.stepped(event)
+            case "stopped":
+                self.line("agent", "(ends its turn)")
+                sent_on = event["sendOn"] is not None
+                said = "↻ not done yet: told to continue" if sent_on else f"let go: {event['letGo']}"
+                self.line("handrail", said, "yellow")
+            case "finished":
+                if event["farewell"]:
+                    click.echo()
+                    self.line("handrail", event["farewell"], "green")
+
+    def stepped(self, event: dict[str, Any]) -> None:
+        for check in event["checks"] or []:
+            held = "✓ passed" if check["held"] else "✗ failed"
+            self.line(
+                "handrail", f"{held}: {check['name']} ({check['detail'].splitlines()[0]})", _colour(check["held"])
+            )
+        if not event["refused"]:
+            self.phase(event["statusLine"])
+
+
+def _colour(held: bool | None) -> str:
+    return "green" if held else "red"
+
+
+def _call(event: dict[str, Any]) -> str:
+    arguments = event["input"]
+    return f"{event['tool']} {arguments.get('path') or arguments.get('command') or ''}"
+
+
+def _short(event: dict[str, Any]) -> str:
+    """The first lines of a tool's output."""
+    if event["tool"] != "bash":
+        return "" if event["ok"] else str(event["output"])
+    shown = str(event["output"]).rstrip().split("\n")
+    return "\n".join(shown[:4] + (["…"] if len(shown) > 4 else []))

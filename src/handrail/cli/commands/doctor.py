@@ -1,0 +1,178 @@
+"""`handrail doctor`: is everything there and in working order, and what does an agent really enforce?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+from click.shell_completion import CompletionItem
+
+from handrail.app import App
+from handrail.base.errors import NotFound, UsageError
+from handrail.cli.options import command
+from handrail.cli.output import Shell, painted
+from handrail.cli.signals import run_interruptibly
+from handrail.cli.terminal import WaitingLine
+from handrail.doctor.checkup import Checkup, Subject, find_program, is_ok, version_of
+from handrail.doctor.examination import CATEGORIES, EXAMS, ExamChoice, examine, refuse_unknown, report
+from handrail.doctor.exams.agents import kept_probe, probe_json
+from handrail.doctor.probe import ORDER, probe
+from handrail.extensions import registry
+from handrail.guided.sessions import phase_requirements
+from handrail.guided.sessions.phase_requirements import Probe, ProbeRow
+from handrail.source.plain_text import counted, plain
+from handrail.source.suggestions import did_you_mean
+
+CHECK_FAILED = 5
+_SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
+
+
+def _complete_check(_context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    abouts = {**CATEGORIES, **{name: exam.about for name, exam in EXAMS.items()}}
+    return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(begin)]
+
+
+@click.command()
+@click.argument("agent", required=False)
+@click.option(
+    "--only", metavar="CHECK", multiple=True, shell_complete=_complete_check,
+    help="Only this check, or the checks of this category. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--skip", metavar="CHECK", multiple=True, shell_complete=_complete_check,
+    help="All but this check, or the checks of this category. Can be repeated.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="A warning counts as an error.")
+@click.option("--report", "is_report", is_flag=True, help="Print Markdown for an issue: no secrets, no home, no names.")
+@click.option("--probe", "is_probe", is_flag=True, help="Run AGENT offline and measure what it really enforces.")
+@click.option("--program", metavar="FILE", help="With --probe: the program of AGENT; by default the one on the PATH.")
+@command
+def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **options: bool | tuple[str, ...]) -> None:
+    """Check that everything is there and in working order. With AGENT, this agent has to be installed.
+
+    Each finding has a fix, most often a command to paste. The exit code is 5 if a check found an error, or with
+    `--strict` a warning; otherwise it is 0. A check looks and changes nothing.
+
+    `--probe` starts the agent's program in a folder of its own, against a scripted model on this machine: it needs no
+    key, costs nothing and takes some minutes. The result is kept, and a phase with `require: hard` needs it.
+    """
+    _known(agent)
+    only, skip = (tuple(map(str, _names(options[name]))) for name in ("only", "skip"))
+    refuse_unknown((*only, *skip), registry.installable())
+    if options["is_probe"]:
+        if only or skip or options["strict"] or options["is_report"]:
+            raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
+        return _probe(app, shell, agent, program)
+    if program is not None:
+        raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
+    subject = Subject(app, agent)
+    with WaitingLine(shell, "checking") as line:
+        shown = lambda name: line.say(f"checking {name}: {EXAMS[name].about}")  # noqa: E731 - one line
+        found = run_interruptibly(examine(subject, ExamChoice(only, skip), shown))
+    is_fine = is_ok(found, strict=bool(options["strict"]))
+    if options["is_report"]:
+        _report(shell, subject, found, is_fine=is_fine)
+    else:
+        _results(shell, subject, found, is_fine=is_fine)
+    if not is_fine:
+        raise SystemExit(CHECK_FAILED)
+    return None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
+    kept = kept_probe(subject.app, subject.agent) if subject.agent else None
+    if shell.as_json:
+        data = {"ok": is_fine, "checks": [one.to_json() for one in found]}
+        return shell.data({**data, **({"probe": kept} if kept else {})})
+    _say(shell, found)
+    shell.say(_summary(found, is_fine=is_fine))
+    return _say_rows(shell, kept) if kept else None
+
+
+def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
+    with WaitingLine(shell, "asking the agents for their versions"):
+        programs = run_interruptibly(subject.programs())
+    versions = {agent: one.version for agent, one in programs.items() if one.version is not None}
+    text = report(subject.app, found, versions)
+    if shell.as_json:
+        return shell.data({"ok": is_fine, "report": text})
+    return shell.say(text.rstrip("\n"))
+
+
+def _summary(found: list[Checkup], *, is_fine: bool) -> str:
+    """The last line: how many findings there are, and whether they count."""
+    errors, warnings = (sum(one.status == status for one in found) for status in ("error", "warning"))
+    fine = sum(one.status == "ok" for one in found)
+    told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(found), 'check')} fine"
+    if warnings and is_fine:
+        return f"{told}. Warnings do not change the exit code; with `--strict` they do"
+    return told
+
+
+def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None:
+    """Measure an agent and keep the result. Only a person may: an agent could name a program that pretends."""
+    if agent is None:
+        raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
+    app.refuse_agents("doctor --probe")
+    program = find_program(agent, app.run_env, named)
+    if program is None:
+        wanted = named or registry.executor(agent).PROGRAM
+        raise NotFound(f"`{wanted}` is not on the PATH", "name it with `--program FILE`")
+    probed = run_interruptibly(_measured(app, shell, agent, program))
+    phase_requirements.write_probe(app.places, probed)
+    why = phase_requirements.unmet(app.places, agent)
+    result = Checkup(f"{agent}.probe", "ok", f"version {probed.version} meets `require: hard`", category="probe")
+    if why is not None:
+        message = f"`require: hard` is not met: {why}"
+        result = Checkup(f"{agent}.probe", "warning", message, category="probe")
+    if shell.as_json:
+        return shell.data({"ok": is_ok([result]), "checks": [result.to_json()], "probe": probe_json(probed)})
+    _say_rows(shell, probe_json(probed))
+    shell.say()
+    return _say(shell, [result])
+
+
+async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
+    version = await version_of(program, app.env)
+    shell.talk(f"probing {agent} {version}: {program}")
+    known: list[str] = []
+    what = f"{agent} works against the scripted model"
+    with WaitingLine(shell, what) as line:
+
+        def shown(row: ProbeRow) -> None:
+            known.append(row.row)
+            line.print(lambda: shell.talk(_row_line(row.row, row.level, "")))
+            line.say(f"{len(known)} of {len(ORDER)} measured; {what}")
+
+        return await probe(agent, program, version, app.env, app.clock(), shown)
+
+
+def _known(agent: str | None) -> None:
+    known = registry.installable()
+    if agent is not None and agent not in known:
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+
+
+def _say(shell: Shell, found: list[Checkup]) -> None:
+    width = max((len(one.id) for one in found), default=0)
+    for one in found:
+        shell.say(painted(f"{_SIGNS[one.status]} {one.id.ljust(width)}  {plain(one.message)}"))
+        if one.cure and one.status != "ok":
+            shell.say(f"  {' ' * width}  {plain(one.cure)}")
+
+
+def _say_rows(shell: Shell, probe: Mapping[str, object]) -> None:
+    shell.say()
+    shell.say(f"{probe['agent']} {probe['version']} enforces:")
+    rows = probe["rows"]
+    assert isinstance(rows, list)
+    for row in rows:
+        shell.say(_row_line(row["row"], row["level"], plain(row["detail"])))
+
+
+def _row_line(row: str, level: str, detail: str) -> str:
+    return f"  {row.ljust(14)}  {level.ljust(7)}  {detail}".rstrip()

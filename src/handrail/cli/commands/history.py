@@ -1,0 +1,205 @@
+"""Commands that show runs: list them, print the events of a run or of a guided session."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+
+import click
+
+from handrail.app import App
+from handrail.base.errors import UsageError
+from handrail.base.journal import JournalDamaged
+from handrail.cli.options import command, complete_run, run_argument
+from handrail.cli.output import (
+    BOLD,
+    DIM,
+    Shell,
+    date_of,
+    echo,
+    has_reader,
+    painted,
+    styled,
+    time_of_day,
+    width,
+)
+from handrail.cli.results import list_runs
+from handrail.cli.run_driver import print_run
+from handrail.driven.runs import run_events
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.run_events import Event, masked_event, masked_json
+from handrail.extensions.contracts import EventRecord, GuideNews
+from handrail.guided.sessions.guide import whole_story
+from handrail.guided.sessions.store import SessionReport
+from handrail.settings.secrets import masked
+from handrail.source.plain_text import one_line, plain
+from handrail.view.text.columns import clipped
+from handrail.view.text.log import Story, given_words
+from handrail.view.text.progress import guided_lines
+
+LOOK_AGAIN = 0.1
+SELDOM = 0.5
+"""In seconds. While nothing happens, the pause between two looks grows up to this."""
+PATIENCE = 5.0
+"""In seconds. So long may a run that is begun, resumed or restarted just now be without a process that drives it."""
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=complete_run)
+@command
+def runs(app: App, shell: Shell, run: str | None) -> None:
+    """List the runs of this project.
+
+    The newest one is first. With RUN, print only this run; with --json, all its phases and steps.
+    """
+    if run is None:
+        return list_runs(shell, app.runs.summaries())
+    loaded = app.runs.load(app.runs.named(run))
+    print_run(shell, loaded)
+    if loaded.state.status == "running" and loaded.driver is None and not shell.as_json:
+        shell.talk(f"no process drives this run; `handrail resume {loaded.id}` resumes it")
+    return None
+
+
+@click.command()
+@run_argument
+@click.option("--follow", is_flag=True, help="Keep printing until the run ends or waits for a person.")
+@click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
+@click.option("--attempt", type=int, metavar="N", help="Only this attempt; `restart` begins a new one.")
+@command
+def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
+    """Show what happened in a run or in a guided session.
+
+    A run is told in all its attempts; of a damaged one, what can be read. For a session, RUN is its id.
+    """
+    if follow and shell.as_json:
+        raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
+    if run_id and run_id not in app.runs.ids() and app.sessions.session(run_id).exists:
+        if follow or attempt is not None:
+            raise UsageError("a session cannot be followed and has no attempts", f"run `handrail log {run_id}`")
+        return _log_session(app, shell, run_id, events)
+    try:
+        return _log_run(app, shell, run_id, follow=follow, events=events, attempt=attempt)
+    except JournalDamaged:
+        if not shell.as_json:
+            readable = app.runs.load(run_id, may_be_damaged=True)
+            (_EventLines if events else _StoryLines)(readable, is_restarted=False).tell(
+                readable.attempt, readable.records
+            )
+        raise
+
+
+def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool, attempt: int | None) -> None:
+    known = app.runs.attempts(run_id)
+    if follow and attempt not in (None, known[-1]):
+        raise UsageError("only the last attempt can be followed", f"leave out `--attempt {attempt}`")
+    chosen = known if attempt is None else [attempt]
+    if shell.as_json:
+        found = [(number, app.runs.records(run_id, number)) for number in chosen]
+        return shell.data({"events": [_data(t, event, n) for n, many in found for t, event in many]})
+    teller = (_EventLines if events else _StoryLines)(app.runs.load(run_id), is_restarted=len(known) > 1)
+    for number in chosen if not follow else chosen[:-1]:
+        if not teller.tell(number, app.runs.records(run_id, number)):
+            return None
+    if follow:
+        _follow(app, shell, run_id, teller)
+    return None
+
+
+def _log_session(app: App, shell: Shell, id_: str, events: bool) -> None:
+    """The story of a guided session, or its events."""
+    session = app.sessions.session(id_)
+    if shell.as_json or events:
+        records = session.records()
+        told = [{"time": r["t"], "by": r.get("by"), **event} for r in records for event in r["events"]]
+        if shell.as_json:
+            return shell.data({"session": id_, "events": told})
+        _print(json.dumps(event, ensure_ascii=False) for event in told)
+        return None
+    report = app.sessions.status(id_)
+    _print(_session_lines(report, whole_story(session)))
+    return None
+
+
+def _session_lines(report: SessionReport, news: list[GuideNews]) -> Iterator[str]:
+    name = report.plan.name if report.plan is not None else ""
+    yield styled("  ".join(plain(part) for part in (report.session, name, one_line(report.state.task)) if part), BOLD)
+    day = ""
+    for event in news:
+        if day != (day := date_of(event.time)):
+            yield styled(day, DIM)
+        for line in guided_lines(event):
+            yield painted(clipped(f"{time_of_day(event.time)}  {line}", width()))
+
+
+def _follow(app: App, shell: Shell, run_id: str, teller: _EventLines | _StoryLines) -> None:
+    """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
+    offset, pause, idle = 0, LOOK_AGAIN, 0.0
+    while has_reader(sys.stdout):
+        is_driven = app.runs.is_driven(run_id)  # before the events are read: the driver leaves after its last one
+        records, offset = app.runs.events(run_id, offset)
+        if records:
+            if not teller.tell(app.runs.attempts(run_id)[-1], records):
+                return
+            last = next((event for _, event in reversed(records) if not isinstance(event, run_events.Noticed)), None)
+            if isinstance(last, run_events.RunEnded | run_events.RunParked):
+                return
+        idle = 0.0 if records or is_driven else idle + pause
+        if idle > PATIENCE:
+            shell.talk(f"! interrupted: no process drives this run; `handrail resume {run_id}` resumes it")
+            return
+        pause = LOOK_AGAIN if records else min(pause * 1.5, SELDOM)
+        time.sleep(pause)
+
+
+class _EventLines:
+    """Prints each event as one line of JSON."""
+
+    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
+        del run, is_restarted
+
+    def tell(self, attempt: int, records: list[EventRecord]) -> bool:
+        return _print(json.dumps(_data(moment, event, attempt), ensure_ascii=False) for moment, event in records)
+
+
+class _StoryLines:
+    """Prints events as a story. The date is printed when it changes."""
+
+    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
+        self.run = run
+        self.is_restarted = is_restarted
+        self.day = ""
+        self.attempt = 0
+        self.story = Story(run.plan, time_of_day)
+
+    def tell(self, attempt: int, records: list[EventRecord]) -> bool:
+        return _print(self._lines(attempt, records))
+
+    def _lines(self, attempt: int, records: list[EventRecord]) -> Iterator[str]:
+        if not self.attempt:
+            yield styled(self._title(), BOLD)
+        if attempt != self.attempt:
+            self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
+            if self.is_restarted or attempt > 1:
+                yield styled(f"attempt {attempt}", BOLD)
+        for moment, line in self.story.lines([(moment, masked_event(event)) for moment, event in records]):
+            if self.day != (day := date_of(moment)):
+                self.day = day
+                yield styled(day, DIM)
+            yield painted(clipped(line, width()))
+
+    def _title(self) -> str:
+        request = self.run.about.request
+        given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
+        return "  ".join(part for part in (self.run.id, plain(self.run.plan.id), given) if part)
+
+
+def _print(lines: Iterable[str]) -> bool:
+    """False if the reader left before the last line."""
+    return all(echo(line) for line in lines)
+
+
+def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
+    return {"time": moment, "runAttempt": attempt, **masked_json(event)}

@@ -1,0 +1,462 @@
+"""Commands that drive runs (run, estimate, resume, continue, restart, stop, answer), and their worktrees."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from handrail.app import App
+from handrail.base.dataclasses import replace
+from handrail.base.errors import RefusedError, UsageError
+from handrail.base.processes import start_detached
+from handrail.cli.forms import ask, can_ask, print_form
+from handrail.cli.options import command, complete_flow, need_trust, run_argument, trust_option
+from handrail.cli.output import Shell, date_and_time
+from handrail.cli.results import print_table
+from handrail.cli.run_driver import DriveOptions, drive, print_run
+from handrail.cli.run_options import (
+    ACCEPT_PLAYBOOK,
+    OPTION_OF,
+    FlowCommand,
+    approve_option,
+    given_approvals,
+    given_bounds,
+    given_choice,
+    given_params,
+    limit_options,
+    params_of_task,
+    part_of_request,
+    route_options,
+    task_options,
+)
+from handrail.cli.terminal import WaitingLine
+from handrail.driven.artifacts.scope import issue_key
+from handrail.driven.flows.catalog import FoundFlow
+from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
+from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms.answers import accepted, read_answers
+from handrail.driven.forms.form import Form, initial
+from handrail.driven.runs.choices import BOUND_OPTIONS, Bounded, agent_of
+from handrail.driven.runs.estimate import estimate_run
+from handrail.driven.runs.life import kept_words
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.preconditions import missing_agents, programs_of_run, programs_of_setup, refuse_phases
+from handrail.driven.runs.request import RunRequest, changed_files, unused_inputs
+from handrail.driven.runs.restart import restart as make_attempt
+from handrail.driven.runs.run_events import Asked, Cause
+from handrail.driven.runs.state import question_to_answer, refuse_unless_waiting
+from handrail.driven.worktrees.records import End, Worktree
+from handrail.driven.worktrees.worktrees import ListedWorktree
+from handrail.project.prune import PruneRule
+from handrail.settings.folders import shown_path
+from handrail.source.plain_text import counted, plain, some
+from handrail.view.text.columns import duration
+from handrail.view.text.estimate import bound_warnings, estimate_lines, estimate_rows, meaning_of_estimate
+from handrail.view.text.run import changed_files_words
+
+
+def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
+    """Print what a run would do, for people."""
+    for row in rows:
+        for line in preview_lines(row):
+            shell.say(line)
+    shell.talk("this was a dry run: no step was run")
+
+
+@click.command()
+@click.argument("name", shell_complete=complete_flow)
+@route_options
+@limit_options
+@click.option("--from", "start", metavar="PHASE", help="Leave out the phases before this one.")
+@click.option("--until", metavar="PHASE", help="Leave out the phases after this one.")
+@command
+def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
+    """Say how long a run will likely take and what it will cost.
+
+    Both come from past runs of the same flow in this project, with the same agents.
+    """
+    flow = app.flow_named(name)
+    assert flow.plan is not None
+    request = RunRequest(params={}, **part_of_request(app, options))
+    refuse_phases(flow.plan, request)
+    with WaitingLine(shell, f"reading past runs of `{flow.id}`"):
+        found = estimate_run(app.runs, app.flows, flow, request)
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
+    warnings = list(bound_warnings(found.whole, bounds))
+    if shell.as_json:
+        return shell.data({**found.to_json(), "warnings": warnings})
+    print_table(shell, estimate_rows(found))
+    shell.talk(meaning_of_estimate(found))
+    for told in warnings:
+        shell.talk(f"warning: {told}")
+    return None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+WORKTREE_ENDS: tuple[End, ...] = ("keep", "merge", "remove")
+
+
+def worktree_options(function: F) -> F:
+    """`--worktree`, its base, and what happens to it at the end."""
+    for option in (
+        click.option(
+            "--remove", "end", flag_value="remove", help="Remove the worktree at the end, if nothing is lost."
+        ),
+        click.option("--merge", "end", flag_value="merge", help="Merge the worktree into its base at the end."),
+        click.option("--keep", "end", flag_value="keep", help="Keep the worktree, also if there are no changes."),
+        click.option("--base", metavar="REF", help="What the worktree starts from; by default what is checked out."),
+        click.option("--worktree", "in_tree", is_flag=True, help="Work in a git worktree of its own, on a new branch."),
+    ):
+        function = option(function)
+    return function
+
+
+def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The worktree for a new run, as data; empty if it works where the person stands. Makes nothing."""
+    end, base = options["end"], options["base"]
+    if not options["in_tree"]:
+        if end is not None or base is not None:
+            name = "--base" if base is not None else f"--{end}"
+            raise UsageError(f"`{name}` needs `--worktree`", f"`handrail run NAME --worktree {name}`")
+        here = app.worktrees.here() if app.folder != app.project else None
+        return {} if here is None else here.to_json()
+    tree, left = asyncio.run(app.worktrees.plan(run, options["scope"] or run, base, end))
+    if left:
+        files = plain(some([name.rstrip("/") for name in left], 4))
+        stay = f"{counted(len(left), 'uncommitted change')} {'stays' if len(left) == 1 else 'stay'}"
+        shell.talk(f"{stay} in `{app.folder}`, not in the worktree: {files}")
+    return tree.to_json()
+
+
+events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
+answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
+
+
+@click.command(cls=FlowCommand)
+@click.argument("name", shell_complete=complete_flow)
+@click.argument("task", nargs=-1)
+@click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
+@click.option(
+    "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+)
+@answers_option
+@route_options
+@limit_options
+@approve_option
+@task_options
+@worktree_options
+@click.option(
+    "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
+)
+@click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
+@click.option("--until", metavar="PHASE", help="End after this phase.")
+@click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
+@click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
+@trust_option
+@events_option
+@command
+def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
+    """Run a flow to its end, or drive an agent through a workflow.
+
+    `handrail NAME` is the same as `handrail run NAME`, unless there is a command NAME. `handrail run NAME --help` says
+    what a flow takes, does and writes.
+    """
+    if options["approve"]:
+        app.refuse_agents("run --approve")
+    flow = app.flow_named(name)
+    app.check_settings()
+    for warning in app.warnings(flow, options["agent"]):
+        shell.talk(f"warning: {warning}")
+    request = _requested(app, task, options)
+    if request.params.get(ACCEPT_PLAYBOOK):
+        app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
+    for told in unused_inputs(app.flows, flow, request):
+        shell.talk(f"warning: {told}")
+    if options["dry_run"]:
+        return _preview(app, shell, flow, request)
+    if options["answers"] is not None:
+        app.refuse_agents("run --answers")
+        read_answers(options["answers"])  # report errors in the file before the run starts
+    _prune_by_settings(app, shell)
+    with WaitingLine(shell, f"reading past runs of `{flow.id}`"):
+        likely = None if shell.as_json or shell.quiet else estimate_run(app.runs, app.flows, flow, request)
+    id_ = f"r-{app.token()}"
+    request = replace(request, tree=planned_tree(app, shell, id_, options))
+    setup = programs_of_setup(request.worktree)
+    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
+    begun = app.runs.begin(app.flows, flow, request, id_)
+    for told in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.env):
+        shell.talk(f"warning: {told}")
+    for told in estimate_lines(likely, request.bounds) if likely is not None else ():
+        shell.talk(told)
+    shell.talk(f"run {begun.id}")
+    if issue_key(options["scope"]) is not None:
+        shell.talk(f"scope {begun.about.request.scope}")
+    if options["is_detached"]:
+        return _detach(app, shell, begun, options["answers"])
+    return drive(app, shell, begun, "run", DriveOptions(options["events"], options["answers"]))
+
+
+def _prune_by_settings(app: App, shell: Shell) -> None:
+    """Remove what the user's settings say, if they say it."""
+    if (wanted := app.settings.prune) is None:
+        return
+    if removed := app.prune(PruneRule(wanted.older_than, wanted.keep), dry_run=False).removed:
+        shell.talk(f"removed {len(removed)} old runs and sessions, as `prune` in your settings says")
+
+
+def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
+    return RunRequest(
+        params={**params_of_task(options), **given_params(options["given"], options["file"])},
+        task=" ".join(task),
+        scope=options["scope"],
+        **part_of_request(app, options),
+        lang=options["lang"],
+        limits=bounds.named,
+        limit_places=bounds.places,
+        approve=list(given_approvals(options)),
+    )
+
+
+def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> None:
+    rows = app.runs.preview(app.flows, flow, request)
+    failing = [row.path for row in rows if row.verdict == "fails"]
+    likely = estimate_run(app.runs, app.flows, flow, request)
+    if shell.as_json:
+        told = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, **told})
+    else:
+        print_preview(shell, rows)
+        for line in estimate_lines(likely, request.bounds):
+            shell.talk(line)
+    if failing:
+        shell.talk(f"the run would fail: {some(failing)}")
+        raise SystemExit(2)
+
+
+def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:
+    """Start a background process that drives the run. Its output goes to the log of the run."""
+    argv = [sys.executable, "-P", "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
+    argv += ["--answers", os.path.abspath(answers)] if answers else []
+    app.trust.mark(run.id)
+    pid = start_detached(argv, app.env, app.runs.log(run.id))
+    end = time.monotonic() + 10
+    with WaitingLine(shell, f"waiting for process {pid} to begin"):
+        while run.driver is None and not run.records and time.monotonic() < end:
+            time.sleep(0.02)
+            run = app.runs.updated(run)
+    shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` shows it, `handrail stop {run.id}` stops it")
+    print_run(shell, app.runs.updated(run))
+
+
+def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any]) -> None:
+    """An agent may use nothing that answers in place of a person, and no new bound, which may be a higher one."""
+    if options["answers"] is not None:
+        app.refuse_agents(f"{command} --answers", run=run_id)
+    if options.get("approve"):
+        app.refuse_agents(f"{command} --approve", run=run_id)
+    for name in given_bounds(options).named:
+        app.refuse_agents(f"{command} {BOUND_OPTIONS[name]}", run=run_id)
+
+
+@click.command()
+@run_argument
+@answers_option
+@route_options
+@limit_options
+@approve_option
+@trust_option
+@events_option
+@click.option("--first", "cause", flag_value="run", hidden=True)
+@click.option("--answered", "cause", flag_value="answer", hidden=True)
+@command
+def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
+    """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
+    _refuse_agents(app, "resume", run_id, options)
+    loaded = app.runs.load(run_id)
+    for told in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
+        shell.talk(told)
+    how = DriveOptions(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, loaded, cause or "resume", how)
+
+
+@click.command("continue")
+@run_argument
+@answers_option
+@route_options
+@limit_options
+@approve_option
+@trust_option
+@events_option
+@command
+def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
+    """Continue a run that ended, if its flow allows that."""
+    _refuse_agents(app, "continue", run_id, options)
+    how = DriveOptions(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, app.runs.load(run_id), "continue", how)
+
+
+@click.command()
+@run_argument
+@click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
+@answers_option
+@route_options
+@limit_options
+@approve_option
+@trust_option
+@events_option
+@command
+def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
+    """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
+    _refuse_agents(app, "restart", run_id, options)
+    app.check_settings()
+    choice = given_choice(app, options)
+    loaded = app.runs.load(run_id)
+    need_trust(app, shell, lambda: programs_of_run(loaded))
+    flows = app.definitions.with_shipped(loaded.about.flow)
+    with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
+        made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
+    for change in made.changes:
+        shell.talk(f"since the last attempt, {change}")
+    if made.kept:
+        shell.talk(f"kept: {', '.join(made.kept)}")
+    for path in made.removed:
+        shell.talk(f"removed: {path}")
+    for path, why in made.left.items():
+        shell.talk(f"not removed: {path} ({why})")
+    drive(app, shell, made.run, "restart", DriveOptions(options["events"], options["answers"]))
+
+
+@click.command()
+@run_argument
+@command
+def stop(app: App, shell: Shell, run_id: str) -> None:
+    """Stop a run and every process that it started. It can be resumed."""
+    app.refuse_agents("stop", run=run_id)
+    with WaitingLine(shell, f"waiting for the processes of `{run_id}` to end"):
+        stopped = asyncio.run(app.runs.stop(app.runs.load(run_id)))
+    print_run(shell, stopped)
+
+
+@click.command()
+@run_argument
+@click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
+@click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
+@click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
+@click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
+@trust_option
+@events_option
+@command
+def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
+    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
+    waiting = app.runs.load(run_id)
+    if not options["show"]:
+        app.refuse_agents("answer", run=run_id)
+    refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
+    asked = question_to_answer(run_id, waiting.state, options["question"], options["step"])
+    form, file = formspec.from_json(asked.question), options["file"]
+    if options["show"] or (file is None and not can_ask()):
+        if shell.as_json:
+            template = {form.id: initial(form)}
+            told = {"question": asked.id, "path": asked.path, "form": asked.question, "answers": template}
+            shell.data({"run": run_id, **told})
+        print_form(shell, form, is_asked_for=options["show"])
+        if not options["show"]:
+            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
+        raise SystemExit(0 if options["show"] else 4)
+    need_trust(app, shell, lambda: programs_of_run(waiting))
+    values = ask(form) if file is None else _answers_from_file(file, form, asked)
+    if asyncio.run(app.runs.answer(waiting, asked.id, values)):
+        return _drive_answered(app, shell, waiting, options["events"])
+    return print_run(shell, app.runs.updated(waiting), events=options["events"])
+
+
+def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> None:
+    """Resume a run after its answer was accepted, unless another command was faster."""
+    try:
+        drive(app, shell, run, "answer", DriveOptions(events, is_answered=True))
+    except RefusedError as error:
+        shell.talk(f"the answer was accepted; {error.message}")
+        print_run(shell, app.runs.updated(run), events=events)
+
+
+def _answers_from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
+    found: dict[str, Any] = accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
+    return found
+
+
+@click.command()
+@command
+def worktrees(app: App, shell: Shell) -> None:
+    """List the worktrees of the runs of this project.
+
+    The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
+    """
+    with WaitingLine(shell, "asking git about the worktrees"):
+        found = asyncio.run(app.worktrees.listed())
+    if shell.as_json:
+        return shell.data({"worktrees": [one.to_json() for one in found]})
+    if not found:
+        return shell.say("no run of this project has a worktree; `handrail run NAME --worktree` makes one")
+    rows = [_worktree_row(one, app.clock()) for one in found]
+    return print_table(shell, [("RUN", "BRANCH", "STATE", "CREATED", "AGE", "PATH"), *rows])
+
+
+def _worktree_row(one: ListedWorktree, now: float) -> tuple[str, ...]:
+    tree = one.tree
+    age = duration(max(0.0, now - tree.created))
+    return tree.run, tree.branch, one.state, date_and_time(tree.created), age, tree.path
+
+
+@click.command()
+@click.argument("action", type=click.Choice(WORKTREE_ENDS))
+@run_argument
+@click.option("--branch", metavar="NAME", help="Which one, if the steps of the run made several.")
+@click.option("--force", is_flag=True, help="With `remove`: also if commits or changes are lost.")
+@command
+def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -> None:
+    """Merge, keep or remove the worktree of a run.
+
+    `merge` brings its commits into the branch that it was made from, and removes it. It refuses if there are conflicts
+    or uncommitted changes, and then changes nothing. `remove` refuses if commits or changes would be lost.
+    `keep` keeps it when the run is completed, whatever was chosen before.
+    """
+    if options["force"] and action != "remove":
+        raise UsageError("`--force` works only with `remove`", f"`handrail worktree remove {run_id} --force`")
+    app.refuse_agents(f"worktree {action}")
+    tree = app.worktrees.named(run_id, options["branch"])
+    if action != "keep":
+        _refuse_driven(app, tree)
+    with WaitingLine(shell, f"git works on `{tree.branch}`"):
+        told, more = asyncio.run(_act_on_worktree(app, tree, action, force=options["force"]))
+    if shell.as_json:
+        return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **more})
+    return shell.say(told)
+
+
+async def _act_on_worktree(app: App, tree: Worktree, action: str, *, force: bool) -> tuple[str, dict[str, Any]]:
+    if action == "merge":
+        commit = await app.worktrees.merge(tree)
+        return f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed", {"commit": commit}
+    if action == "keep":
+        return kept_words(await app.worktrees.keep(tree)), {}
+    lost = await app.worktrees.remove(tree, force=force)
+    again = f"; `git branch {tree.branch} {lost}` brings its commits back" if lost else ""
+    return f"removed `{tree.path}`{again}", {"lost": lost}
+
+
+def _refuse_driven(app: App, tree: Worktree) -> None:
+    """Refuse if the run, or another one that was started inside its worktree, is running there."""
+    for id_ in (id_ for id_ in app.runs.ids() if app.runs.is_driven(id_)):
+        used = app.runs.load(id_).about.request.worktree
+        if id_ == tree.run or (used is not None and used.path == tree.path):
+            message = f"run `{id_}` is running in the worktree"
+            raise RefusedError(message, f"wait until it ends, or run `handrail stop {id_}`")

@@ -1,0 +1,192 @@
+"""Commands of guided sessions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from handrail.agents.calls.verdicts import described_verdict, unknown_tool_warning
+from handrail.app import App
+from handrail.base.errors import UsageError
+from handrail.cli.options import command, complete_workflow, need_trust, session_option, trust_option
+from handrail.cli.output import Shell, date_and_time
+from handrail.cli.results import WIDEST_CELL, print_session, print_table
+from handrail.cli.signals import run_interruptibly
+from handrail.cli.terminal import WaitingLine
+from handrail.driven.runs.overview import ENDED
+from handrail.extensions import registry
+from handrail.guided.sessions.exit_checks import programs_of_checks
+from handrail.guided.sessions.store import SessionReport
+from handrail.guided.workflows.plan import ExitCheck
+from handrail.project.prune import LEFT
+from handrail.source.plain_text import one_line
+from handrail.source.suggestions import did_you_mean
+from handrail.view.text.columns import clipped, sign_of
+from handrail.view.text.session import session_json, verdict_json
+
+
+@click.command()
+@click.argument("workflow", shell_complete=complete_workflow)
+@click.argument("task", nargs=-1, metavar="TASK...")
+@session_option
+@click.option("--replace", is_flag=True, help="First cancel the active workflow of this session.")
+@trust_option
+@command
+def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session: str | None, replace: bool) -> None:
+    """Start a workflow for a task.
+
+    \b
+    handrail start plan-build-review add a login page
+    """
+    words = " ".join(task).strip()
+    if not words:
+        app.catalog.find(workflow)  # a name that does not exist is the first thing to know
+        message = "the task is blank" if task else "the task is missing"
+        raise UsageError(message, f"say what is to be done: `handrail start {workflow} TASK`")
+    if session is not None and not session.strip():
+        raise UsageError("the session id is blank")
+    if replace:
+        app.refuse_agents("start --replace", session=session)
+    need_trust(app, shell, lambda: app.definitions.programs_of_workflow(app.catalog.find(workflow)))
+    print_session(shell, app.start(workflow, words, session, replaces=replace), session)
+
+
+@click.command()
+@session_option
+@command
+def status(app: App, shell: Shell, session: str | None) -> None:
+    """Show the current phase of a session and its instructions."""
+    print_session(shell, app.sessions.status(session), session)
+
+
+@click.command(name="next")
+@session_option
+@click.option("--summary", default="", metavar="TEXT", help="What was done in this phase; stored and shown later.")
+@trust_option
+@command
+def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
+    """Leave the current phase, if its exit checks hold."""
+
+    leaving = app.sessions.leaving(session)
+    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
+    with WaitingLine(shell, "leaving the phase") as line:
+
+        def shown(check: ExitCheck) -> None:
+            line.print(lambda: shell.talk(f"checking: {check.name}"))
+            line.say(f"waiting for the check `{check.name}`")
+
+        report = run_interruptibly(app.next(session, summary.strip(), shown))
+    print_session(shell, report, session)
+
+
+@click.command()
+@session_option
+@command
+def loop(app: App, shell: Shell, session: str | None) -> None:
+    """Go back to the first phase of the innermost workflow."""
+    print_session(shell, app.sessions.loop(session), session)
+
+
+@click.command()
+@session_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@command
+def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
+    """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
+    app.refuse_agents("cancel", session=session)
+    if not yes and not shell.as_json and sys.stdin.isatty():
+        report = app.sessions_at(app.link_of(session) if session else None).status(session)
+        yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
+        if not yes:
+            shell.talk("kept")
+            raise SystemExit(1)
+    report = app.cancel(session, confirmed=yes)
+    print_session(shell, report, session)
+    if report.state.cancel_asked:
+        raise SystemExit(4)
+
+
+@click.command()
+@session_option
+@command
+def reload(app: App, shell: Shell, session: str | None) -> None:
+    """Load the workflow's files again and stay in the same phase. A session does not follow edits by itself."""
+    app.refuse_agents("reload", session=session)
+    print_session(shell, app.reload(session), session)
+
+
+@click.command()
+@click.argument("tool")
+@session_option
+@click.option("--input", "input_", metavar="JSON", help="The arguments of the call.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="The agent that makes the call; by default TOOL is any agent's name, or Handrail's own.",
+)
+@command
+def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
+    """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
+    if agent is not None and agent not in registry.hosts():
+        known = registry.hosts()
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+    verdict = described_verdict(app, agent, tool, _input(input_), session)
+    if (warning := unknown_tool_warning(agent, tool)) is not None:
+        shell.insist(f"warning: {warning}")
+    shell.data(verdict_json(verdict))
+
+
+def _input(text: str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(text) if text is not None else {}
+    except ValueError as error:
+        raise UsageError(f"`--input` is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
+    return given
+
+
+@click.command()
+@session_option
+@command
+def context(app: App, shell: Shell, session: str | None) -> None:
+    """Print the text that the agent gets now."""
+    text = app.sessions.context(session)
+    if shell.as_json:
+        shell.data({"context": text})
+    else:
+        click.echo(text)
+
+
+@click.command()
+@click.option("--active", is_flag=True, help="Only sessions in which a person's workflow is active.")
+@command
+def sessions(app: App, shell: Shell, active: bool) -> None:
+    """List the sessions of this project."""
+    reports = app.sessions.reports(active=active)
+    if shell.as_json:
+        return shell.data({"sessions": [session_json(report) for report in reports]})
+    if not reports and active:
+        return shell.say("no active sessions in this project; start one with `handrail start NAME TASK`")
+    if not reports:
+        return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
+    runs = [report.run for report in reports if report.run and report.state.is_active]
+    ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED} if runs else {}
+    rows = [_row(report, ended.get(report.run or "")) for report in reports]
+    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
+
+
+def _row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
+    """The row of a session. `ended` is how its run ended; None if it has no run, or the run has not ended."""
+    if report.plan is None:
+        return report.session, "", "✗ cannot be read", one_line(report.message), ""
+    state = report.state
+    started = date_and_time(state.started) if state.started else ""
+    where = report.status_line or report.plan.name
+    status = f"{sign_of(state.status)} {state.status}"
+    if report.run and state.is_active:
+        status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
+    return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)

@@ -1,0 +1,189 @@
+"""What commands share: options and arguments, their completion, and asking a person to trust the project."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from handrail.app import App
+from handrail.base.errors import HandrailError
+from handrail.cli.forms import can_ask
+from handrail.cli.invocation import make_app
+from handrail.cli.output import Shell
+from handrail.settings.folders import shown_path
+from handrail.settings.trust import TRUST_VARIABLE, ProgramUse
+
+FindPrograms = Callable[[], Sequence[ProgramUse]]
+F = TypeVar("F", bound=Callable[..., Any])
+TRUST_GIVEN = "handrail.settings"
+SHOWN_PROGRAMS = 8
+"""So many programs are shown before the question. `handrail trust --show` shows all."""
+
+
+def trust_option(function: F) -> F:
+    """`--trust`: trust the project for this one call."""
+    return click.option(
+        "--trust",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_trust,
+        help="Trust this project for this one call, if nobody has trusted it yet.",
+    )(function)
+
+
+def _remember_trust(context: click.Context, _param: click.Parameter, given: bool) -> None:
+    context.meta[TRUST_GIVEN] = given
+
+
+def trust_for_call(app: App, context: click.Context) -> None:
+    """Trust the project for this call, if a person or a script says so. The word of an agent does not count."""
+    if context.meta.get(TRUST_GIVEN):
+        app.refuse_agents(f"{context.info_name} --trust")
+        app.trust.is_for_call = True
+    elif os.environ.get(TRUST_VARIABLE) == "1":
+        app.trust.is_for_call = not app.is_leashed
+
+
+def need_trust(app: App, shell: Shell, find: FindPrograms, run: str | None = None) -> None:
+    """Ask for trust if there is something to run. Raises `UntrustedError` if nobody can be asked, or the answer is no.
+
+    `find` returns what would be run; `run` is the run that would run it, if it has begun.
+    """
+    if app.trust.holds(run) or not (programs := find()):
+        return
+    if not can_ask() or shell.as_json or app.caller.sign is not None:
+        raise app.trust.refusal(programs)
+    click.echo(f"Nobody has trusted `{app.project}` yet. It would run:", err=True)
+    for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:
+        click.echo(f"  {line}", err=True)
+    if len(programs) > SHOWN_PROGRAMS:
+        click.echo(f"  and {len(programs) - SHOWN_PROGRAMS} more: `handrail trust --show`", err=True)
+    if not click.confirm("Trust this project, now and later?", default=False, err=True):
+        raise app.trust.refusal(programs)
+    app.trust.grant(app.clock())
+
+
+def program_lines(programs: Sequence[ProgramUse], cwd: str) -> list[str]:
+    """Each program in one line."""
+    return [program.words(lambda path: shown_path(path, cwd)) for program in programs]
+
+
+def mark_untrusted(app: App) -> Callable[[Callable[[Any], Sequence[ProgramUse]], Any], str]:
+    """A function that marks a definition, if nobody has trusted the project and it would run something.
+
+    Its arguments are the function that finds what a definition would run, and the definition.
+    """
+    is_trusted = app.trust.holds()
+    return lambda find, definition: " (not trusted)" if not is_trusted and find(definition) else ""
+
+
+def tell_untrusted(app: App, shell: Shell, programs: Sequence[ProgramUse] | None = None) -> None:
+    """Say what would be run if the project were trusted. By default only that there is something."""
+    if app.trust.holds() or not (app.definitions.own_programs() if programs is None else programs):
+        return
+    if programs is None:
+        shell.talk(
+            "nobody has trusted this project, so it runs nothing: `handrail trust --show` says what it would run"
+        )
+        return
+    shell.talk(f"nobody has trusted `{app.project}`, so it runs nothing; with `handrail trust` it would run:")
+    for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:
+        shell.talk(f"  {line}")
+    if len(programs) > SHOWN_PROGRAMS:
+        shell.talk(f"  and {len(programs) - SHOWN_PROGRAMS} more")
+
+
+def command(function: F) -> F:
+    """Decorates a command: it gets `app` and `shell`, and has the options that every command has."""
+    project = click.option("--project", metavar="DIR", help="The project's folder.", hidden=True)
+    taking: Any = project(_with_app(function))
+    return cast("F", taking)
+
+
+def command_for_scope(function: F) -> F:
+    """Like `command`, for commands with their own `--user/--project` option."""
+    return cast("F", _with_app(function))
+
+
+def _with_app(function: Callable[..., Any]) -> Any:
+    def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **rest: Any) -> Any:
+        del verbose  # the bug report looks for it in `argv`
+        context = click.get_current_context()
+        shared = context.find_root().params
+        app = make_app(project or shared.get("project"))
+        trust_for_call(app, context)
+        if "run_id" in rest:
+            rest["run_id"] = app.runs.named(rest["run_id"])
+        shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
+        return function(app=app, shell=shell, **rest)
+
+    taking: Any = functools.wraps(function)(wrapped)
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("-v", "--verbose", is_flag=True, hidden=True),
+    ):
+        taking = option(taking)
+    return taking
+
+
+def completing_app(context: click.Context) -> App | None:
+    try:
+        return make_app(context.find_root().params.get("project"))
+    except HandrailError:
+        return None
+
+
+def complete_workflow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    specs = app.catalog.visible() if app else []
+    return [CompletionItem(s.command, help=s.name) for s in specs if s.command.startswith(begin)]
+
+
+def complete_key(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    specs = app.catalog.workflows.values() if app else []
+    return [CompletionItem(s.key, help=s.name) for s in specs if s.key.startswith(begin)]
+
+
+def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    if app is None:
+        return []
+    shipped = {entry.id: entry.description for entry in app.definitions.shipped.entries() if entry.visible}
+    plans = [flow.plan for flow in app.flows.flows.values() if flow.plan is not None]
+    hidden = {plan.id for plan in plans if not plan.visible}
+    every = {**shipped, **{plan.id: plan.description for plan in plans}}
+    return [CompletionItem(id_, help=every[id_]) for id_ in every if id_.startswith(begin) and id_ not in hidden]
+
+
+def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    return [CompletionItem(id_) for id_ in app.runs.ids() if id_.startswith(begin)] if app else []
+
+
+def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = completing_app(context)
+    views = app.sessions.reports() if app else []
+    return [
+        CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)
+    ]
+
+
+def run_argument(function: F) -> F:
+    """The argument RUN: the id of a run, the beginning of an id, or `last`."""
+    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(function)
+
+
+def session_option(function: F) -> F:
+    return click.option(
+        "--session",
+        metavar="ID",
+        shell_complete=complete_session,
+        help="The session; by default the only active one in this project.",
+    )(function)

@@ -1,0 +1,349 @@
+"""Drives a run from the command line: shows its progress, answers its questions, handles Ctrl-C.
+
+Progress goes to stderr: redrawn in place on a terminal, else one plain line per event. It does not hide the cursor, and
+each line resets its colours, so a killed process leaves the terminal usable. It overwrites only lines that it drew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from handrail.app import App
+from handrail.base.dataclasses import dataclass
+from handrail.cli.forms import ask, can_ask
+from handrail.cli.options import need_trust
+from handrail.cli.output import Shell, echo, in_colour, shows_colour, time_of_day
+from handrail.cli.results import run_line
+from handrail.cli.signals import cancelling
+from handrail.cli.terminal import can_draw, size_of, write_quietly
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms.answers import accepted, read_answers
+from handrail.driven.runs import run_events
+from handrail.driven.runs.choices import RunChoice
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.preconditions import programs_of_run
+from handrail.driven.runs.request import changed_files
+from handrail.driven.runs.run_events import Answered, Cause, Event, masked_json
+from handrail.driven.runs.summary import Summary
+from handrail.extensions.contracts import Observer
+from handrail.settings.folders import shown_path
+from handrail.source.suggestions import did_you_mean
+from handrail.view.text.progress import Progress, event_line
+from handrail.view.text.run import RunView, next_steps
+
+if TYPE_CHECKING:
+    from handrail.project.notifications import Notifier
+
+PastEvents = Iterable[tuple[float, Event]]
+_UP = "\x1b[{}A"
+_ERASE_REST = "\x1b[K"
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+
+
+class LiveProgress:
+    """A view that is redrawn in place. `past` are the events from before this drive."""
+
+    def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: PastEvents = ()) -> None:
+        self.stream = stream
+        self.clock = clock
+        self.progress = Progress(plan)
+        self.is_paused = False
+        self.paint: Callable[[str], str] = in_colour if shows_colour(stream) else str
+        self._drawn: list[str] = []
+        for moment, event in past:
+            self.progress.take(event, moment)
+
+    def observer(self, event: Event) -> None:
+        """Take an event; the next tick draws it. After an answer, a closed view is drawn again below."""
+        self.progress.take(event, self.clock())
+        if isinstance(event, Answered):
+            self.is_paused = False
+
+    def tick(self) -> None:
+        if not self.is_paused:
+            self._draw()
+
+    def close(self) -> None:
+        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again.
+
+        Open questions are left out: they are asked below, or the command says how to answer them.
+        """
+        if not self.is_paused:
+            self._draw(asks=False)
+            self._drawn = []
+            self.is_paused = True
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Remove the view from the screen while something else is printed or asked there."""
+        was_paused, self.is_paused = self.is_paused, True
+        self._put([])
+        try:
+            yield
+        finally:
+            self.is_paused = was_paused
+
+    def _draw(self, *, asks: bool = True) -> None:
+        width, height = size_of(self.stream)
+        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
+        if lines != self._drawn:
+            self._put(lines)
+
+    def _put(self, lines: list[str]) -> None:
+        """Overwrite the drawn lines, and clear those that are left."""
+        _, height = size_of(self.stream)
+        before = min(len(self._drawn), max(0, height - 1))
+        left = max(0, before - len(lines))
+        text = "\r" + (_UP.format(before) if before else "")
+        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
+        text += _UP.format(left) if left else ""
+        if lines or before:
+            write_quietly(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
+        self._drawn = lines
+
+
+class PlainProgress:
+    """One line for each event that people need to see."""
+
+    def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: PastEvents = ()) -> None:
+        self.stream = stream
+        self.clock = clock
+        self.progress = Progress(plan)
+        for moment, event in past:
+            self.progress.take(event, moment)
+
+    def observer(self, event: Event) -> None:
+        now = self.clock()
+        self.progress.take(event, now)
+        line = event_line(event, self.progress, now)
+        if line is not None:
+            write_quietly(self.stream, f"{line}\n")
+
+    def tick(self) -> None:
+        """Does nothing: a printed line does not change with time."""
+
+    def close(self) -> None:
+        """Does nothing: all lines are already printed."""
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Does nothing: printed lines can stay on the screen."""
+        yield
+
+
+TICK = 0.1
+_ENDED_EARLY = ("failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents.
+
+    `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
+    """
+
+    events: bool = False
+    answers: str | None = None
+    choice: RunChoice | None = None
+    is_answered: bool = False
+
+
+class RunDisplay:
+    """Shows a run while it is driven: as lines of JSON, as a live view on a terminal, or as plain lines."""
+
+    def __init__(self, app: App, shell: Shell, run: LoadedRun, *, events: bool) -> None:
+        self.events = events
+        self.clock = app.clock
+        self.show: LiveProgress | PlainProgress | None = None
+        if not events and not shell.quiet:
+            live = can_draw(sys.stderr, app.env) and not shell.as_json
+            self.show = (LiveProgress if live else PlainProgress)(sys.stderr, run.plan, app.clock, run.records)
+
+    def observer(self, event: run_events.Event) -> None:
+        if self.events:
+            with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
+                echo(json.dumps({"time": self.clock(), **masked_json(event)}, ensure_ascii=False))
+        elif self.show is not None:
+            self.show.observer(event)
+
+    async def ticking(self) -> None:
+        while self.show is not None:
+            self.show.tick()
+            await asyncio.sleep(TICK)
+
+    def close(self) -> None:
+        if self.show is not None:
+            self.show.close()
+
+
+class Person:
+    """Answers a run's questions from a file. Questions without an answer stay open."""
+
+    def __init__(self, file: str | None) -> None:
+        self.answers = read_answers(file) if file is not None else None
+
+    async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+        if self.answers is None:
+            return None
+        found: dict[str, Any] | None = accepted(self.answers, formspec.from_json(question), path, id_)
+        return found
+
+    def ignored(self, run: LoadedRun) -> list[str]:
+        """Says which answers of the file were not used, if they will not be or seem to be misspelt."""
+        answers, state = self.answers, run.state
+        if answers is None or state.status not in ("completed", "waiting"):
+            return []
+        asked = [event for _, event in run.records if isinstance(event, run_events.Asked)]
+        names = {name for event in asked for name in (event.id, event.path, event.question.get("formId"))}
+        fields = {field.get("id") for event in asked for field in event.question.get("fields", ())}
+        told = [
+            f"{answers.file}:{line}:{column}: no question has a field `{name}`, so its answer was not used"
+            for name in answers.sets.get(None, {})
+            if name not in fields and state.status == "completed"
+            for line, column in [answers.keys.get((None, name), (1, 1))]
+        ]
+        for name in answers.sets:
+            hint = did_you_mean(name, sorted(filter(None, names))) if name else None
+            if name is None or name in names or (state.status == "waiting" and hint is None):
+                continue
+            line, column = answers.places.get((name, None), (1, 1))
+            what = f"no question `{name}` was asked, so its answers were not used"
+            told.append(f"{answers.file}:{line}:{column}: {what}" + (f"; {hint}" if hint else ""))
+        return told
+
+
+def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: DriveOptions) -> None:
+    """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
+    app.check_settings()
+    if mode == "run" and not run.records:
+        app.trust.take_mark(run.id)
+    need_trust(app, shell, lambda: programs_of_run(run))
+    person = Person(how.answers)
+    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
+    try:
+        run = _drive_once(app, shell, run, mode, (how, person))
+        _notify(app, run)
+        while run.state.status == "waiting" and may_ask and run.state.questions:
+            for asked in list(run.state.questions.values()):
+                asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
+            run = _drive_once(app, shell, run, "answer", (how, person))
+            _notify(app, run)
+    except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
+        shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
+        raise SystemExit(130) from None
+    for told in person.ignored(run):
+        shell.talk(f"warning: {told}")
+    print_run(shell, run, events=how.events)
+    if (code := view_of(run).exit_code) and not how.is_answered:
+        raise SystemExit(code)
+
+
+def _notifier(app: App) -> Notifier | None:
+    """Tells the person about the run, as the settings say; None if they say nothing."""
+    if not app.settings.notify:
+        return None
+    from handrail.project.notifications import make_notifier
+
+    return make_notifier(app.runs, _ring if sys.stderr.isatty() else None)
+
+
+def _notify(app: App, run: LoadedRun) -> None:
+    """Tell the person that the run waits, or that it has ended after a long time."""
+    if (teller := _notifier(app)) is None:
+        return
+    from handrail.project.notifications import ended_run_alert, open_question_alerts
+
+    end = (
+        ended_run_alert(run) if app.caller.sign is None else None
+    )  # whoever called a run from an agent or a step hears of it
+    alerts = open_question_alerts(run) if run.state.status == "waiting" else [end] if end is not None else []
+
+    async def tell_all() -> None:
+        await asyncio.gather(*map(teller.tell, alerts))
+
+    asyncio.run(tell_all())
+
+
+@contextlib.asynccontextmanager
+async def _notified_observer(app: App, run: LoadedRun, watch: RunDisplay) -> AsyncIterator[Observer]:
+    """The observer of a run. Meanwhile, the person is told of questions that stay open."""
+    if (teller := _notifier(app)) is None:
+        yield watch.observer
+        return
+    from handrail.project.notifications import OpenQuestions
+
+    questions, is_over = OpenQuestions(teller, run), asyncio.Event()
+
+    def observer(event: run_events.Event) -> None:
+        questions.observe(event)
+        watch.observer(event)
+
+    following = asyncio.ensure_future(questions.follow(is_over))
+    try:
+        yield observer
+    finally:
+        is_over.set()
+        await following
+
+
+def _ring() -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write("\a")
+        sys.stderr.flush()
+
+
+def _drive_once(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: tuple[DriveOptions, Person]) -> LoadedRun:
+    watch = RunDisplay(app, shell, run, events=how[0].events)
+    try:
+        return asyncio.run(_drive(app, run, mode, watch, how))
+    finally:
+        watch.close()
+
+
+async def _drive(
+    app: App, run: LoadedRun, mode: Cause, watch: RunDisplay, how: tuple[DriveOptions, Person]
+) -> LoadedRun:
+    with cancelling():
+        ticking = asyncio.ensure_future(watch.ticking())
+        try:
+            async with _notified_observer(app, run, watch) as observer:
+                return await app.runs.drive(run, mode, observer, how[1].answer, how[0].choice)
+        finally:
+            ticking.cancel()
+
+
+def view_of(run: LoadedRun) -> RunView:
+    return RunView(run, time_of_day)
+
+
+def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
+    """Print the state of a run, and what to do next."""
+    view, hints = view_of(run), list[str]()
+    if run.state.status in _ENDED_EARLY:
+        hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
+    if shell.as_json and not events:
+        return shell.data({**view.to_json(), "hints": hints})
+    if not events:
+        shell.say(line_of_run(view))
+    questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
+    for asked in questions:
+        which = f" --question {asked.id}" if len(questions) > 1 else ""
+        shell.talk(f"`{asked.path}` waits for an answer to {asked.id}: `handrail answer {run.id}{which}`")
+    for hint in hints:
+        shell.talk(hint)
+    return None
+
+
+def line_of_run(view: RunView) -> str:
+    """A run in one line."""
+    run, state = view.run, view.state
+    why = state.error or state.reason or view.delay or (state.summary or "").lstrip("# ")
+    return run_line(Summary(run.id, run.plan.id, state.status, run.driver, why))

@@ -1,0 +1,409 @@
+"""What `handrail run FLOW` takes: params, agents, limits, approvals; and the help of a flow.
+
+The help of a flow is made from its file: what it takes, does, writes and uses.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from handrail.app import App
+from handrail.base.errors import UsageError
+from handrail.base.files import Unreadable, read_limited
+from handrail.cli.invocation import make_app
+from handrail.cli.output import Shell, echo, terminal_columns
+from handrail.cli.table import WIDEST, two_columns, wrapped
+from handrail.driven.expressions.parser import plain_value
+from handrail.driven.expressions.tree import Const
+from handrail.driven.expressions.words import in_words
+from handrail.driven.flows.catalog import FoundFlow
+from handrail.driven.flows.overview import Block, Brief, PhaseBlock, RepeatBlock, WrittenFile, brief, phase_blocks
+from handrail.driven.flows.plan import FlowPlan, Param, Phase
+from handrail.driven.flows.prompts import LANGUAGES
+from handrail.driven.forms.form import blocking_severities
+from handrail.driven.runs.choices import Bounded, RunChoice
+from handrail.extensions import registry
+from handrail.settings.folders import shown_path
+from handrail.settings.routes import DEFAULT, find_preset, parse_route
+from handrail.settings.settings import GROUPS
+from handrail.source.definition_files import MAX_BYTES, Source, decode
+from handrail.source.json_reader import read_json
+from handrail.source.plain_text import command_line, counted, one_line, plain
+from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import TreeNode, Trouble
+from handrail.source.values import Unresolved, typed_value
+from handrail.source.yaml_text import read_yaml
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
+    """The parameters from the file, overridden by those from `NAME=VALUE`."""
+    params = _params_from_file(file) if file is not None else {}
+    for item in pairs:
+        name, mark, value = item.partition("=")
+        if not mark or not name:
+            raise UsageError(f"`{item}` is not `NAME=VALUE`")
+        params[name] = typed_value(value)
+    return params
+
+
+def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The routes from `GROUP=AGENT` and `GROUP=AGENT:MODEL`."""
+    routes: dict[str, str] = {}
+    for item in pairs:
+        group, _, route = item.partition("=")
+        if group not in (*GROUPS, DEFAULT):
+            hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
+            raise UsageError(f"there is no routing group `{group}`", hint)
+        try:
+            routes[group] = str(parse_route(route))
+        except ValueError:
+            raise UsageError(f"`{item}` is not `GROUP=AGENT:MODEL`") from None
+    return routes
+
+
+def task_options(function: F) -> F:
+    """The options that tell the agents of a run more about its task."""
+    for option in (
+        click.option("--accept-playbook-draft", is_flag=True, help="Write a new playbook without asking."),
+        click.option(
+            "--blocking-severities",
+            metavar="LIST",
+            help="Findings of these severities block, as in `blocker,critical`.",
+        ),
+        click.option(
+            "--lang",
+            "--md-lang",
+            type=click.Choice(sorted(LANGUAGES)),
+            metavar="CODE",
+            help=f"The language in which agents write: {', '.join(sorted(LANGUAGES))}.",
+        ),
+        click.option("--prompt", metavar="TEXT", help="Additional instructions: the param `extraPrompt` of the flow."),
+    ):
+        function = option(function)
+    return function
+
+
+ACCEPT_PLAYBOOK = "acceptPlaybookDraft"
+"""The param that accepts a playbook in place of a person."""
+OPTION_OF = {
+    "task": "TASK",
+    "taskKey": "--scope",
+    "extraPrompt": "--prompt",
+    "reviewBlockingSeverities": "--blocking-severities",
+    ACCEPT_PLAYBOOK: "--accept-playbook-draft",
+}
+"""Params that have a place of their own on the command line of `run`."""
+
+
+def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that `task_options` set."""
+    found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
+    if options["blocking_severities"] is not None:
+        if not options["blocking_severities"].strip(", \t\n"):
+            raise UsageError("`--blocking-severities` names no severity", "name at least one, as in `blocker,critical`")
+        try:
+            found["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
+        except Unresolved as error:
+            raise UsageError(f"`--blocking-severities`: {error.message}") from error
+    return found | ({ACCEPT_PLAYBOOK: True} if options["accept_playbook_draft"] else {})
+
+
+def route_options(function: F) -> F:
+    """The options that choose the agents of a run."""
+    for option in (
+        click.option("--preset", metavar="NAME", help="A set of routes, from the settings or a shipped one."),
+        click.option(
+            "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
+        ),
+        click.option("--model", help="The model for that agent."),
+        click.option("--agent", help="The agent for every prompt."),
+    ):
+        function = option(function)
+    return function
+
+
+def limit_options(function: F) -> F:
+    """The options that bound what a run may use."""
+    for option in (
+        click.option(
+            "--max-tokens", type=click.IntRange(min=1), metavar="N", help="End it when its agents used N tokens."
+        ),
+        click.option("--max-minutes", type=_POSITIVE, metavar="N", help="End it when it was driven for N minutes."),
+        click.option("--max-usd", type=_POSITIVE, metavar="N", help="End it when its agents used N dollars."),
+    ):
+        function = option(function)
+    return function
+
+
+def given_bounds(options: Mapping[str, Any]) -> Bounded:
+    return Bounded(options["max_usd"], options["max_minutes"], options["max_tokens"])
+
+
+def approve_option(function: F) -> F:
+    """The option that approves effects for the whole run."""
+    return click.option(
+        "--approve",
+        multiple=True,
+        metavar="EFFECT",
+        help="Do not ask before this effect, such as `git-push`. Several are possible.",
+    )(function)
+
+
+def given_approvals(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The effects of `--approve`. Raises `UsageError` for one that does not exist."""
+    given: tuple[str, ...] = options["approve"]
+    known = registry.effects() if given else {}
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"effects: {', '.join(known)}"
+            raise UsageError(f"`--approve`: there is no effect `{name}` that can be approved", hint)
+    return given
+
+
+def preset_routes(app: App, options: Mapping[str, Any]) -> dict[str, str]:
+    """The routes of the chosen preset; none if no preset was chosen. Raises `UsageError` for an unknown one."""
+    return find_preset(app.runs.presets, options["preset"]) if options["preset"] else {}
+
+
+def part_of_request(app: App, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request that say which phases run, and which agents get their steps."""
+    return {
+        "agent": options["agent"],
+        "model": options["model"],
+        "start": options["start"],
+        "until": options["until"],
+        "routes": given_routes(options["routes"]),
+        "table": preset_routes(app, options),
+        "preset": options["preset"] or "",
+    }
+
+
+def given_choice(app: App, options: Mapping[str, Any]) -> RunChoice:
+    """The agents that were chosen with `route_options`. Raises `UsageError` for an unknown preset."""
+    preset_routes(app, options)
+    return RunChoice(
+        options["agent"],
+        options["model"],
+        given_routes(options["routes"]),
+        options["preset"],
+        given_bounds(options),
+        given_approvals(options) if "approve" in options else (),
+    )
+
+
+def _params_from_file(path: str) -> dict[str, Any]:
+    try:
+        data = read_limited(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES + 1)
+    except Unreadable as error:
+        hint = (
+            None if error.is_missing else "write the parameters to a file, or use `--params -` for the standard input"
+        )
+        raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
+    source, problems = decode("<stdin>" if path == "-" else path, data)
+    if problems:
+        raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
+    tree, troubles = _read_tree(source)
+    if troubles:
+        first = troubles[0]
+        raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
+    if tree is None or tree.kind != "mapping":
+        raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
+    params: dict[str, Any] = plain_value(tree)
+    return params
+
+
+def _read_tree(source: Source) -> tuple[TreeNode | None, list[Trouble]]:
+    """The tree of a parameters file: JSON if its name says so, else YAML. Numbers keep their texts."""
+    is_json = source.file.endswith(".json")
+    return read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
+
+
+NARROWEST = 50
+
+
+class FlowCommand(click.Command):
+    """A command whose first argument is a flow. With `--help`, it shows the help of that flow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if (named := self._asked_for(ctx, args)) is not None:
+            shared = ctx.find_root().params
+            project = named.get("project") or shared.get("project")
+            is_quiet = bool(named.get("quiet") or shared.get("quiet"))
+            shell = Shell(os.getcwd(), as_json=bool(named.get("as_json")), quiet=is_quiet)
+            print_flow_help(make_app(project), shell, named["name"])
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def _asked_for(self, ctx: click.Context, args: list[str]) -> dict[str, Any] | None:
+        """The options and arguments, if they have a name and `--help`. None if click has to answer."""
+        try:
+            found = self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError:
+            return None
+        option = self.get_help_option(ctx)
+        is_asked = option is not None and found.get(str(option.name)) is True
+        return found if is_asked and isinstance(found.get("name"), str) else None
+
+
+def print_flow_help(app: App, shell: Shell, name: str) -> None:
+    flow = app.flow_named(name)
+    assert flow.plan is not None
+    if flow.source == "workflow":
+        return _print_workflow(app, shell, flow)
+    told = brief(flow.plan, lambda other: _plan_named(app, other))
+    routes = {group: app.runs.route_of(flow.plan, group) for group in told.groups}
+    if shell.as_json:
+        return shell.data(_help_json(shell, flow, told, routes))
+    width = max(NARROWEST, min(terminal_columns(os.environ), WIDEST) - 2)
+    where = "builtin" if flow.is_shipped else shown_path(flow.file, shell.cwd)
+    echo("\n\n".join("\n".join(part) for part in _help_parts(told, routes, where, width) if part))
+    return None
+
+
+def _plan_named(app: App, name: str) -> FlowPlan | None:
+    found = app.flows.named(name)
+    return None if found is None else found.plan
+
+
+def _print_workflow(app: App, shell: Shell, flow: FoundFlow) -> None:
+    """A workflow that an agent is driven through has a task and its phases."""
+    spec = app.catalog.find(flow.id.removeprefix("workflow:"))
+    stops = [stop.name for stop in app.catalog.plan(spec).stops]
+    usage, about = (
+        f"handrail run {spec.command} TASK... [OPTIONS]",
+        f"Drives an agent through the workflow {spec.name}.",
+    )
+    if shell.as_json:
+        return shell.data({"id": flow.id, "usage": usage, "description": spec.name, "phases": stops})
+    lines = [f"Usage: {usage}", "", f"  {one_line(about)}", "", "Phases:", *(f"  {one_line(name)}" for name in stops)]
+    return shell.say("\n".join(lines))
+
+
+def _help_parts(told: Brief, routes: dict[str, str | None], where: str, width: int) -> Iterator[list[str]]:
+    plan = told.plan
+    yield [f"Usage: {line}" if number == 0 else f"       {line}" for number, line in enumerate(_usages(told))]
+    yield [f"  {line}" for line in wrapped(one_line(plan.description), width - 2)] if plan.description else []
+    also = [f"Also: {', '.join(plan.also)}"] if plan.also else []
+    yield [*also, f"From: {plain(where)}"]
+    if plan.params:
+        rows = {name_of_param(param): about_param(param) for param in plan.params}
+        yield ["Parameters (`--param NAME=VALUE`):", *two_columns(rows, width)]
+    yield ["Phases:", *(line for block in told.blocks for line in _phase_lines(block, width, "  "))]
+    if told.writes:
+        yield ["Writes:", *(line.rstrip() for line in two_columns(_grouped_writes(told.writes), width))]
+    agents = {group: route or "no agent is chosen: `--agent NAME`" for group, route in routes.items()}
+    if agents or told.agents:
+        named = dict.fromkeys(told.agents, "named by the flow")
+        yield ["Agents, by routing group (`--route GROUP=AGENT`):", *two_columns({**agents, **named}, width)]
+    if told.asks:
+        yield ["Asks (`--answers FILE`):", *(f"  {line}" for line in wrapped(plain(", ".join(told.asks)), width - 2))]
+    if plan.env:
+        yield ["Variables:", *(f"  {name}" for name in plan.env)]
+    yield ["Examples:", *(f"  {plain(line)}" for line in examples(told))]
+    show = command_line("handrail", "show", plan.id)
+    yield wrapped(plain(f"`handrail run --help` shows the options, and `{show}` the whole flow."), width)
+
+
+def _usages(told: Brief) -> list[str]:
+    task = " [TASK...]" if told.takes_task else ""
+    needed = "".join(
+        f" --param {param.name}=…" for param in told.plan.params or () if param.required and param.name != "task"
+    )
+    return [f"{call} {plain(told.plan.id)}{task}{plain(needed)} [OPTIONS]" for call in ("handrail run", "handrail")]
+
+
+def examples(told: Brief) -> list[str]:
+    """Commands that run a flow: those of its file, else one that is made from its params."""
+    call = command_line("handrail", "run", told.plan.id)
+    if told.plan.examples:
+        return [f"{call} {one_line(rest)}".rstrip() for rest in told.plan.examples]
+    return [_usages(told)[0].removesuffix(" [OPTIONS]").replace("[TASK...]", "TASK")]
+
+
+def name_of_param(param: Param) -> str:
+    """The name of a param, and its place on the command line if it has one."""
+    name = plain(param.name)
+    return f"{name}, {OPTION_OF[param.name]}" if param.name in OPTION_OF else name
+
+
+def about_param(param: Param) -> str:
+    """What a param means, and which values it may have, in one line."""
+    facts = [one_line(param.about)] if param.about else []
+    if param.choices:
+        facts.append(f"one of {', '.join(one_line(in_words(Const(choice))) for choice in param.choices)}")
+    if param.required:
+        facts.append("required")
+    elif param.default is not None:
+        facts.append(f"default: {one_line(in_words(Const(param.default)))}")
+    return "; ".join(facts) or "any value"
+
+
+def _phase_lines(block: Block, width: int, indent: str) -> Iterator[str]:
+    if isinstance(block, PhaseBlock):
+        line = plain(f"{indent}{block.name}: {phase_words(block.phase)}")
+        names = plain(f"{indent}{block.name}: {', '.join(step.id for step in block.phase.steps)}")
+        yield next((one for one in (line, names) if len(one) <= width), f"{names[: width - 1]}…")
+        return
+    head = f"up to {counted(block.count, 'round')}" if isinstance(block, RepeatBlock) else "in parallel"
+    yield f"{indent}{head}:"
+    for inner in block.blocks:
+        yield from _phase_lines(inner, width, f"{indent}  ")
+
+
+def phase_words(phase: Phase) -> str:
+    """The steps of a phase in one line: `fetch (runs jira-fetch), write (llm-prompt)`."""
+    words = []
+    for step in phase.steps:
+        is_known = isinstance(step.flow, Const)
+        what = f"runs {step.flow.value}" if isinstance(step.flow, Const) else step.node
+        words.append(f"{step.id} ({what if is_known or step.flow is None else 'runs a flow'})")
+    return ", ".join(words)
+
+
+def _grouped_writes(writes: Sequence[WrittenFile]) -> dict[str, str]:
+    """Paths and their schemas. A Markdown file and its JSON file are one row."""
+    rows: dict[str, str] = {}
+    stems = {_stem(one.path): one for one in writes if one.path.endswith(".json")}
+    for one in writes:
+        stem = _stem(one.path)
+        if one.path.endswith(".md") and stem in stems:
+            rows[plain(f"{stem}.md, .json")] = stems[stem].schema or ""
+        elif not (one.path.endswith(".json") and f"{stem}.md" in {_stem(two.path) + two.path[-3:] for two in writes}):
+            rows[plain(one.path)] = one.schema or ""
+    return rows
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(path.replace("/.artifacts/", "/"))[0]
+
+
+def _help_json(shell: Shell, flow: FoundFlow, told: Brief, routes: dict[str, str | None]) -> dict[str, Any]:
+    plan = told.plan
+    return {
+        "id": flow.id,
+        "also": list(plan.also),
+        "usage": _usages(told)[0],
+        "description": plan.description,
+        "source": flow.source,
+        "file": shown_path(flow.file, shell.cwd),
+        "params": [{**vars(param), "choices": list(param.choices)} for param in plan.params or ()],
+        "phases": [
+            {"id": one.name, "steps": [step.id for step in one.phase.steps]} for one in phase_blocks(told.blocks)
+        ],
+        "writes": [vars(one) for one in told.writes],
+        "routes": [{"group": group, "agent": route} for group, route in routes.items()],
+        "agents": list(told.agents),
+        "asks": list(told.asks),
+        "env": list(plan.env),
+        "examples": examples(told),
+    }

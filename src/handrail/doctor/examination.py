@@ -1,0 +1,290 @@
+"""The checks of `handrail doctor`, one row each, how they run, and the report about them.
+
+A new check is a function in a module of `exams/` and a row here. A function gets the `Subject` and returns its
+`Checkup`s; it only looks, and changes nothing. One that starts programs is `async`. A checkup has the id of its row, or
+one of the row's `ids`; that of an agent has `AGENT.` before it. A check that fails or takes too long is itself a
+finding. The report is Markdown for a public issue: no values of variables, no path of the home or project, no token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import importlib
+import inspect
+import os
+import platform
+import re
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+import handrail
+from handrail.app import App
+from handrail.base.dataclasses import dataclass, replace
+from handrail.base.errors import HandrailError, UsageError
+from handrail.doctor.checkup import STATUSES, Checkup, Subject
+from handrail.settings.folders import file_name, has_settings
+from handrail.settings.secrets import HIDDEN, recognised
+from handrail.source.plain_text import counted, one_line
+from handrail.source.suggestions import nearest
+
+CATEGORIES = {
+    "machine": "this computer",
+    "state": "Handrail's own files",
+    "definitions": "what the project and the user wrote",
+    "credentials": "logins of services and agents; their values are never shown",
+    "agents": "the programs of the agents",
+    "hooks": "Handrail's files in the agents",
+    "probe": "what was measured with `--probe`",
+}
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Exam:
+    """One check: its category, what it looks at, and its function: `module:name`, the module in `exams/` or with dots.
+
+    `seconds` is how long it may take. `of_agents`: it looks at each agent. `ids` are the ids of its checkups, if there
+    are others than its own.
+    """
+
+    category: str
+    about: str
+    function: str
+    seconds: float = SECONDS
+    of_agents: bool = False
+    ids: tuple[str, ...] = ()
+
+
+EXAMS: dict[str, Exam] = {
+    "python": Exam("machine", "the version of Python, and that Handrail's own files can be read", "machine:python"),
+    "git": Exam("machine", "that Git is there, its version, and that the project is in a repository", "machine:git"),
+    "identity": Exam("machine", "the name and the address with which Git makes commits", "machine:identity"),
+    "index-lock": Exam("machine", "a lock of Git that a killed process left in the repository", "machine:index_lock"),
+    "disk": Exam("machine", "free space where the state, the project and temporary files are", "machine:disk"),
+    "notify": Exam(
+        "machine", "that you can be told as `notify` in your settings says; sends nothing", "machine:notify"
+    ),
+    "state": Exam("state", "the state folder: owner, permissions, no link, writable", "state:folder"),
+    "locks": Exam("state", "that locks work in the state folder, also on a network file system", "state:locks"),
+    "sessions": Exam("state", "that every session of the project can be read", "state:sessions"),
+    "links": Exam("state", "links from conversations to sessions that do not exist", "state:links"),
+    "runs": Exam("state", "that every run of the project can be read", "state:runs"),
+    "leftovers": Exam("state", "files that killed processes left", "state:leftovers"),
+    "worktrees": Exam("state", "worktrees that killed runs left", "state:worktrees", seconds=60.0),
+    "config": Exam("definitions", "that only you can change your settings and definitions", "definitions:config"),
+    "settings": Exam("definitions", "the settings of the user and of the project", "definitions:settings"),
+    "definitions": Exam("definitions", "all workflows and flows, as `handrail validate`", "definitions:definitions"),
+    "playbook": Exam("definitions", "the playbook of the project", "definitions:playbook"),
+    "plugins": Exam(
+        "definitions", "that each plugin is trusted and keeps to its contract", "definitions:plugins", 120.0
+    ),
+    "trust": Exam("definitions", "that a person trusted the project, if it runs anything", "definitions:trust"),
+    "variables": Exam("credentials", "variables of `.agentweaver/.env` that are not used", "credentials:variables"),
+    "services": Exam(
+        "credentials",
+        "services that are set up only in part, such as an address without a token",
+        "credentials:services",
+        ids=("services.jira", "services.github", "services.gitlab", "services.telegram"),
+    ),
+    "program": Exam("agents", "that the program starts and says its version", "agents:program", 60.0, of_agents=True),
+    "version": Exam("agents", "whether the version was tested with Handrail", "agents:version", 60.0, of_agents=True),
+    "login": Exam("credentials", "a variable or a file with a login", "credentials:login", 60.0, of_agents=True),
+    "installed": Exam(
+        "hooks",
+        "that the installed files are complete, unchanged and of this version",
+        "agents:installed",
+        60.0,
+        of_agents=True,
+        ids=("user", "project"),
+    ),
+    "switch": Exam("hooks", "settings of the agent that switch hooks off", "agents:switch", 60.0, of_agents=True),
+    "hook": Exam(
+        "hooks",
+        "that the installed hook answers a harmless message",
+        "agents:hook",
+        120.0,
+        of_agents=True,
+        ids=("hook.user", "hook.project"),
+    ),
+    "probe": Exam(
+        "probe", "that a probe was made, with this version, and not long ago", "agents:probe", 60.0, of_agents=True
+    ),
+}
+"""The built-in checks, in the order in which they run. Extensions add rows."""
+
+
+@dataclass(frozen=True)
+class ExamChoice:
+    """Which checks a person wants: names of categories, of checks, or ids of checkups. Empty `only` means all."""
+
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+    def runs(self, name: str, agents: Iterable[str]) -> bool:
+        """True if a checkup of this check can be wanted."""
+        return any(self.wants(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
+
+    def wants(self, id_: str, name: str) -> bool:
+        """True if a checkup with this id, of this check, is wanted."""
+        names = {name, EXAMS[name].category, id_}
+        if EXAMS[name].of_agents:
+            names.add(id_.partition(".")[2])
+        return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.skip)
+
+
+def ids_of(name: str, exam: Exam, agents: Iterable[str]) -> list[str]:
+    """The ids that the checkups of a check can have."""
+    own = (name, *exam.ids)
+    return [f"{agent}.{id_}" for agent in agents for id_ in own] if exam.of_agents else list(own)
+
+
+def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
+    """Raise `UsageError` if one of these names is no category, no check and no id."""
+    ids = [id_ for name, exam in EXAMS.items() for id_ in (*ids_of(name, exam, agents), name, *exam.ids)]
+    known = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
+    for name in names:
+        if name not in known:
+            similar = [f"`{one}`" for one in nearest(name, known, 3)]
+            listed = ", ".join(dict.fromkeys([*CATEGORIES, *EXAMS]))
+            hint = f"did you mean {' or '.join(similar)}?" if similar else f"known: {listed}"
+            raise UsageError(f"there is no check or category `{name}`", hint)
+
+
+ShowName = Callable[[str], None]
+ALL_EXAMS = ExamChoice()
+EXAMS_ROOM = "handrail.doctor.exams"
+
+
+async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, shown: ShowName = lambda _: None) -> list[Checkup]:
+    """The results of all wanted checks. `shown` gets the name of each check before it runs."""
+    found: list[Checkup] = []
+    for name, exam in EXAMS.items():
+        if choice.runs(name, subject.agents):
+            shown(name)
+            made = await _checkups(name, exam, subject)
+            found += [replace(one, category=exam.category) for one in made if choice.wants(one.id, name)]
+    return found
+
+
+async def _checkups(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
+    try:
+        async with asyncio.timeout(exam.seconds):
+            function = _function(exam.function)
+            if inspect.iscoroutinefunction(function):
+                return list(await function(subject))
+            return list(await _in_thread(function, subject))
+    except TimeoutError:
+        return [_failed(name, f"it was not done after {counted(exam.seconds, 'second')}")]
+    except HandrailError as error:
+        return [Checkup(name, "error", error.message, error.hint)]
+    except Exception as error:  # noqa: BLE001 - a check of a plugin may raise anything, and the others go on
+        return [_failed(name, f"it failed: {type(error).__name__}: {one_line(str(error))}")]
+
+
+def _failed(name: str, how: str) -> Checkup:
+    fix = f"run the other checks with `handrail doctor --skip {name}`; report it with `handrail doctor --report`"
+    return Checkup(name, "error", f"this check gave no result: {how}", fix)
+
+
+def _function(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module if "." in module else f"{EXAMS_ROOM}.{module}"), name)
+
+
+async def _in_thread(function: Callable[[Subject], Any], subject: Subject) -> Any:
+    """Call a function that may wait for a disk. The thread is a daemon, so a hanging disk does not keep the process."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if not done.done():
+            if error is None:
+                done.set_result(result)
+            else:
+                done.set_exception(error)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = list(function(subject))
+        except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:  # the loop ended meanwhile: nobody waits any more
+            return
+
+    threading.Thread(target=work, daemon=True, name="handrail-doctor").start()
+    return await done
+
+
+NAMED_VARIABLES = ("HANDRAIL_*", "XDG_*", "*_BIN", "NO_COLOR", "TERM", "CI")
+"""The variables whose names are in the report, if they are set. Their values are not."""
+_KEY = re.compile(r"^([A-Za-z][A-Za-z-]*):", re.MULTILINE)
+
+
+def report(app: App, found: list[Checkup], versions: Mapping[str, str]) -> str:
+    """The report about these findings. `versions` are those of the agents' programs."""
+    clean = cleaner(app)
+    lines = ["### Versions", "", f"- Handrail {handrail.__version__}", f"- Python {platform.python_version()}"]
+    lines.append(f"- {platform.system()} {platform.release()}, {platform.machine()}")
+    lines += [f"- {agent} {version}" for agent, version in versions.items()]
+    lines += ["", "### Findings", ""]
+    wrong = [one for one in found if one.status in ("error", "warning")]
+    fine = [one.id for one in found if one not in wrong]
+    for status in STATUSES:
+        lines += [_line(one, clean) for one in wrong if one.status == status]
+    lines += ([] if wrong else ["No errors and no warnings."]) + ["", f"Fine or skipped: {', '.join(fine) or 'none'}."]
+    lines += ["", "### Settings", ""]
+    lines += [f"- {whose}: {', '.join(names) or 'none'}" for whose, names in _settings(app).items()]
+    named = sorted(name for name in app.env if any(fnmatch.fnmatchcase(name, one) for one in NAMED_VARIABLES))
+    lines.append(f"- variables that are set: {', '.join(named) or 'none'}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(one: Checkup, clean: Callable[[str], str]) -> str:
+    cure = f" Fix: {clean(one.cure)}." if one.cure else ""
+    return f"- **{one.status}** `{clean(one.id)}`: {clean(one.message)}.{cure}"
+
+
+def _settings(app: App) -> dict[str, list[str]]:
+    """The names of the keys at the top of the settings files, as far as they can be read."""
+    files = {"of the user": app.places.config, "of the project": os.path.join(app.project, ".handrail")}
+    if not has_settings(app.places, app.project):
+        return {whose: [] for whose in files}
+    return {whose: _keys(os.path.join(folder, handrail.SETTINGS_FILE)) for whose, folder in files.items()}
+
+
+def _keys(path: str) -> list[str]:
+    from handrail.settings.settings import SETTINGS
+
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            written = _KEY.findall(file.read(1024 * 1024))
+    except OSError:
+        return []
+    known = {field.name for field in SETTINGS.fields}
+    others = sum(name not in known for name in written)
+    return [name for name in written if name in known] + ([counted(others, "unknown key")] if others else [])
+
+
+def cleaner(app: App) -> Callable[[str], str]:
+    """A function that makes a text public: folders of the person become names, and secrets are hidden."""
+    state, home = app.places.state, app.places.home
+    places = {app.project: "<project>", state: "<state>", app.places.config: "<config>", home: "~"}
+    paths = {form: name for path, name in places.items() for form in (path, os.path.realpath(path)) if len(form) > 1}
+    forms = {**paths, **{file_name(path): name for path, name in paths.items()}}  # folders of the state have such names
+    ordered = sorted(forms, key=len, reverse=True)
+    mask = app.secrets.mask
+
+    def clean(text: str) -> str:
+        text = mask(one_line(text))
+        for part in recognised(text):
+            text = text.replace(part, HIDDEN)
+        for path in ordered:
+            text = re.sub(re.escape(path) + r"(?![\w.-])", forms[path], text)
+        return text
+
+    return clean

@@ -1,0 +1,177 @@
+"""Files of the project, as flows read them and as steps publish them.
+
+Flows may ask whether a file exists, for its text, and for the paths of artifacts. A file that a step made is checked
+against its schema and stored with digest and lineage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from handrail.base.errors import HandrailError
+from handrail.base.files import Unreadable, path_flaw, read_limited, real_inside, why_outside
+from handrail.driven.artifacts.names import ArtifactRequest
+from handrail.driven.artifacts.schemas import artifact_table, find_schema, problems_of
+from handrail.driven.artifacts.shelf import (
+    MAX_ARTIFACT_BYTES,
+    ArtifactDraft,
+    Shelf,
+    files_in,
+    fingerprint,
+    wait_for_tick,
+)
+from handrail.extensions.contracts import NodeContext, NodeError, PromisedFile
+from handrail.settings.secrets import Secrets
+
+MAX_TEXT = 16 * 1024 * 1024
+
+
+class ProjectFiles:
+    """The folder of a project, as flows see it. `definitions` is the folder with its schemas; by default the same."""
+
+    def __init__(self, project: str, definitions: str = "") -> None:
+        self.project = project
+        self.definitions = definitions or project
+
+    async def first_look(self, kind: str, subject: str) -> Any:
+        """The same as `look`, so that the next change of a file can be seen."""
+        if kind == "fingerprint":
+            await wait_for_tick(os.path.join(self.project, subject))
+        return self.look(kind, subject)
+
+    def look(self, kind: str, subject: str) -> Any:
+        match kind:
+            case "exists":
+                return subject != "" and os.path.exists(os.path.join(self.project, subject))
+            case "fingerprint":
+                real = real_inside(self.project, subject)
+                return None if real is None else fingerprint(real)
+            case "text":
+                return self.text(subject)
+            case "artifact":
+                return self.artifact(ArtifactRequest.from_text(subject))
+            case "artifacts":
+                return artifact_table().paths(ArtifactRequest.from_text(subject), self.project, files_in)
+            case "inputs" | "iteration":
+                return self._scope(kind, **json.loads(subject))
+        raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
+
+    def _scope(self, wanted: str, key: str, kind: str) -> Any:
+        """What a scope has for a kind of flow, or the next iteration of a kind of artifact."""
+        from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAMS, TaskArtifacts
+
+        inputs = TaskArtifacts(self, key)
+        return SCOPE_PARAMS[kind](inputs) if wanted == "inputs" else inputs.next(kind)
+
+    def inside(self, path: str) -> str:
+        """The real path of a file in the project. Raises `NodeError` if it is outside."""
+        real = real_inside(self.project, path)
+        if real is None:
+            raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+        return real
+
+    def text(self, path: str) -> str | None:
+        """The text of a file. None if there is none; raises `NodeError` if it cannot be read."""
+        try:
+            return read_limited(self.inside(path), MAX_TEXT).decode("utf-8", "replace").replace("\r\n", "\n")
+        except Unreadable as error:
+            if error.is_missing:
+                return None
+            raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+
+    def against_schema(self, path: str, schema: str) -> str | None:
+        """What is wrong with a JSON file. None if it matches its schema."""
+        text = self.text(path)
+        if text is None:
+            return f"`{path}` is missing"
+        try:
+            wrong = problems_of(find_schema(schema, self.definitions), json.loads(text))
+        except ValueError as error:
+            return f"`{path}` is not JSON: {error}"
+        except RecursionError:
+            return f"`{path}` is not JSON that can be checked: it is nested too deeply"
+        except HandrailError as error:
+            raise NodeError("schema", error.message, transient=False) from error
+        return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None
+
+    def artifact(self, wanted: ArtifactRequest) -> str:
+        return artifact_table().path(wanted, self.project, files_in)
+
+
+class Publisher:
+    """Publishes the artifacts of one run on the shelf of its scope."""
+
+    def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
+        self.world = ProjectFiles(context.project, context.definitions)
+        self.secrets = Secrets(context.env, context.secrets)
+        self.scope = context.scope
+        self.run = context.run
+        self.clock = clock
+        self.shelf = Shelf(folder)
+
+    def shown(self, path: str) -> str:
+        """A path relative to the project, as it is recorded."""
+        return os.path.relpath(self.world.inside(path), self.world.project)
+
+    def publish(self, made: PromisedFile, step: str, inputs: list[str]) -> dict[str, Any] | None:
+        """Publish a file that a step made. None if the file is optional and missing."""
+        content = self.checked(made)
+        return None if content is None else self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+
+    def checked(self, made: PromisedFile) -> bytes | None:
+        """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
+        real, shown = self.world.inside(made.path), self.shown(made.path)
+        for what in (shown, made.name or ""):
+            self._refuse_secret(what, f"the path or name of the artifact `{shown}`")
+        if not os.path.isfile(real):
+            if not made.required:
+                return None
+            raise NodeError("artifact-missing", f"the step did not make `{shown}`")
+        if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
+            raise NodeError("artifact-schema", wrong)
+        try:
+            content = read_limited(real, MAX_ARTIFACT_BYTES)
+        except Unreadable as error:
+            raise NodeError("artifact-unreadable", f"`{shown}` {error.message}") from error
+        self._refuse_secret(content, f"`{shown}`")
+        return content
+
+    def _refuse_secret(self, data: str | bytes, what: str) -> None:
+        """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
+        name = self.secrets.found_in(data)
+        if name is not None:
+            message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
+            raise NodeError("artifact-secret", message)
+
+    def _draft(self, made: PromisedFile, step: str, inputs: list[str]) -> ArtifactDraft:
+        real, shown = self.world.inside(made.path), self.shown(made.path)
+        table = artifact_table()
+        contract = table.contract(real, self.scope, made.schema)
+        key = table.key(real, os.path.realpath(self.world.project), self.scope)
+        return ArtifactDraft(
+            scope=self.scope,
+            key=key,
+            name=made.name or key,
+            path=shown,
+            run=self.run,
+            step=step,
+            schema=contract.schema,
+            family=contract.family,
+            created=self.clock(),
+            inputs=self._lineage(inputs, shown),
+        )
+
+    def _lineage(self, inputs: list[str], own: str) -> tuple[str, ...]:
+        """Ids of the artifacts whose paths are among the inputs of the step."""
+        found: dict[str, None] = {}
+        for text in inputs:
+            if path_flaw(text) is not None:
+                continue
+            path = os.path.relpath(os.path.realpath(os.path.join(self.world.project, text)), self.world.project)
+            record = self.shelf.at(path) if path != own else None
+            if record is not None:
+                found[record.id] = None
+        return tuple(found)

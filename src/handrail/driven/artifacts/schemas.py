@@ -1,0 +1,399 @@
+"""JSON Schemas of artifacts, from Handrail and from the project; and the table of artifact kinds.
+
+A schema may not refer to other documents, so nothing is ever fetched. The JSON Schema library is imported on first
+use. It would match patterns with `re`, where one pattern can take hours, so keywords with patterns use Handrail's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import handrail
+from handrail.base.errors import DefinitionError, NotFound
+from handrail.base.files import real_inside
+from handrail.driven.artifacts.names import ArtifactTable
+from handrail.source.json_reader import read_json
+from handrail.source.patterns import TooMuchWork, check_pattern, contains_match
+from handrail.source.plain_text import counted, some
+from handrail.source.suggestions import did_you_mean
+from handrail.source.values import shown
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError, ValidationError
+
+DATA = ("const", "enum", "default", "examples")
+
+
+def problem_of_patterns(schema: Any) -> str | None:
+    """What is wrong with the patterns of a schema. None if all can be matched in bounded time."""
+    for place, part in _parts(schema, ""):
+        groups, single = part.get("patternProperties"), part.get("pattern")
+        several = dict.fromkeys(groups, f"{place}/patternProperties") if isinstance(groups, dict) else {}
+        one = {single: f"{place}/pattern"} if isinstance(single, str) else {}
+        for pattern, where in {**several, **one}.items():
+            wrong = check_pattern(pattern)
+            if wrong is not None:
+                shown = pattern if len(pattern) <= 60 else pattern[:59] + "…"
+                return f"`{where}`: `{shown}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
+        if "unevaluatedProperties" in part and several:
+            return f"`{place}/patternProperties` does not work with `unevaluatedProperties`"
+    return None
+
+
+def _parts(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every mapping in a schema, except in its data, with its place as a JSON pointer."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _parts(item, f"{place}/{number}")
+    elif isinstance(value, dict):
+        yield place, value
+        for name, item in value.items():
+            if name not in DATA:
+                yield from _parts(item, f"{place}/{name}")
+
+
+@cache
+def bounded_validator() -> type[Draft202012Validator]:
+    """The validator class. The library is imported on first use."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    keywords = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    }
+    made: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # no types
+    return made
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(value, str) and not contains_match(pattern, value):
+        yield ValidationError(f"does not match `{pattern}`")
+
+
+def _pattern_properties(validator: Any, patterns: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    for pattern, schema in patterns.items() if isinstance(value, dict) else ():
+        for name, member in value.items():
+            if contains_match(pattern, name):
+                yield from validator.descend(member, schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if not isinstance(value, dict):
+        return
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    extra = [n for n in value if n not in known and not any(contains_match(pattern, n) for pattern in patterns)]
+    if isinstance(wanted, dict):
+        for name in extra:
+            yield from validator.descend(value[name], wanted, path=name)
+    elif not wanted and extra:
+        names = some([f"`{name}`" for name in extra])
+        yield ValidationError(f"has names that are not declared: {names}")
+
+
+if TYPE_CHECKING:
+    _Error = ValidationError | SchemaError
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = os.path.join(".handrail", "schemas")
+_OF_PLUGINS: dict[str, str] = {}
+"""The folder with schemas of each plugin, by its id."""
+MAX_BYTES = 1_000_000
+MAX_PROBLEMS = 5
+MAX_ERRORS = 1_000
+MAX_LENGTH = 160
+_KINDS = {
+    "array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null", "number": "a number",
+    "object": "an object", "string": "text",
+}  # fmt: skip
+
+
+class BrokenSchema(DefinitionError):
+    """A schema file of the project cannot be used: `what` is wrong with it, and where."""
+
+    def __init__(self, path: str, what: str, hint: str | None = None, place: tuple[int, int] | None = None) -> None:
+        at = "" if place is None else f":{place[0]}:{place[1]}"
+        super().__init__(f"`{path}{at}` {what}", hint)
+        self.what = what
+        self.place = place or (1, 1)
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    path = os.path.join(handrail.__path__[0], "builtin", name)
+    with open(path, encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    return data
+
+
+@cache
+def artifact_table() -> ArtifactTable:
+    """AgentWeaver's artifact kinds and lists."""
+    return ArtifactTable.from_data(_shipped("artifacts.json"))
+
+
+def schema_ids() -> frozenset[str]:
+    """The ids of the schemas that Handrail ships."""
+    return frozenset(_shipped("schemas.json")["schemas"])
+
+
+def builtin_schema(id_: str) -> dict[str, Any] | None:
+    """A shipped schema with all its definitions. None if there is no such schema."""
+    data = _shipped("schemas.json")
+    found = data["schemas"].get(id_)
+    return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
+
+
+def use_plugin_schemas(folders: Iterable[tuple[str, str]]) -> None:
+    """Use the schemas of plugins: (id of the plugin, its folder with schemas)."""
+    _OF_PLUGINS.clear()
+    _OF_PLUGINS.update(folders)
+
+
+def plugin_schema_ids() -> frozenset[str]:
+    """The ids of the schemas of plugins: `ID/NAME`."""
+    return frozenset(f"{id_}/{name}" for id_, folder in _OF_PLUGINS.items() for name in _ids_below(folder))
+
+
+def project_schema_ids(project: str) -> frozenset[str]:
+    """The ids of the project's schemas, valid or not."""
+    return _ids_below(os.path.join(project, FOLDER))
+
+
+def _ids_below(root: str) -> frozenset[str]:
+    found: list[str] = []
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        found += [os.path.relpath(os.path.join(folder, name), root)[:-5] for name in names if name.endswith(".json")]
+        if len(found) > 10_000:
+            break
+    return frozenset(id_.replace(os.sep, "/") for id_ in found)
+
+
+def find_schema(id_: str, project: str) -> dict[str, Any]:
+    """The project's schema with this id, else the shipped one. Raises `NotFound`."""
+    path = os.path.join(FOLDER, f"{id_}.json")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
+        raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
+    text = _read(os.path.join(project, FOLDER), path)
+    if text is None and id_.partition("/")[0] in _OF_PLUGINS:
+        plugin, _, name = id_.partition("/")
+        path = os.path.join(_OF_PLUGINS[plugin], f"{name}.json")
+        text = _read(_OF_PLUGINS[plugin], path)
+    if text is not None:
+        return _checked(text, path)
+    shipped = builtin_schema(id_)
+    if shipped is None:
+        hint = (
+            did_you_mean(id_, schema_ids() | project_schema_ids(project) | plugin_schema_ids())
+            or f"write it as `{path}`"
+        )
+        raise NotFound(f"there is no schema `{id_}`", hint)
+    return shipped
+
+
+def schema_fault(id_: str, project: str) -> BrokenSchema | None:
+    """What is wrong with a schema file of the project. None if it can be used."""
+    path = os.path.join(FOLDER, f"{id_}.json")
+    try:
+        text = _read(os.path.join(project, FOLDER), path)
+        if text is not None:
+            _checked(text, path)
+    except BrokenSchema as error:
+        return error
+    return None
+
+
+def _read(root: str, path: str) -> str | None:
+    """The text of a schema file in the folder `root`. None if it does not exist. `path` is also how it is shown."""
+    inner = path if os.path.isabs(path) else os.path.relpath(path, FOLDER)
+    real = real_inside(root, inner)
+    if real is None:
+        folder = os.path.dirname(path) if os.path.isabs(path) else FOLDER
+        raise BrokenSchema(path, f"leads out of `{folder}`", "copy the file into that folder")
+    try:
+        with open(real, "rb", opener=_open_nonblocking) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BrokenSchema(path, "is not a file")
+            data = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BrokenSchema(path, f"cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise BrokenSchema(path, f"is larger than {MAX_BYTES} bytes", "split the schema")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BrokenSchema(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def _open_nonblocking(path: str, flags: int) -> int:
+    """Open without waiting for a writer if the path is a pipe. The caller rejects pipes."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def _checked(text: str, path: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BrokenSchema(path, f"is not JSON: {_short(str(error))}") from error
+    if not isinstance(schema, dict):
+        raise BrokenSchema(path, "has to be a JSON object")
+    if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
+        hint = f"remove `$schema`, or write `{DIALECT}`"
+        raise BrokenSchema(path, f"has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
+    problem = _broken(schema)
+    if problem is not None:
+        raise BrokenSchema(path, f"is not a JSON Schema: {problem[0]}", place=_place_in(text, problem[1]))
+    return schema
+
+
+def _place_in(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
+    """The line and column of a value in JSON text. None for the whole text."""
+    node = read_json(text)[0] if path else None
+    for part in path:
+        inside = node.value if node is not None and node.kind in ("list", "mapping") else None
+        try:
+            node = inside[part] if inside is not None else None
+        except (LookupError, TypeError):
+            node = None
+    return None if node is None else (node.line, node.column)
+
+
+def problem_of_schema(schema: dict[str, Any]) -> str | None:
+    """What is wrong with a schema. None if it is valid."""
+    wrong = _broken(schema)
+    return None if wrong is None else wrong[0]
+
+
+def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
+    """What is wrong with a schema, and the path to it. None if it is valid."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        outside = _outer_reference(schema)
+        if outside is not None:
+            return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed", ()
+        wrong = problem_of_patterns(schema)
+        if wrong is not None:
+            return wrong, ()
+        Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    except SchemaError as error:
+        return _problem(error), tuple(error.absolute_path)
+    except RecursionError:
+        return "it is nested too deeply", ()
+    return None
+
+
+def _outer_reference(value: Any) -> str | None:
+    """The first reference to another document. None if there is none."""
+    if isinstance(value, list):
+        return next((found for item in value if (found := _outer_reference(item)) is not None), None)
+    if not isinstance(value, dict):
+        return None
+    for name, item in value.items():
+        if name in ("$ref", "$dynamicRef") and isinstance(item, str) and not item.startswith("#"):
+            return item
+        found = None if name in DATA else _outer_reference(item)
+        if found is not None:
+            return found
+    return None
+
+
+def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
+    """The first problems of data, each with its place as a JSON pointer, and how many more there are.
+
+    Empty if the data match the schema.
+    """
+    from jsonschema.exceptions import UnknownType
+    from referencing.exceptions import Unresolvable
+
+    try:
+        outside = _outer_reference(schema)
+        if outside is not None:
+            return [f"the schema refers to {_shown(outside)}, which is outside of it"]
+        wrong = problem_of_patterns(schema)
+        if wrong is not None:
+            return [f"the schema cannot be used: {wrong}"]
+        found = sorted(islice(_validator(schema).iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
+    except RecursionError:
+        return ["the data or the schema is nested too deeply"]
+    except (Unresolvable, UnknownType, TooMuchWork) as error:
+        return [f"the schema cannot be used: {_short(str(error))}"]
+    problems = list(dict.fromkeys(_problem(error) for error in found))
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    more = "many" if len(found) == MAX_ERRORS else len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], f"… and {more} more"]
+
+
+def _validator(schema: dict[str, Any]) -> Draft202012Validator:
+    """A validator with an empty registry, so that it never fetches other documents."""
+    from referencing import Registry
+
+    return bounded_validator()(schema, registry=Registry())
+
+
+def _problem(error: _Error) -> str:
+    place = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in error.absolute_path)
+    return f"{f'`{_short(place)}`' if place else 'the value'} {_short(_what(error))}"
+
+
+def _what(error: _Error) -> str:
+    """What is wrong at one place. The most frequent rules have Handrail's own texts."""
+    wanted: Any = error.validator_value
+    value: Any = error.instance
+    match error.validator:
+        case "required":
+            missing = [f"`{name}`" for name in wanted if name not in value]
+            return f"lacks {some(missing)}"
+        case "type":
+            kinds = [_KINDS.get(kind, str(kind)) for kind in ([wanted] if isinstance(wanted, str) else wanted)]
+            return f"has to be {' or '.join(kinds)}, found {_shown(value)}"
+        case "enum":
+            return f"is {_shown(value)}, but has to be one of {', '.join(map(_shown, wanted))}"
+        case "pattern":
+            return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
+        case "minItems":
+            return f"needs at least {counted(wanted, 'item')}, found {len(value)}"
+        case "anyOf" | "oneOf" if error.context:
+            return (
+                f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(_nearest(error.context))}"
+            )
+        case _:
+            return error.message
+
+
+def _nearest(errors: Iterable[_Error]) -> _Error:
+    """The first error of the form with the fewest errors."""
+    forms: dict[Any, list[_Error]] = {}
+    for error in errors:
+        forms.setdefault(error.schema_path[0], []).append(error)
+    return min(forms.values(), key=len)[0]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    return f"`{text[:40]}{'…' if len(text) > 40 else ''}`"
+
+
+def _short(text: str) -> str:
+    clean = "".join(char if char.isprintable() else " " for char in text)
+    return clean if len(clean) <= MAX_LENGTH else clean[: MAX_LENGTH - 1] + "…"

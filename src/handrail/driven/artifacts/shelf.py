@@ -1,0 +1,319 @@
+"""The shelf of a scope: every artifact that was published in it, with its digest, its lineage and its content.
+
+The shelf is an append-only journal, and a folder with one file per content, named after its digest. A process reads
+the journal once, and later only new records. `publish` returns after the data are on the disk. `Shelves` are those of
+all scopes and runs of a project, including runs that `prune` removed. A fingerprint tells whether a file was changed
+between two looks at it: its identity, its time and its content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.base import files, journal, locks
+from handrail.base.dataclasses import dataclass, fields
+from handrail.base.errors import NotFound, StateError
+from handrail.base.files import Unreadable, make_private, read_limited
+from handrail.driven.artifacts.names import artifact_id, is_key, parse_reference
+from handrail.settings.folders import file_name
+from handrail.source.plain_text import some
+from handrail.source.suggestions import did_you_mean
+
+MAX_ARTIFACT_BYTES = 64 * 1024 * 1024
+"""Larger files are not published."""
+TICK = 20_000_000
+"""In nanoseconds. File systems do not measure time more finely: two writes within one tick may look like one."""
+
+
+def fingerprint(path: str) -> str | None:
+    """Differs after each write to a settled file, even if the same content is written again. None if there is none."""
+    try:
+        seen = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return f"{seen.st_ino} {seen.st_mtime_ns} {digest_of_file(path)}"
+
+
+async def wait_for_tick(path: str) -> None:
+    """Wait a tick if the file was written within the last one, so that its next write gets another time."""
+    try:
+        age = time.time_ns() - os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return
+    if 0 <= age < TICK:
+        await asyncio.sleep(TICK / 1e9)
+
+
+def digest_of_file(path: str) -> str | None:
+    try:
+        return hashlib.sha256(read_limited(path, MAX_ARTIFACT_BYTES)).hexdigest()
+    except Unreadable:
+        return None
+
+
+LOCK_SECONDS = 30
+_SPACE_HINT = "free some space, then run the command again; nothing was lost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactDraft:
+    """An artifact before it is published. `step` is the path of the step in its run."""
+
+    scope: str
+    key: str
+    name: str
+    path: str
+    run: str
+    step: str
+    schema: str
+    family: str
+    created: float
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactVersion:
+    """One version of an artifact. `path` is its path at that time; `inputs` are ids of artifacts, or paths."""
+
+    id: str
+    scope: str
+    key: str
+    version: int
+    name: str
+    path: str
+    sha256: str
+    size: int
+    run: str
+    step: str
+    schema: str
+    family: str
+    created: float
+    inputs: tuple[str, ...] = ()
+    supersedes: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: list(value) if name == "inputs" else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ArtifactVersion:
+        known = {name: value for name, value in data.items() if name in {field.name for field in fields(cls)}}
+        return cls(**{**known, "inputs": tuple(known.get("inputs", ()))})
+
+
+class Shelf:
+    """The published artifacts of one scope, in a folder outside the project."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.journal = os.path.join(folder, "journal")
+        self._reset()
+
+    def _reset(self) -> None:
+        self._all: list[ArtifactVersion] = []
+        self._versions: dict[tuple[str, int], ArtifactVersion] = {}
+        self._latest: dict[str, ArtifactVersion] = {}
+        self._at: dict[str, ArtifactVersion] = {}
+        self._made: dict[tuple[str, str, str, str], ArtifactVersion] = {}
+        self._last = self._end = 0
+
+    def publish(self, draft: ArtifactDraft, content: bytes, version: int = 1) -> ArtifactVersion:
+        """Publish an artifact. If the same step of the same run published it before, return that record.
+
+        `version` is the lowest number that it may get.
+        """
+        assert is_key(draft.key), draft.key
+        sha256 = hashlib.sha256(content).hexdigest()
+        with self._locked():
+            self._catch_up()
+            self._store(sha256, content)
+            made = self._made.get((draft.run, draft.step, draft.key, sha256))
+            if made is not None:
+                return made
+            record = self._next(draft, sha256, len(content), version)
+            line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
+            self._last, self._end = self._end, journal.append(self.journal, self._end, line)
+            self._add(record)
+            return record
+
+    def _next(self, draft: ArtifactDraft, sha256: str, size: int, least: int) -> ArtifactVersion:
+        before = self._latest.get(draft.key)
+        version = least if before is None else max(least, before.version + 1)
+        return ArtifactVersion(
+            id=artifact_id(draft.scope, draft.key, version),
+            version=version,
+            sha256=sha256,
+            size=size,
+            supersedes=None if before is None else before.id,
+            **vars(draft),
+        )
+
+    def records(self) -> list[ArtifactVersion]:
+        """All published artifacts, in order."""
+        self._catch_up()
+        return list(self._all)
+
+    def latest(self, key: str) -> ArtifactVersion | None:
+        self._catch_up()
+        return self._latest.get(key)
+
+    def at(self, path: str) -> ArtifactVersion | None:
+        """The newest artifact that was published from a path."""
+        self._catch_up()
+        return self._at.get(path)
+
+    def find(self, reference: str) -> ArtifactVersion | None:
+        """The artifact for `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`. None if there is none."""
+        wanted = parse_reference(reference)
+        if wanted is None:
+            return None
+        latest = self.latest(wanted.key)
+        found = latest if wanted.version is None else self._versions.get((wanted.key, wanted.version))
+        return found if found is not None and wanted.scope in (None, found.scope) else None
+
+    def content(self, record: ArtifactVersion) -> bytes:
+        """The content of an artifact when it was published. A link in its place is not followed."""
+        path = self._content_path(record.sha256)
+        try:
+            data = read_limited(path, MAX_ARTIFACT_BYTES, follows=False)
+        except Unreadable as error:
+            hint = f"check `{path}`, or publish the artifact again"
+            raise StateError(f"the content of `{record.id}` {error.message}", hint) from error
+        if hashlib.sha256(data).hexdigest() != record.sha256:
+            raise StateError(f"the content of `{record.id}` is damaged", f"remove `{path}` and publish it again")
+        return data
+
+    def _content_path(self, name: str) -> str:
+        return os.path.join(self.folder, "content", name)
+
+    def _catch_up(self) -> None:
+        """Read new records of other processes. Read all records if the journal was replaced."""
+        new = self._new_records()
+        if new is None:
+            self._reset()
+            new = self._new_records() or []
+        for record in new:
+            self._add(record)
+
+    def _new_records(self) -> list[ArtifactVersion] | None:
+        """The records after the last known one. None if the last known one is gone."""
+        known, start = self._all[-1:], self._last
+        try:
+            scan = journal.read(self.journal, start, len(self._all) - len(known))
+            found = [ArtifactVersion.from_json(line["artifact"]) for line in scan.records]
+        except (journal.JournalDamaged, KeyError, TypeError, AttributeError) as error:
+            if known:
+                return None
+            hint = f"move `{self.folder}` away and publish again; the published files in the project are unchanged"
+            raise StateError(f"the journal `{self.journal}` of published artifacts is damaged", hint) from error
+        if found[: len(known)] != known:
+            return None
+        self._last, self._end = start + scan.last, start + scan.end
+        return found[len(known) :]
+
+    def _add(self, record: ArtifactVersion) -> None:
+        self._all.append(record)
+        self._versions[record.key, record.version] = self._latest[record.key] = self._at[record.path] = record
+        self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Only one process at a time publishes on a shelf."""
+        make_private(os.path.join(self.folder, "content"))
+        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
+            yield
+
+    def _busy(self) -> StateError:
+        return StateError(
+            f"`{self.folder}` is locked by another process", "wait until it ends, then run the command again"
+        )
+
+    def _store(self, sha256: str, content: bytes) -> None:
+        """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
+        place = self._content_path(sha256)
+        with contextlib.suppress(OSError):
+            known = os.lstat(place)
+            if stat.S_ISREG(known.st_mode) and known.st_size == len(content):
+                return
+        try:
+            files.write_whole(place, content, durable=True)
+        except OSError as error:
+            raise StateError(f"`{place}` cannot be written: {error.strerror}", _SPACE_HINT) from error
+
+
+def files_in(folder: str) -> list[str]:
+    """The names of the files in a folder. Empty if there is no folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+    except OSError:
+        return []
+
+
+class Shelves:
+    """The shelves in one folder, one per scope. `damaged` has the errors of the shelves that cannot be read."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.damaged: list[StateError] = []
+
+    def records(self, run: str | None = None) -> list[ArtifactVersion]:
+        """All artifacts, or those of one run, in the order in which they were published."""
+        self.damaged = []
+        found = [record for scope in self._scopes() for record in self._on(scope) if run in (None, record.run)]
+        return sorted(found, key=lambda record: record.created)
+
+    def run_named(self, name: str) -> str | None:
+        """The id of a run that published something: this id, or the only one that begins like this."""
+        runs = {record.run for record in self.records()}
+        begins = [run for run in runs if run.startswith(name)]
+        return name if name in runs else begins[0] if len(begins) == 1 else None
+
+    def content(self, record: ArtifactVersion) -> bytes:
+        """The content of an artifact when it was published."""
+        return Shelf(self.folder_of(record.scope)).content(record)
+
+    def folder_of(self, scope: str) -> str:
+        """The folder of the shelf of one scope."""
+        return os.path.join(self.folder, file_name(scope))
+
+    def _scopes(self) -> list[str]:
+        try:
+            return sorted(os.listdir(self.folder))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StateError(f"`{self.folder}` cannot be read: {error.strerror}") from error
+
+    def _on(self, scope: str) -> list[ArtifactVersion]:
+        try:
+            return Shelf(os.path.join(self.folder, scope)).records()
+        except StateError as error:
+            self.damaged.append(error)
+            return []
+
+
+def pick_artifact(records: list[ArtifactVersion], name: str) -> ArtifactVersion:
+    """The artifact that a person names. The newest one wins. Raises `NotFound` if there is none."""
+    found = artifact_named(records, name)
+    if found is not None:
+        return found
+    paths = list(dict.fromkeys(record.path for record in records))
+    hint = did_you_mean(name, paths) or f"its artifacts: {some(paths)}"
+    raise NotFound(f"this run has no artifact `{name}`", hint)
+
+
+def artifact_named(records: list[ArtifactVersion], name: str) -> ArtifactVersion | None:
+    """The newest artifact with this id, `KEY@vN`, key, path or name; else the only path that ends with this name."""
+    for record in reversed(records):
+        names = {record.id, record.key, record.path, record.name, f"{record.key}@v{record.version}"}
+        if name in names or name == f"{record.key}@latest":
+            return record
+    ends = [record for record in records if record.path.endswith(f"/{name}")]
+    return ends[-1] if len({record.path for record in ends}) == 1 else None

@@ -1,0 +1,392 @@
+"""One run on disk while it is driven: one folder, one journal, one process. Implements `Durable`.
+
+A finished node never runs again, unless the proof of its step does not hold: its result is found by its path, whatever
+its input is now. If a node was running when the process died, `rerun` of its step or its node decides: run it again,
+ask a person, or fail. What is recorded has no secrets in it; what is returned to the interpreter has the real values
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, TypeVar
+
+from handrail.base import jsonlite
+from handrail.base.dataclasses import replace
+from handrail.base.errors import HandrailError, StateError
+from handrail.driven.artifacts.project_files import ProjectFiles
+from handrail.driven.engines.embedded import process_locks
+from handrail.driven.engines.embedded.activity import Activity, AgentEvents, ProgramOutput
+from handrail.driven.engines.embedded.inbox import Inbox, RunQuestions
+from handrail.driven.engines.embedded.run_journal import (
+    LARGE,
+    SHORT,
+    Ledger,
+    Payloads,
+    as_json,
+    digest_of_text,
+    not_json,
+)
+from handrail.driven.engines.event_loop import TimeLimits, resumable_wait, run_parallel, verify
+from handrail.driven.runs import run_events
+from handrail.driven.runs.choices import Bounded, Meter
+from handrail.driven.runs.memory import (
+    RERUN,
+    Memory,
+    StoredValue,
+    assumed_result,
+    interrupted_form,
+    interrupted_message,
+    recall,
+    remember,
+)
+from handrail.driven.runs.run_events import Event
+from handrail.driven.runs.state import RunState
+from handrail.extensions.contracts import (
+    AgentSaid,
+    Done,
+    Finding,
+    NodeContext,
+    NodeError,
+    NodeKind,
+    Outside,
+    PromisedFile,
+    StepAttempts,
+    Work,
+)
+from handrail.settings.secrets import refuse_lost
+from handrail.source.field_checks import unusable
+from handrail.source.values import MAX_NESTING, is_too_deep, restore, shown, texts_in
+
+LOOK_AGAIN = 0.2
+BREATH = 0.02
+PATIENCE = 20
+LONGEST_MESSAGE = 2_000
+LONGEST = 7 * 24 * 3600.0
+INPUT_CHANGED = "the input of this step is not the same as when it was started before"
+_T = TypeVar("_T")
+
+
+class DurableRun:
+    """One attempt of a run while it is driven. `ledger` is its journal; only this process writes it."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float], outside: Outside) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.outside = outside
+        self.context = outside.context
+        self.payloads = Payloads(ledger.attempt)
+        self.programs = process_locks.Programs(ledger.attempt)
+        self.secrets = ledger.secrets
+        self.inbox = Inbox(ledger.attempt, self.secrets)
+        self.activity = Activity(ledger.attempt, clock, self.secrets)
+        ledger.listener = self.activity.take
+        self.asking = RunQuestions(ledger, self.inbox, clock, outside)
+        self.world = ProjectFiles(outside.context.project, outside.context.definitions)
+        self.limits = TimeLimits(
+            lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False)
+        )
+        self.meter = outside.meter or Meter(Bounded())
+        self._publishing = asyncio.Lock()
+        self._yielded = 0.0
+
+    @property
+    def memory(self) -> Memory:
+        return self.ledger.memory
+
+    @property
+    def state(self) -> RunState:
+        return self.ledger.memory.state
+
+    def record(self, event: Event, *, durable: bool = True) -> None:
+        self.ledger.record(event, durable=durable)
+
+    def note(self, event: Event) -> None:
+        self.ledger.note(event)
+
+    def done(self, path: str) -> Done | None:
+        known = self.memory.done(path)
+        if known is None or not known.has_value:
+            return known
+        step = self.state.steps[path]
+        return replace(known, value=self._real(StoredValue(step.value, step.payload)))
+
+    def _real(self, kept: StoredValue) -> Any:
+        """A recorded value, with the secrets that it refers to."""
+        return self.secrets.from_storage(self.payloads.value(kept))
+
+    def _given(self, work: Work) -> tuple[str, dict[str, Any]]:
+        """What a node gets, in its stored form, and its digest: a secret that changed does not change it."""
+        value = [work.node, work.params, work.prompt]
+        text = as_json(value)
+        stored = self.secrets.for_storage(value, text)
+        digest = digest_of_text(text if stored is value else jsonlite.dumps(stored))
+        return digest, {"prompt": stored[2], "params": stored[1]}
+
+    def tried(self, path: str) -> StepAttempts:
+        return self.memory.tried(path)
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
+        kind = self.outside.nodes.get(work.node)
+        if kind is None:
+            raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
+        if kind.NODE.instant:
+            return await self._run_instant(kind, work, again=again)
+        if not again and work.path in self.memory.finished:
+            return self._real(self.memory.finished[work.path])
+        self.meter.refuse()
+        digest, given = self._given(work)
+        if self.memory.inputs.get(work.path, digest) != digest:
+            self.note(run_events.Noticed(work.path, INPUT_CHANGED))
+        rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
+        if work.path in self.memory.under_way or self.programs.is_held(work.path):
+            await self._wait_for_program(work.path)
+        is_parked = self.memory.is_parked(work.path)
+        if work.path in self.memory.under_way and not is_parked:
+            assumed = await self._assumed_result(work, rerun) if unknown is None else dict(unknown)
+            if assumed is not None:
+                return await self._finish(work.path, digest, assumed)
+        number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+        if not is_parked:
+            kept = self.payloads.keep(given, least=SHORT)
+            started = run_events.NodeStarted(work.path, digest, number, kept.value, kept.payload)
+            self.ledger.start(started, durable=rerun != "safe")
+        try:
+            return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
+        except NodeError as error:
+            message = shown(self.secrets.mask(error.message), LONGEST_MESSAGE)
+            self.record(run_events.NodeFailed(work.path, digest, number, error.code, message))
+            raise NodeError(error.code, message, transient=error.transient) from error
+
+    async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
+        """Run a node that has no side effects and takes no time. Only its result is recorded."""
+        known = self.state.steps.get(work.path)
+        if known is not None and known.has_value and not again:
+            return self._real(StoredValue(known.value, known.payload))
+        value = await kind.run(work, self.context)
+        _refuse_deep(value)
+        return await self._finish(work.path, "", value, is_plain=True)
+
+    async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
+        """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
+        try:
+            text = jsonlite.dumps(made)
+            value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
+            stored = self.secrets.for_storage(value, text)
+        except (ValueError, TypeError) as error:
+            raise NodeError("result", f"its result cannot be stored: {not_json(error)}", transient=False) from error
+        text = text if stored is value else jsonlite.dumps(stored)
+        kept = StoredValue(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
+        number = self.memory.starts.get(path, 1)
+        self.ledger.record_stored(run_events.NodeFinished(path, digest, number, kept.value, kept.payload))
+        now = time.monotonic()
+        if now - self._yielded > BREATH:
+            self._yielded = now
+            await asyncio.sleep(0)
+        return value
+
+    async def _wait_for_program(self, path: str) -> None:
+        """Wait until the program that an earlier driver started for this step has ended."""
+        told = False
+        while self.programs.is_running(path, self._key(path)):
+            if not told:
+                who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
+                text = f"a program that this step started earlier is still running (process {who})"
+                way_out = f"`handrail stop {self.context.run}` kills it"
+                self.note(run_events.Noticed(path, f"{text}; Handrail waits until it ends, {way_out}"))
+                told = True
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def _assumed_result(self, work: Work, rerun: str) -> Any:
+        """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
+        if rerun == "safe":
+            return None
+        told = interrupted_message(work.path)
+        if rerun == "never":
+            raise NodeError("rerun", f"{told}; it must not run twice", transient=False)
+        form = interrupted_form(work.path, self.memory.starts.get(work.path, 0), work.reads)
+        answer = await self.ask(work.path, form)
+        refuse_lost(answer)
+        if answer.get(RERUN) == "fail":
+            raise NodeError("rerun", f"{told}; a person chose to fail the run", transient=False)
+        return assumed_result(answer) if answer.get(RERUN) == "done" else None
+
+    async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
+        """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
+        for tried in range(self.memory.delays.get(work.path, 0), PATIENCE):
+            try:
+                return await self._run(kind, work)
+            except NodeError as error:
+                left = _until_reset(error, self.clock(), tried)
+                if left is None or left > LONGEST:
+                    raise
+                left = max(left, min(60.0, 0.1 * 2**tried))  # `resets_at` may be in the past
+                until = self.clock() + left
+                self.record(run_events.Delayed(work.path, until, error.message))
+                await asyncio.sleep(left)
+        return await self._run(kind, work)
+
+    async def _run(self, kind: NodeKind, work: Work) -> Any:
+        handles: list[int] = []
+
+        def hold() -> int | None:
+            handle = self.programs.hold(work.path)
+            if handle is not None:
+                handles.append(handle)
+            return handle
+
+        def tell(said: AgentSaid) -> None:
+            self.activity.hear(work.path, said)
+            for event in telling.events(work.path, said, self.secrets):
+                if isinstance(event, run_events.Guided):
+                    self.note(event)  # once, even if the run was resumed
+                else:
+                    self.record(event, durable=isinstance(event, run_events.SessionOpened))
+            if said.kind == "usage":
+                self.meter.took(work.path, said.data)
+            elif said.kind == "finished":
+                self.meter.settle(work.path)
+
+        telling, output = AgentEvents(), ProgramOutput(self.activity, work.path)
+        context = replace(self._context_of(work.path), hold=hold, tell=tell, show=output)
+        context = replace(context, usd_left=lambda: self.meter.usd_left)
+        try:
+            async with self.limits.within(work.path, work.timeout):
+                _refuse_unusable(kind, work)
+                with _as_node_errors(work.node):
+                    value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
+                _refuse_deep(value)
+        finally:
+            output.end()
+            for usage in telling.settle():
+                self.record(run_events.UsageReported(work.path, usage), durable=False)
+                if told := self.meter.blind_to(usage):
+                    self.note(run_events.Noticed(work.path, told))
+            self.meter.settle(work.path)
+            for handle in handles:
+                self.programs.release(work.path, handle)
+        return value
+
+    def _context_of(self, path: str) -> NodeContext:
+        """The context of a step: with its key, its conversation, its failed attempts and its wait."""
+        session, tried = self.memory.sessions.get(path), self.memory.tried(path)
+        waits = partial(resumable_wait, self.memory.facts, self.record, self.clock, path)
+        keeps = partial(remember, self.memory.facts, self.record, self.secrets, path)
+        finds = partial(recall, self.memory.facts, self.secrets, path)
+        context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps, recall=finds)
+        asks = partial(self.asking.answer, path)
+        tells = partial(self._notice, path)
+        return replace(context, failure=tried.failure, failures=tried.total, ask=asks, notice=tells)
+
+    def _notice(self, path: str, text: str) -> None:
+        self.note(run_events.Noticed(path, text))
+
+    def _key(self, path: str) -> str:
+        again = f"#{self.state.rewinds}" if self.state.rewinds else ""
+        return f"{self.context.run}/{path}{again}"
+
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        return (await self.asking.answer(path, question)).values
+
+    async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
+        known = self.memory.facts.get(path, {})
+        key = (place, kind, self.secrets.for_storage(subject))
+        if key not in known:
+            found = run_events.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject))
+            self.record(found)
+            return found.value
+        return self.secrets.from_storage(known[key])
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
+        return await verify(kind, params, self.context)
+
+    async def look(self, kind: str, subject: str) -> Any:
+        return self.world.look(kind, subject)
+
+    async def publish(self, path: str, made: list[PromisedFile], inputs: list[str]) -> None:
+        """Publish the files that a step made. Each file is published once, even if the run was resumed."""
+        publisher = self.outside.publisher
+        if publisher is None:
+            return
+        for item in made if len(made) > 1 else ():
+            await _in_thread(partial(publisher.checked, item))  # all of them or none
+        for item in made:
+            async with self._publishing:
+                known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+                if publisher.shown(item.path) in known:
+                    continue
+                artifact = await _in_thread(partial(publisher.publish, item, path, inputs))
+                if artifact is not None:
+                    self.record(run_events.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
+
+    async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
+        return await run_parallel(works, limit, on_failure)
+
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        if seconds > 0:
+            self.record(run_events.Delayed(path, self.clock() + seconds, reason))
+            await asyncio.sleep(seconds)
+
+    async def rest(self, path: str) -> None:
+        delay = self.state.delays.get(path)
+        if delay is not None:
+            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
+
+    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
+        return self.limits.within(path, seconds)
+
+
+@contextlib.contextmanager
+def _as_node_errors(node: str) -> Iterator[None]:
+    """Any error of a node becomes a `NodeError`, so that it fails its step and not the run's process."""
+    try:
+        yield
+    except OSError as error:
+        raise NodeError("failed", str(error)) from error
+    except StateError:
+        raise
+    except HandrailError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+    except UnicodeEncodeError as error:
+        message = "a text contains half of a surrogate pair, which files and programs do not take"
+        raise NodeError("text", message, transient=False) from error
+    except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        message = f"`{node}` failed with an error of its own: {type(error).__name__}: {error}"
+        raise NodeError("failed", message, transient=False) from error
+
+
+def _refuse_unusable(kind: NodeKind, work: Work) -> None:
+    if wrong := unusable(kind.NODE.params, work.params):
+        raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
+
+
+def _refuse_deep(value: Any) -> None:
+    if is_too_deep(value):
+        message = f"its result is nested deeper than {MAX_NESTING} levels"
+        raise NodeError("result", message, transient=False)
+
+
+def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
+    """How many seconds to wait for a limit to reset; None if the error is not a limit.
+
+    If the error does not say when the limit resets, the wait doubles with each try.
+    """
+    if error.resets_at is not None:
+        return error.resets_at - now
+    return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Run blocking work in a thread. If the caller is cancelled, the work still runs to its end first."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

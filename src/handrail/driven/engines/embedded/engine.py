@@ -1,0 +1,359 @@
+"""The embedded engine: runs in folders on this machine, without a server. Implements `Engine`.
+
+Each run has a folder with an append-only journal and a lock. The system releases the lock when its process ends. Only
+this package reads and writes the files in that folder. Files that steps write into the project for a moment are on a
+list (`Litter`): if the driver is killed, the next one removes them, and only those with our own names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from handrail.base import files, journal, locks
+from handrail.base.dataclasses import replace
+from handrail.base.errors import RefusedError, StateError
+from handrail.base.files import open_private, put_aside, refuse_shared
+from handrail.base.folders import remove_folder
+from handrail.driven.engines.embedded import activity, process_locks, summary_files
+from handrail.driven.engines.embedded.durable_run import DurableRun
+from handrail.driven.engines.embedded.inbox import Inbox, Letter
+from handrail.driven.engines.embedded.run_folders import (
+    LOCK,
+    WAY_OUT,
+    attempt_folders,
+    has_program,
+    holder,
+    lacks_request,
+    next_attempt,
+    number_of,
+    offset_at,
+    position_of,
+    read_about,
+    run_ids,
+    write_about,
+    write_created,
+)
+from handrail.driven.engines.embedded.run_journal import JOURNAL, JournalFollower, Ledger, Payloads, read_all
+from handrail.driven.engines.embedded.watch import RunsWatch
+from handrail.driven.runs import run_events
+from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
+from handrail.driven.runs.run_events import Event, stored_event
+from handrail.driven.runs.state import RunState, fold, open_question, refuse_unless_waiting, too_late_error
+from handrail.driven.runs.summary import Summary
+from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, Life, Observer, Outside, Site
+from handrail.extensions.contracts.node import LITTER
+from handrail.settings.folders import file_name
+from handrail.settings.secrets import Secrets
+
+LITTER_FILE = "litter"
+
+
+class Litter:
+    """The temporary files of one attempt."""
+
+    def __init__(self, attempt: str) -> None:
+        self.file = os.path.join(attempt, LITTER_FILE)
+
+    def add(self, path: str) -> None:
+        """Remember a file before it is created."""
+        with contextlib.suppress(OSError), open(self.file, "ab", opener=open_private) as file:
+            file.write(os.fsencode(path) + b"\0")
+
+    def remove(self) -> None:
+        """Remove the files that are left. Called while no step of the run is running."""
+        try:
+            with open(self.file, "rb") as file:
+                paths = file.read().split(b"\0")[:-1]
+        except OSError:
+            return
+        for path in map(os.fsdecode, paths):
+            if os.path.basename(path).startswith(LITTER) and not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.unlink(self.file)
+
+
+LOOK_AGAIN = 0.1
+PATIENCE = 10.0
+PREPARED = "aside"
+"""The file that marks an attempt as prepared."""
+TOLD = "told-"
+"""The start of the name of a file that marks what people were told."""
+
+
+def open_engine(site: Site) -> Embedded:
+    return Embedded(site)
+
+
+class Embedded:
+    """The runs of one project, on disk."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.folder = os.path.join(site.state, "runs", file_name(site.project))
+        self.secrets = Secrets(site.env, site.secrets)
+        self._follower = JournalFollower()
+        self._about = ("", "")  # the attempt that was opened last, and its request
+
+    def ids(self) -> list[str]:
+        return run_ids(self.folder)
+
+    def attempt(self, run: str) -> str:
+        """The folder of a run's current attempt."""
+        return self._attempts(run)[-1]
+
+    def _attempts(self, run: str) -> list[str]:
+        home = self._home(run)
+        found = attempt_folders(home)
+        if not found and lacks_request(home):
+            raise StateError(f"the request of the run in `{home}` is missing", WAY_OUT)
+        if not found:
+            raise KeyError(run)
+        return found
+
+    def _home(self, run: str) -> str:
+        return os.path.join(self.folder, file_name(run))
+
+    def summaries(self) -> list[Summary]:
+        return summary_files.summaries(self.folder)
+
+    def watch(self) -> RunsWatch:
+        return RunsWatch(self.folder)
+
+    def begin(self, run: str, about: str) -> History:
+        refuse_shared(self.site.state, self.folder)
+        attempt = os.path.join(self._home(run), "1")
+        write_created(attempt, self.site.clock())
+        write_about(attempt, about)
+        self._about = attempt, about
+        return History(records=[], offset=0)
+
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
+        attempt = self.attempt(run)
+        about = read_about(attempt)
+        self._about = attempt, about
+        records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
+        offset, driver = offset_at(attempt, end), self.driver(run)
+        return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
+
+    def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
+        attempt = self.attempt(run)
+        records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+        return records, offset_at(attempt, end)
+
+    def has(self, run: str, offset: int) -> bool:
+        attempt = self.attempt(run)
+        return journal.ends_at(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+
+    def attempts(self, run: str) -> list[int]:
+        return [number_of(attempt) for attempt in self._attempts(run)]
+
+    def records(self, run: str, attempt: int) -> list[EventRecord]:
+        return read_all(os.path.join(self._home(run), str(attempt), JOURNAL))[0]
+
+    def payload(self, run: str, digest: str) -> Any:
+        return Payloads(self.attempt(run)).read(digest)
+
+    def driver(self, run: str) -> int | None:
+        return holder(self._home(run))
+
+    def stamp(self, run: str) -> object:
+        attempt = self.attempt(run)
+        return attempt, *(
+            files.size_and_time(os.path.join(attempt, name)) for name in (JOURNAL, activity.ACTIVITY_FILE)
+        )
+
+    def has_program(self, run: str) -> bool:
+        return has_program(self.attempt(run))
+
+    def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
+        return activity.read_activity(os.path.join(self.attempt(run), activity.ACTIVITY_FILE), since, most)
+
+    def log(self, run: str) -> str:
+        return os.path.join(self.attempt(run), "driver.log")
+
+    def remove(self, run: str, *, aside: bool) -> bool:
+        home = self._home(run)
+        handle = locks.acquire(os.path.join(home, LOCK))
+        if handle is None:
+            return False
+        try:
+            if aside:
+                put_aside(home, self.site.state)
+            else:
+                for attempt in attempt_folders(home):
+                    Litter(attempt).remove()
+                remove_folder(home)
+        finally:
+            os.close(handle)
+        return True
+
+    @contextlib.asynccontextmanager
+    async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
+        """Acquire the run's lock, then read its journal and open it for writing."""
+        async with process_locks.run_locked(self._home(run)):
+            ledger = Ledger(self.attempt(run), self.site.clock, self.secrets, observer)
+            ledger.read()
+            try:
+                yield ledger
+            finally:
+                ledger.close()
+                known, about = self._about
+                summary_files.store_summary(self._home(run), ledger, about if known == ledger.attempt else None)
+
+    async def drive(self, run: str, life: Life, outside: Outside) -> History:
+        async with self._held(run, outside.observer) as ledger:
+            events = life.begin(ledger.history)
+            if life.needs_preparation:
+                _prepare(ledger.attempt, life)
+            for event in events:
+                ledger.record(event, durable=_is_rewind(event))
+            litter = Litter(ledger.attempt)
+            litter.remove()
+            outside = replace(outside, context=replace(outside.context, litter=litter.add))
+            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
+            inbox.clear_stop()
+            inbox.take_look()  # this life looks at everything
+            inbox.clear_closed(ledger.memory.state.questions)
+            has_news = lambda: inbox.has_news(ledger.memory.state.questions)  # noqa: E731 - three words
+            try:
+                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_news)
+                for text in inbox.take_notices():
+                    ledger.note(run_events.Noticed("", text))
+                ledger.record(ended if ended is not STOPPED else stop_event(inbox.stopped_by()))
+            except asyncio.CancelledError:
+                ledger.record(INTERRUPTED)
+                raise
+            finally:
+                durable.activity.close()
+            litter.remove()
+        return ledger.history
+
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
+        attempt = self.attempt(run)
+        inbox = Inbox(attempt, self.secrets)
+        if not inbox.put(question, Letter(dict(values), by, self.site.clock(), surface)):
+            message = f"question `{question}` of run `{run}` already has an answer, from another command"
+            raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
+        try:
+            # Another answer may have been recorded just before, or a stop. The file of an answer is gone only after the
+            # journal has it.
+            state = _state(attempt)
+            open_question(run, state, question)
+            refuse_unless_waiting(run, state, is_driven=self.driver(run) is not None)
+        except RefusedError:
+            inbox.clear(question)
+            raise
+        end = time.monotonic() + PATIENCE
+        while self.driver(run) is not None and time.monotonic() < end and inbox.holds(question):
+            await asyncio.sleep(LOOK_AGAIN)
+        if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
+            raise too_late_error(run, state, question)
+        return inbox.holds(question) and self.driver(run) is None
+
+    async def ask_again(self, run: str) -> bool:
+        if self.driver(run) is None:
+            return True
+        inbox, end = Inbox(self.attempt(run), self.secrets), time.monotonic() + PATIENCE
+        inbox.request_look()
+        while self.driver(run) is not None and time.monotonic() < end and inbox.is_look_requested():
+            await asyncio.sleep(LOOK_AGAIN)
+        return self.driver(run) is None and inbox.take_look()
+
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
+        Inbox(self.attempt(run), self.secrets).request_stop(by)
+        end = time.monotonic() + PATIENCE
+        while self.driver(run) is not None:
+            if time.monotonic() > end:
+                raise RefusedError(f"run `{run}` has not ended yet", "wait for its current step, then try again")
+            await asyncio.sleep(LOOK_AGAIN)
+        async with self._held(run) as ledger:
+            for event in opening if not ledger.records else ():
+                ledger.record(event, durable=False)
+            await process_locks.Programs(ledger.attempt).end(run)
+            Litter(ledger.attempt).remove()
+            if ledger.memory.state.status != "cancelled":
+                ledger.record(replace(stop_event(by), driven=False))
+            Inbox(ledger.attempt, self.secrets).clear_stop()
+        return ledger.history
+
+    async def notice(self, run: str, text: str) -> None:
+        try:
+            async with self._held(run) as ledger:
+                if ledger.records:  # its first event has to be `RunStarted`
+                    ledger.record(run_events.Noticed("", text))
+        except RefusedError:
+            Inbox(self.attempt(run), self.secrets).put_notice(text)
+
+    def tell_once(self, run: str, what: str) -> bool:
+        path = os.path.join(self.attempt(run), f"{TOLD}{file_name(what)}")
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, files.PRIVATE))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        return True
+
+    async def restart(
+        self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
+    ) -> History:
+        async with self._held(run) as ledger:
+            ledger.is_reading = True  # no node may run and no event may be recorded
+            reading = DurableRun(ledger, self.site.clock, replace(outside, nodes={}))
+            attempt = await make(ledger.history, reading)
+            Litter(ledger.attempt).remove()
+            folder = next_attempt(ledger.attempt)
+            seeded = self._seed(folder, attempt.events)
+            write_about(folder, attempt.about)
+        self._about = folder, attempt.about
+        return seeded
+
+    def _seed(self, folder: str, events: list[Event]) -> History:
+        """Write these events to the journal of a new attempt."""
+        path = os.path.join(folder, JOURNAL)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # left by a restart that was interrupted
+        ledger = Ledger(folder, self.site.clock, self.secrets)
+        if not events:
+            return ledger.history
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        payloads = Payloads(folder)
+        for event in events:
+            ledger.record_stored(_moved(stored_event(event, self.secrets), payloads), durable=False)
+        ledger.recorder.flush(durable=True)
+        ledger.close()
+        return ledger.history
+
+
+def _moved(event: Event, payloads: Payloads) -> Event:
+    """The event. A large value is moved to a file, and the event holds its digest."""
+    if not isinstance(event, run_events.NodeFinished):
+        return event
+    kept = payloads.keep(event.value)
+    return replace(event, value=kept.value, payload=kept.payload)
+
+
+def _state(attempt: str) -> RunState:
+    records, _ = read_all(os.path.join(attempt, JOURNAL))
+    return fold(event for _, event in records)
+
+
+def _prepare(attempt: str, life: Life) -> None:
+    done = os.path.join(attempt, PREPARED)
+    if not os.path.exists(done):
+        life.prepare()
+        files.replace(done, b"", durable=True)
+
+
+def _is_rewind(event: Event) -> bool:
+    """True if the event makes finished phases run again. It has to be on disk before they start."""
+    return isinstance(event, run_events.RunResumed) and bool(event.rewound)

@@ -1,0 +1,200 @@
+"""Answers and stop requests for a run: any process writes them here, and the driver reads them.
+
+The file of an answer is named after the question's id. It can be created only once, and it is removed only after the
+journal has the answer. So of two answers to one question, exactly one is accepted. Each question is asked once, and its
+answer is recorded with the time at which it was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from handrail.base import files
+from handrail.base.digest import hex_digest
+from handrail.base.errors import StateError
+from handrail.base.files import make_private
+from handrail.driven.engines.embedded.run_folders import number_of
+from handrail.driven.engines.embedded.run_journal import Ledger, digest_of
+from handrail.driven.forms import form as forms
+from handrail.driven.forms import form_params as formspec
+from handrail.driven.runs import run_events
+from handrail.driven.runs.run_events import Asked, question_for_people
+from handrail.driven.runs.state import next_question_id
+from handrail.extensions.contracts import FormAnswer, Outside, Waiting
+from handrail.settings.folders import file_name
+from handrail.settings.secrets import Secrets
+from handrail.source.values import Unresolved
+
+FOLDER = "inbox"
+STOP = "stop"
+LOOK = "look"
+NOTICES = "notices"
+
+
+class Letter(NamedTuple):
+    """An answer, who gave it, when (in seconds since 1970), and where: `cli`, `tui` or `web`."""
+
+    values: dict[str, Any]
+    by: str | None
+    at: float = 0.0
+    surface: str | None = None
+
+
+class Inbox:
+    """The inbox of one attempt of a run: an answer for each open question, and a request to stop.
+
+    Answers are in stored form: without the values of secrets.
+    """
+
+    def __init__(self, folder: str, secrets: Secrets) -> None:
+        self.run = folder
+        self.secrets = secrets
+        self.folder = os.path.join(folder, FOLDER)
+
+    def _file(self, question: str) -> str:
+        return os.path.join(self.folder, file_name(question))
+
+    def put(self, question: str, letter: Letter) -> bool:
+        """Store an answer. False if the question already has one, which then stays."""
+        make_private(self.folder)
+        path = self._file(question)
+        new = f"{path}.{os.getpid()}.letter"
+        stored = {**letter._asdict(), "values": self.secrets.for_storage(letter.values)}
+        files.replace(new, json.dumps(stored, ensure_ascii=False).encode(), durable=True)
+        try:
+            os.link(new, path)
+            files.sync_folder(self.folder)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        finally:
+            files.remove(new)
+        return True
+
+    def holds(self, question: str) -> bool:
+        return os.path.exists(self._file(question))
+
+    def take(self, asked: Asked) -> Letter | None:
+        """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
+        try:
+            with open(self._file(asked.id), "rb") as file:
+                given = json.loads(file.read())
+            values = self.secrets.from_storage(given["values"])
+            accepted = forms.accept(formspec.from_json(asked.question), values)
+            return Letter(accepted, given.get("by"), float(given.get("at", 0.0)), given.get("surface"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, forms.WrongAnswers):
+            self.clear(asked.id)  # invalid, so it must not be read again
+            return None
+
+    def clear(self, question: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._file(question))
+
+    def clear_closed(self, is_open: Mapping[str, Asked]) -> None:
+        """Remove the answers to questions that are not open. A killed driver may have left one."""
+        kept = {file_name(asked.id) for asked in is_open.values()}
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                if name not in kept and not name.endswith((".letter", ".new")):
+                    os.unlink(os.path.join(self.folder, name))
+
+    def put_notice(self, text: str) -> None:
+        """Leave a notice for the driver. The same notice is left once."""
+        folder = os.path.join(self.run, NOTICES)
+        make_private(folder)
+        files.replace(os.path.join(folder, hex_digest(text.encode())[:24]), text.encode(), durable=False)
+
+    def take_notices(self) -> list[str]:
+        """The notices that were left for the driver. They are removed."""
+        found: list[str] = []
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
+                with open(entry.path, encoding="utf-8") as file:
+                    found.append(file.read())
+                os.unlink(entry.path)
+        return found
+
+    def request_look(self) -> None:
+        """Ask the driver to look again at what its open questions are about, instead of parking the run."""
+        make_private(self.run)
+        files.replace(os.path.join(self.run, LOOK), b"", durable=False)
+
+    def is_look_requested(self) -> bool:
+        return os.path.exists(os.path.join(self.run, LOOK))
+
+    def take_look(self) -> bool:
+        """True if a look was requested. The request is removed."""
+        try:
+            os.unlink(os.path.join(self.run, LOOK))
+        except OSError:
+            return False
+        return True
+
+    def has_news(self, is_open: Mapping[str, Asked]) -> bool:
+        """True if there is an answer to one of these questions, or if a look was requested, which is removed then."""
+        return self.take_look() or any(self.holds(asked.id) for asked in is_open.values())
+
+    def request_stop(self, by: str | None) -> None:
+        make_private(self.run)
+        files.replace(os.path.join(self.run, STOP), (by or "").encode(), durable=False)
+
+    def is_stop_requested(self) -> bool:
+        return os.path.exists(os.path.join(self.run, STOP))
+
+    def stopped_by(self) -> str | None:
+        """Who requested the stop; None if it is not known."""
+        try:
+            with open(os.path.join(self.run, STOP), encoding="utf-8", errors="replace") as file:
+                return file.read() or None
+        except OSError:
+            return None
+
+    def clear_stop(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.run, STOP))
+
+
+CLI = "cli"
+"""The surface of an answer that is given to the process that drives the run."""
+
+
+class RunQuestions:
+    """The questions of one attempt of a run."""
+
+    def __init__(self, ledger: Ledger, inbox: Inbox, clock: Callable[[], float], outside: Outside) -> None:
+        self.ledger = ledger
+        self.inbox = inbox
+        self.clock = clock
+        self.outside = outside
+
+    async def answer(self, path: str, question: dict[str, Any]) -> FormAnswer:
+        """A person's answer. Raises `Waiting` if the person has not answered yet."""
+        ledger, state = self.ledger, self.ledger.memory.state
+        question = question_for_people(question, ledger.secrets)
+        digest = digest_of(question)
+        if (known := ledger.memory.answers.get((path, digest))) is not None:
+            return FormAnswer(ledger.secrets.from_storage(known.values), known.at)
+        asked = state.questions.get(path)
+        if asked is None or asked.input != digest:
+            if asked is not None:
+                self.inbox.clear(asked.id)
+            ledger.record(run_events.Asked(path, digest, question, next_question_id(state, number_of(ledger.attempt))))
+            asked = state.questions[path]
+        letter = self.inbox.take(asked)
+        if letter is None and self.outside.asker is not None:
+            values = await self.outside.asker(asked.id, path, question)
+            if values is not None:
+                # unless another process answered first
+                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
+                letter = self.inbox.take(asked)
+        if letter is None:
+            raise Waiting(path, str(question.get("title") or "a question"))
+        answered = run_events.Answered(path, digest, letter.values, asked.id, letter.by, letter.at, letter.surface)
+        ledger.record(answered)
+        self.inbox.clear(asked.id)
+        return FormAnswer(letter.values, letter.at)

@@ -1,0 +1,118 @@
+"""Which process drives a run, and which programs still run for it. Both hold locks that end with them.
+
+A program that a step starts inherits a locked descriptor. If the program outlives its driver, the next driver sees the
+lock and does not start the program again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+
+from handrail.base import locks
+from handrail.base.digest import hex_digest
+from handrail.base.errors import RefusedError
+from handrail.base.files import make_private
+from handrail.base.processes import descendants, processes_with
+from handrail.driven.engines.embedded.run_folders import LOCK, PROGRAMS, announce, holder
+
+
+@contextlib.asynccontextmanager
+async def run_locked(folder: str) -> AsyncIterator[None]:
+    """Hold the lock of a run. A probe holds the lock briefly, so a failed attempt is retried for a moment."""
+    make_private(folder)
+    path, end = os.path.join(folder, LOCK), time.monotonic() + locks.PROBE_SECONDS
+    while (handle := locks.acquire(path)) is None:
+        if time.monotonic() >= end:
+            raise _driven(folder)
+        await asyncio.sleep(0.001)
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        announce(folder)
+        yield
+    finally:
+        os.close(handle)
+        announce(folder)
+
+
+def _driven(folder: str) -> RefusedError:
+    run = os.path.basename(folder)
+    message = f"run `{run}` is driven by process {holder(folder) or 'unknown'}"
+    return RefusedError(message, f"wait until it ends, or run `handrail stop {run}`")
+
+
+class Programs:
+    """The programs that the steps of a run started, by the path of the step.
+
+    A program is recognised by the lock that it inherited, and its children by the key in their environment.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.join(folder, PROGRAMS)
+
+    def _file(self, path: str) -> str:
+        return os.path.join(self.folder, hex_digest(path.encode())[:24])
+
+    def hold(self, path: str) -> int | None:
+        """A locked descriptor for a program to inherit. The caller closes it when the step is done."""
+        make_private(self.folder)
+        return locks.acquire(self._file(path), locks.PROBE_SECONDS)
+
+    def is_held(self, path: str) -> bool:
+        """True if a program that this step started still holds its lock."""
+        return locks.is_locked(self._file(path))
+
+    def is_running(self, path: str, key: str) -> bool:
+        return self.is_held(path) or bool(processes_with(f"HANDRAIL_KEY={key}"))
+
+    def release(self, path: str, handle: int) -> None:
+        """Release the lock when the step is done. Nobody waits for programs that it left running."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._file(path))
+        os.close(handle)
+
+    def pids(self, path: str, key: str) -> set[int]:
+        """The processes that still run for a step; empty if the system does not show them."""
+        return processes_with(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
+
+    async def end(self, run: str) -> None:
+        """Kill every process that outlived the driver of a run."""
+        files = set()
+        with contextlib.suppress(OSError):
+            files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if locks.is_locked(entry.path)}
+        for _ in range(20):
+            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(files)
+            found |= descendants(found)
+            for pid in found - {os.getpid(), os.getppid()}:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if not found:
+                return
+            await asyncio.sleep(0.05)
+
+
+def _holders(files: set[str]) -> set[int]:
+    """Processes that have one of these files open."""
+    return {pid for pid in _processes() if files & _open_files(pid)} if files else set()
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    except OSError:
+        return []
+
+
+def _open_files(pid: int) -> set[str]:
+    folder = f"/proc/{pid}/fd"
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"{folder}/{name}"))
+    return found

@@ -1,0 +1,300 @@
+"""The journal of a run: its events are read, added and followed. Large values are in files beside it.
+
+A driver holds the run's lock and has all events in `records`, so it does not read the journal again. One record may
+hold several events, in order. An event that is not durable waits for the next durable one, at most `SOON` seconds; a
+crash can lose only such events, and they are recorded again. Other processes may read the journal at the same time: if
+nothing was written, a second read costs one `stat`.
+
+The file of a large value is named after its digest. It has the value in its first line. A second line has the texts of
+numbers like `1.10`, if there are any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from handrail.base import files, journal, jsonlite
+from handrail.base.errors import StateError
+from handrail.base.files import make_private, sync_folder
+from handrail.base.journal import without_collector
+from handrail.driven.engines.embedded.run_folders import WAY_OUT, number_of, offset_at
+from handrail.driven.runs import run_events
+from handrail.driven.runs.memory import Memory, StoredValue
+from handrail.driven.runs.run_events import Event, event_to_json, stored_event
+from handrail.extensions.contracts import EventRecord, History, NodeError, Observer
+from handrail.settings.secrets import Secrets
+from handrail.source.values import restore, texts_in
+
+
+def not_json(error: Exception) -> str:
+    """Why a value is not JSON, in plain words."""
+    if isinstance(error, ValueError) and "float" in str(error):
+        return "it holds a number that JSON does not have, such as infinity"
+    return str(error)
+
+
+def as_json(value: Any) -> str:
+    """The params or the form of a step as JSON. Raises `NodeError` for a value that is not JSON, such as infinity."""
+    try:
+        return jsonlite.dumps(value)
+    except (ValueError, TypeError) as error:
+        raise NodeError("params", f"its params cannot be stored: {not_json(error)}", transient=False) from error
+
+
+def digest_of(value: Any) -> str:
+    return digest_of_text(as_json(value))
+
+
+def digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+LARGE = 8192
+SHORT = 1024
+"""What a node was given stays in the journal up to this length: nobody needs it to continue the run."""
+
+
+class Payloads:
+    """The payloads of one run."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.join(folder, "payloads")
+
+    def keep(self, value: Any, text: str | None = None, *, least: int = LARGE) -> StoredValue:
+        """Store a value. `text` is the value as JSON, if the caller already has it.
+
+        If the text is not longer than `least`, the value is returned as it is.
+        """
+        text = jsonlite.dumps(value) if text is None else text
+        if len(text) <= least:
+            return StoredValue(value, None)
+        if texts := texts_in(value):
+            text = f"{text}\n{jsonlite.dumps(texts)}"
+        data = text.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(data).hexdigest()
+        path = os.path.join(self.folder, digest)
+        if not os.path.exists(path):
+            make_private(self.folder)
+            files.replace(path, data, durable=True)
+        return StoredValue(None, digest)
+
+    def value(self, kept: StoredValue) -> Any:
+        return kept.value if kept.payload is None else self.read(kept.payload)
+
+    def read(self, digest: str) -> Any:
+        path = os.path.join(self.folder, digest)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StateError(f"a result of this run is damaged: `{path}`")
+        text, _, texts = data.decode("utf-8", "surrogatepass").partition("\n")
+        return restore(jsonlite.loads(text), jsonlite.loads(texts) if texts else {})
+
+
+SOON = 0.05
+ROOM = 1 << 16
+
+
+class Recorder:
+    """An open journal. The caller holds the run's lock."""
+
+    def __init__(self, path: str, clock: Callable[[], float]) -> None:
+        self.path = path
+        self.clock = clock
+        self.waiting: list[dict[str, Any]] = []
+        self.number = self.end = 0
+        self._handle: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_clean = False
+        self._room = 0
+
+    def continue_from(self, number: int, end: int) -> None:
+        """Continue a journal that has `number` records and ends at offset `end`."""
+        self.number, self.end = number, end
+
+    def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
+        """Add an event in its stored form, and return it as it is written: with its time."""
+        data = event_to_json(event)
+        data["t"] = int(self.clock() * 1000) / 1000
+        self.waiting.append(data)
+        if durable:
+            self.flush(durable=True)
+        elif self._timer is None:
+            with contextlib.suppress(RuntimeError):  # without an event loop it is written by `close`
+                self._timer = asyncio.get_running_loop().call_later(SOON, self._flush_later)
+        return data
+
+    def _flush_later(self) -> None:
+        """Write what waits. If this fails, the next durable event retries it, and its caller gets the error."""
+        self._timer = None
+        with contextlib.suppress(StateError):
+            self.flush()
+
+    def drop_last(self) -> None:
+        """Drop the last event, because it could not be written."""
+        self.waiting.pop()
+
+    def flush(self, *, durable: bool = False) -> None:
+        if not self.waiting:
+            return
+        line = jsonlite.encode_line({"n": self.number, "events": self.waiting})
+        try:
+            if self._handle is None:
+                created = not os.path.exists(self.path)
+                self._handle = journal.open_for_writing(self.path)
+                if created:
+                    sync_folder(os.path.dirname(self.path))
+            if self._is_clean and self.end + len(line) > self._room:
+                self._room = journal.preallocate(self._handle, self.end, max(ROOM, len(line)))
+            journal.write_line(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
+            self._is_clean = True
+        except OSError as error:
+            self._is_clean, self._room = False, 0
+            raise journal.write_error(self.path, error) from error
+        self.waiting = []
+        self.number, self.end = self.number + 1, self.end + len(line)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            self.flush()
+        finally:
+            if self._handle is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._handle, self.end)
+                os.close(self._handle)
+                self._handle = None
+
+
+JOURNAL = "journal"
+
+
+class Ledger:
+    """One attempt's journal, open for reading and writing."""
+
+    def __init__(
+        self, attempt: str, clock: Callable[[], float], secrets: Secrets, observer: Observer | None = None
+    ) -> None:
+        self.attempt = attempt
+        self.path = f"{attempt}/{JOURNAL}"
+        self.observer = observer
+        self.listener: Observer | None = None
+        self.memory = Memory()
+        self.records: list[EventRecord] = []
+        self.secrets = secrets
+        self.recorder = Recorder(self.path, clock)
+        self.is_reading = False
+
+    @property
+    def history(self) -> History:
+        return History(
+            records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
+        )
+
+    def read(self) -> None:
+        """Read the whole journal."""
+        self.memory = Memory()
+        with without_collector():
+            scan = read_journal(self.path)
+            self.records = events_of(scan.records, self.path)
+            for _, event in self.records:
+                self.memory.take(event)
+        self.recorder.continue_from(len(scan.records), scan.end)
+
+    def record(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event, without the values of secrets. With `durable` it is on disk when this returns."""
+        self.record_stored(stored_event(event, self.secrets), durable=durable)
+
+    def record_stored(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event that is already in its stored form."""
+        if self.is_reading:
+            return
+        written = self.recorder.add(event, durable=durable)
+        self.memory.take(event)
+        self.records.append((written["t"], event))
+        for told in (self.listener, self.observer):
+            if told is not None:
+                told(event)
+
+    def note(self, event: Event) -> None:
+        """Add an event that only informs people. It is added once, even if the run was resumed."""
+        event = stored_event(event, self.secrets)
+        if self.memory.is_news(event):
+            self.record_stored(event, durable=False)
+
+    def start(self, event: run_events.NodeStarted, *, durable: bool) -> None:
+        """Add the start of a node, which is already in its stored form."""
+        try:
+            self.record_stored(event, durable=durable)
+        except StateError:  # the node does not start, so the journal must not say that it did
+            self.recorder.drop_last()
+            raise
+
+    def close(self) -> None:
+        self.recorder.close()
+
+
+def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
+    """The records of a run's journal. If it is damaged, the error says how to move the run away."""
+    try:
+        return journal.read(path, may_be_damaged=may_be_damaged)
+    except StateError as error:
+        raise type(error)(error.message, WAY_OUT) from error
+
+
+def events_of(records: list[dict[str, Any]], path: str) -> list[EventRecord]:
+    """The events of these journal records, each with its time."""
+    try:
+        return [(data["t"], run_events.event_from_json(data)) for record in records for data in record["events"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(f"the journal `{path}` cannot be read: {error}", WAY_OUT) from error
+
+
+SETTLED = 100_000_000
+"""In nanoseconds. If the last change of a file is older, its next change gets a different modification time."""
+Mark = tuple[int, int, int]
+
+
+def read_all(path: str, *, may_be_damaged: bool = False) -> tuple[list[EventRecord], int]:
+    """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
+    with without_collector():
+        scan = read_journal(path, may_be_damaged=may_be_damaged)
+        return events_of(scan.records, path), scan.end
+
+
+class JournalFollower:
+    """Remembers the size and time that each journal had when it was last read to its end."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, Mark] = {}
+
+    def read_behind(self, path: str, offset: int) -> tuple[list[EventRecord], int]:
+        """The events after an offset, and the next offset.
+
+        The file has spare room at its end and keeps its size while that is filled, so the time is compared too.
+        """
+        try:
+            seen = os.stat(path)
+        except OSError:
+            return [], offset
+        mark = (seen.st_size, seen.st_mtime_ns, offset)
+        if self._marks.get(path) == mark:
+            return [], offset
+        try:
+            records, end = journal.read_behind(path, offset)
+        except StateError as error:
+            raise type(error)(error.message, WAY_OUT) from error
+        if end == offset and time.time_ns() - seen.st_mtime_ns > SETTLED:
+            self._marks[path] = mark
+        return events_of(records, path), end

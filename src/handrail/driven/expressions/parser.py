@@ -1,0 +1,407 @@
+"""Parses located nodes into expressions and reports every problem with its place. Pure.
+
+A value is written in one of two ways. AgentWeaver's forms are `{"const": 1}` and `{"ref": "params.x"}`. Plain values:
+a scalar is itself, `${params.x}` is a reference, text with `${...}` in it is a template, a list is a list, and a
+mapping with several keys and no form is an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.driven.artifacts.names import name_text, safe_extension, whole_iteration
+from handrail.driven.expressions.tree import (
+    ARITHMETIC,
+    CONDITION_FORMS,
+    SCOPES,
+    VALUE_FORMS,
+    AppendPrompt,
+    Artifact,
+    Comparison,
+    Const,
+    Default,
+    Defined,
+    Every,
+    Exists,
+    Expression,
+    Items,
+    Not,
+    Object,
+    Ref,
+    Template,
+    Truth,
+    condition_hint,
+    form_of,
+)
+from handrail.source.definition_files import Source
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.fields import found, unknown_key
+from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import TreeNode, node_text
+from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
+
+SourcePlace = tuple[int, int, int]
+AGENTWEAVER_ARTIFACT = ("kind", "taskKey", "iteration")
+HANDRAIL_ARTIFACT = ("name", "extension", "scope", "iteration")
+EXTENSION_HINT = "write `md` or `json`, without a dot"
+ITERATION_HINT = "write 1, 2, 3, …, or remove `iteration` to use the newest"
+NAME_HINT = "use letters, digits, `-`, `_` and `.`"
+
+
+@dataclass(frozen=True)
+class ArtifactKinds:
+    """The known artifact kinds. `near` suggests a known name for an unknown one."""
+
+    single: frozenset[str]
+    lists: frozenset[str]
+    near: Callable[[str, frozenset[str]], str | None] = did_you_mean
+
+
+@dataclass(frozen=True)
+class UsedReference:
+    """A reference and its place. `is_shielded`: it is inside `default`, `defined`, `all` or `any`, so it may fail."""
+
+    ref: Ref
+    place: SourcePlace
+    is_shielded: bool = False
+
+
+@dataclass(frozen=True)
+class TemplateText:
+    """The text of a template, its node, and its `vars`. `is_whole`: every `{name}` in it is a placeholder."""
+
+    text: str
+    node: TreeNode
+    vars: TreeNode | None
+    is_whole: bool = False
+
+
+class ExpressionReader:
+    """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bound` replaces
+    `repeat.NAME` in an expression that is evaluated in another round. `aliases` are names of phases of this round."""
+
+    def __init__(
+        self,
+        source: Source,
+        report: Callable[[Diagnostic], None],
+        rounds: dict[str, int],
+        kinds: ArtifactKinds,
+        *,
+        bound: Mapping[str, Expression] | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.source, self.report = source, report
+        self.rounds, self.kinds = rounds, kinds
+        self.bound = bound or {}
+        self.aliases = aliases or {}
+        self.used: list[UsedReference] = []
+        self.templates: list[TemplateText] = []
+        self.is_of_round = False  # True if something that was read is different in another round
+        self._shields = 0
+
+    def problem(self, node: TreeNode, code: str, message: str, hint: str | None = None) -> None:
+        self.report(self.source.problem(code, place_of(node), message, hint))
+
+    def fill(self, text: str) -> str:
+        """Fill in `${i}` for each repeat around this place. Other `${...}` stay."""
+        for name, value in self.rounds.items():
+            if (mark := "${" + name + "}") in text:
+                text, self.is_of_round = text.replace(mark, str(value)), True
+        return text
+
+    def unknown_form(self, node: TreeNode, code: str, what: str, forms: tuple[str, ...], more: str) -> None:
+        """Report a mapping that has no known form, at its first key."""
+        name = next(iter(node.value), None)
+        known = f"{more}; known forms: {', '.join(forms)}"
+        if name is None:
+            self.problem(node, code, f"an empty mapping is not a {what}", known)
+            return
+        message, hint = f"`{name}` is not a known form of a {what}", did_you_mean(name, forms) or known
+        self.report(self.source.problem(code, key_place(self.source, name, node.keys[name]), message, hint))
+
+    def warn_extra_keys(self, node: TreeNode, *used: str) -> None:
+        """Warn about keys that the form does not use. JSON files keep comments in keys like `_note`."""
+        for name, place in node.keys.items():
+            if name not in used and not name.startswith("_"):
+                message, hint = f"`{name}` has no effect beside `{used[0]}`", "remove it"
+                at = key_place(self.source, name, place)
+                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
+
+    def ref(self, path: str, node: TreeNode, place: SourcePlace | None = None) -> Expression:
+        """A reference, or the bound expression if the reference is a bound `repeat.NAME`."""
+        ref = Ref(self.fill(path))
+        parts = ref.names
+        if parts[:1] == ["steps"] and len(parts) > 1 and parts[1] in self.aliases:
+            ref, self.is_of_round = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]])), True
+        if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
+            return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
+        self.used.append(UsedReference(ref, place or place_of(node), self._shields > 0))
+        return ref
+
+    @contextmanager
+    def _shielded(self) -> Iterator[None]:
+        self._shields += 1
+        try:
+            yield
+        finally:
+            self._shields -= 1
+
+    def value(self, node: TreeNode) -> Expression:
+        """The expression of a value. If it cannot be read, reports the problem and returns `Const(None)`."""
+        if node.kind == "text":
+            return self.plain(node)
+        if node.kind == "list":
+            return Items("list", tuple(self.value(item) for item in node.value))
+        if node.kind != "mapping":
+            return Const(node.value)
+        form = form_of(node.value)
+        if form is None and len(node.value) > 1:
+            return Object(*self._members(node, "object"))
+        if form is None:
+            more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
+            self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
+            return Const(None)
+        self.warn_extra_keys(node, form, *(("vars",) if form == "template" else ()))
+        return self._form(form, node, node.value[form])
+
+    def _form(self, form: str, node: TreeNode, inner: TreeNode) -> Expression:
+        match form:
+            case "const":
+                return Const(plain_value(inner))
+            case "ref":
+                return self._ref(inner)
+            case "artifact" | "artifactList":
+                return self._artifact(form, inner)
+            case "template":
+                return self._template(node, inner)
+            case "appendPrompt":
+                return self._append_prompt(inner)
+            case "default":
+                with self._shielded():
+                    return Default(tuple(self._values(form, inner, 2)) or (Const(None),))
+            case "object":
+                return Object(*self._members(inner, "object"))
+            case "length":
+                return Items("length", (self.value(inner),))
+            case _:
+                items = self._values(form, inner, ARITHMETIC[form] or 0, exact=ARITHMETIC[form] is not None)
+                return Items(form, tuple(items)) if items or ARITHMETIC[form] is None else Const(None)
+
+    def plain(self, node: TreeNode) -> Expression:
+        """Text with `${...}` in it: a reference if the text is nothing else, otherwise a template."""
+        text = self.fill(node.value)
+        if "${" not in text:
+            return Const(text)
+        places = self.reference_places(node)
+        pieces: list[Expression] = []
+        at = 0
+        while (mark := text.find("${", at)) >= 0:
+            if mark > at:
+                pieces.append(Const(text[at:mark]))
+            end = text.find("}", mark)
+            if end < 0:
+                place = next(places, place_of(node))
+                self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
+                return Const(text)
+            pieces.append(self.ref(text[mark + 2 : end].strip(), node, next(places, None)))
+            at = end + 1
+        if at < len(text):
+            pieces.append(Const(text[at:]))
+        return pieces[0] if len(pieces) == 1 else Items("text", tuple(pieces))
+
+    def reference_places(self, node: TreeNode) -> Iterator[SourcePlace]:
+        """The place of each reference of a text. Stops at the first one that the file writes differently."""
+        text, at = node.value, 0
+        start = self.source.starts[node.line - 1] + node.column - 1
+        while (at := text.find("${", at)) >= 0:
+            end = text.find("}", at)
+            if text[at + 2 : end] in self.rounds:
+                at = end
+                continue
+            while end >= 0 and text[text.rfind("${", at, end) + 2 : end] in self.rounds:
+                end = text.find("}", end + 1)
+            mark = text[at:] if end < 0 else text[at : end + 1]
+            there = self.source.text.find(mark, start, start + 2 * len(text) + 100)
+            if there < 0:
+                return
+            line, column = self.source.place(there)
+            yield line, column, 2 if end < 0 else len(mark)
+            start, at = there + len(mark), at + len(mark)
+
+    def _ref(self, node: TreeNode) -> Expression:
+        if node.kind != "text":
+            self.problem(node, "wrong-type", f"`ref` has to be text, found {found(node)}", "write a path: `params.x`")
+            return Const(None)
+        return self.ref(node.value, node)
+
+    def _values(self, form: str, node: TreeNode, count: int, *, exact: bool = False) -> list[Expression]:
+        if node.kind != "list":
+            message = f"`{form}` has to be a list, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{form}: [A, B]`")
+            return []
+        if len(node.value) < count or (exact and len(node.value) != count):
+            wanted = count if exact else f"at least {count}"
+            message = f"`{form}` takes {wanted} values, found {len(node.value)}"
+            self.problem(node, "wrong-count", message, f"write `{form}: [A, B]`")
+            return []
+        return [self.value(item) for item in node.value]
+
+    def _artifact(self, form: str, node: TreeNode) -> Expression:
+        members = node.value if node.kind == "mapping" else {}
+        is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
+        self._check_members(node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
+        if is_ours and "name" in members:
+            found: Artifact | None = self._handrail_artifact(members)
+        else:
+            found = self._agentweaver_artifact(form, node, members)
+        if found is None or "iteration" not in members:
+            return found or Const(None)
+        iteration = self.value(members["iteration"])
+        self._check_constant(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
+        return replace(found, iteration=iteration)
+
+    def _agentweaver_artifact(self, form: str, node: TreeNode, members: dict[str, TreeNode]) -> Artifact | None:
+        """An artifact of AgentWeaver, or a list of them."""
+        kind, key = members.get("kind"), members.get("taskKey")
+        if kind is None or kind.kind != "text" or key is None:
+            place = kind if kind is not None and kind.kind != "text" else node
+            ours = "" if form == "artifactList" else ", or for your own artifact `artifact: {name: VALUE}`"
+            hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`{ours}"
+            self.problem(place, "artifact-form", f"`{form}` needs `kind` (a name) and `taskKey`", hint)
+            return None
+        kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
+        if kind.value not in kinds:
+            known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
+            whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
+            near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
+            hint = near or (known if kinds else "no artifact kinds are known; write a path")
+            self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
+        return Artifact(key=self._name_part(key, "key"), kind=kind.value, is_list=form == "artifactList")
+
+    def _handrail_artifact(self, members: dict[str, TreeNode]) -> Artifact:
+        """An artifact of Handrail, in the scope of the run unless `scope` is given."""
+        scope, extension = members.get("scope"), members.get("extension")
+        key = self._name_part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
+        if extension is not None:
+            self._check_constant(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
+        ending = node_text(extension) if extension is not None else "md"
+        return Artifact(key=key, name=self._name_part(members["name"], "name"), extension=ending)
+
+    def _name_part(self, node: TreeNode, what: str) -> Expression:
+        expression = self.value(node)
+        self._check_constant(node, expression, lambda value: name_text(value, what), NAME_HINT)
+        return expression
+
+    def _check_constant(
+        self, node: TreeNode, expression: Expression, check: Callable[[Any], object], hint: str
+    ) -> None:
+        """Check a value that is known at load. A value that could not be read was reported before."""
+        if isinstance(expression, Const) and not (expression.value is None and node.kind == "mapping"):
+            try:
+                check(expression.value)
+            except Unresolved as error:
+                self.problem(node, error.code, error.message, hint)
+
+    def _check_members(self, node: TreeNode, known: tuple[str, ...]) -> None:
+        for name, place in node.keys.items() if node.kind == "mapping" else ():
+            if name not in known and not name.startswith("_"):
+                self.report(unknown_key(self.source, key_place(self.source, name, place), name, known))
+
+    def _template(self, node: TreeNode, inner: TreeNode) -> Expression:
+        if inner.kind != "text":
+            message = f"`template` has to be text, found {found(inner)}"
+            self.problem(inner, "wrong-type", message, "write text with `{name}` in it, and `vars` beside it")
+            return Const(None)
+        names, values = self._members(node.value.get("vars"), "vars")
+        self.templates.append(TemplateText(text := self.fill(inner.value), inner, node.value.get("vars")))
+        return Template(text, names, values)
+
+    def _members(self, node: TreeNode | None, what: str) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
+        if node is None:
+            return (), ()
+        if node.kind != "mapping":
+            message = f"`{what}` has to be a mapping, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{what}: {{NAME: VALUE}}`")
+            return (), ()
+        return tuple(node.value), tuple(self.value(child) for child in node.value.values())
+
+    def _append_prompt(self, node: TreeNode) -> Expression:
+        members = node.value if node.kind == "mapping" else {}
+        if "suffix" not in members:
+            hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` is optional"
+            self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
+            return Const(None)
+        base = self.value(members["base"]) if "base" in members else None
+        return AppendPrompt(base, self.value(members["suffix"]))
+
+    def condition(self, node: TreeNode) -> Expression:
+        """The expression of a condition: a form, or plain `true`, `false` or `${...}`."""
+        if node.kind == "boolean":
+            return Const(node.value)
+        if node.kind == "text" and "${" in self.fill(node.value):
+            value = self.plain(node)
+            if isinstance(value, Items):
+                message = "a condition has to be `${...}` alone or a mapping, found longer text, which is always true"
+                self.problem(node, "condition-form", message, condition_hint(node.value))
+            return Truth(value)
+        form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
+        if form is None:
+            is_path = node.kind == "text" and node.value.partition(".")[0] in SCOPES
+            more = f"write `${{{node.value}}}`" if is_path else "write `ref: params.x` or `equals: [A, B]`"
+            if node.kind == "mapping":
+                self.unknown_form(node, "condition-form", "condition", CONDITION_FORMS, more)
+            else:
+                message = f"a condition has to be true, false, `${{...}}` or a mapping, found {found(node)}"
+                self.problem(node, "condition-form", message, more)
+            return Const(False)
+        self.warn_extra_keys(node, form)
+        return self._condition(form, node.value[form])
+
+    def _condition(self, form: str, inner: TreeNode) -> Expression:
+        match form:
+            case "ref":
+                return Truth(self._ref(inner))
+            case "const":
+                return Truth(Const(plain_value(inner)))
+            case "not":
+                return Not(self.condition(inner))
+            case "all" | "any":
+                if inner.kind != "list":
+                    message = f"`{form}` has to be a list, found {found(inner)}"
+                    self.problem(inner, "wrong-type", message, f"write `{form}: [CONDITION, CONDITION]`")
+                    return Const(False)
+                with self._shielded():
+                    return Every(tuple(self.condition(item) for item in inner.value), form == "all")
+            case "exists":
+                return Exists(self.value(inner))
+            case "defined":
+                with self._shielded():
+                    return Defined(self.value(inner))
+            case _:
+                sides = self._values(form, inner, 2, exact=True)
+                if form == "matches" and sides:
+                    self._check_constant(inner.value[1], sides[1], refuse_pattern, PATTERN_HINT)
+                return Comparison(form, sides[0], sides[1]) if sides else Const(False)
+
+
+def place_of(node: TreeNode) -> SourcePlace:
+    return node.line, node.column, node.width
+
+
+def key_place(source: Source, name: str, place: tuple[int, int]) -> SourcePlace:
+    """The place of a key, with its quotes."""
+    line = source.line(place[0]) or ""
+    return (*place, len(name) + 2 * (line[place[1] - 1 : place[1]] in ("'", '"')))
+
+
+def plain_value(node: TreeNode) -> Any:
+    """A node as plain data."""
+    if node.kind == "mapping":
+        return {name: plain_value(child) for name, child in node.value.items()}
+    if node.kind == "list":
+        return [plain_value(item) for item in node.value]
+    return node.value

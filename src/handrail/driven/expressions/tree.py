@@ -1,0 +1,506 @@
+"""Value and condition expressions of flows. Each one knows its parts and how to resolve itself. Pure.
+
+An expression is data. It asks the scope that it is resolved in for files and artifacts. The tables have the forms that
+values and conditions may have, each with an example, and the scopes of references; the reference page of values is
+made from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from handrail.base.dataclasses import dataclass, field, replace
+from handrail.driven.artifacts.names import ArtifactRequest, name_text, whole_iteration
+from handrail.source.templates import fill
+from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, is_true, member_at, shown
+
+
+class ExpressionForm(NamedTuple):
+    """A form: what it is, and an example that contains nothing else. The example is YAML."""
+
+    about: str
+    example: str
+
+
+SCOPES = {
+    "params": "`params.NAME`: a parameter of the flow",
+    "flow": "`flow.NAME`: a constant of the flow, from its `constants`",
+    "context": "`context.NAME`: a fact about the run, see [below](#context)",
+    "repeat": "`repeat.NAME`: the number or the item of the round, in a `repeat`",
+    "steps": "`steps.PHASE.STEP.outputs.NAME`: an output of a finished step; also `.value` and `.status`",
+}
+_AGENTWEAVER = {
+    "const": ExpressionForm("the value as it is written, without references and forms", "{const: {add: '${x}'}}"),
+    "ref": ExpressionForm("a reference; the same as `${...}` alone", "{ref: params.files.0}"),
+    "artifact": ExpressionForm(
+        "the path of a published file, by `name`; `extension` is `md` unless given, `scope` that of the run, "
+        "`iteration` the newest. AgentWeaver's artifacts have `kind` and `taskKey` instead",
+        "{artifact: {name: notes}}",
+    ),
+    "artifactList": ExpressionForm(
+        "the paths of a list of AgentWeaver's artifacts, by `kind` and `taskKey`",
+        "{artifactList: {kind: plan-artifacts, taskKey: T-1}}",
+    ),
+    "template": ExpressionForm(
+        "text with `{NAME}` in it, and the values in `vars` beside it; a list is joined with commas",
+        "{template: 'See {files}', vars: {files: '${params.files}'}}",
+    ),
+    "appendPrompt": ExpressionForm(
+        "`suffix` below `base`, both trimmed; `base` is optional",
+        "{appendPrompt: {base: 'Review it.', suffix: '${params.title}'}}",
+    ),
+    "add": ExpressionForm("the sum of numbers", "{add: ['${params.count}', 1]}"),
+    "concat": ExpressionForm("texts put together; a list is joined with commas", "{concat: [v, '${params.count}']}"),
+    "list": ExpressionForm("a list; the same as a plain list", "{list: ['${params.title}', 1]}"),
+}
+_HANDRAIL = {
+    "default": ExpressionForm("the first value that is there and is not null", "{default: ['${params.none}', 3]}"),
+    "object": ExpressionForm(
+        "an object; needed only if it has a single key, or a key that is the name of a form",
+        "{object: {title: '${params.title}'}}",
+    ),
+    "sub": ExpressionForm("the first number minus the second", "{sub: ['${params.count}', 1]}"),
+    "mul": ExpressionForm("the product of numbers", "{mul: ['${params.count}', 2]}"),
+    "div": ExpressionForm("the first number divided by the second", "{div: ['${params.count}', 2]}"),
+    "mod": ExpressionForm("the remainder of the first number divided by the second", "{mod: ['${params.count}', 2]}"),
+    "length": ExpressionForm("the length of a text, a list or an object", "{length: '${params.files}'}"),
+}
+VALUES = _AGENTWEAVER | _HANDRAIL
+CONDITIONS = {
+    "ref": ExpressionForm(
+        "the value is not 0, empty text, null or false; the same as `${...}` alone. "
+        "Empty lists and objects count as true",
+        "{ref: params.title}",
+    ),
+    "not": ExpressionForm("the condition does not hold", "{not: '${params.none}'}"),
+    "all": ExpressionForm(
+        "all of these conditions hold; those after the first that does not are not looked at",
+        "{all: ['${params.title}', '${params.none}']}",
+    ),
+    "any": ExpressionForm("at least one of these conditions holds", "{any: ['${params.title}', '${params.none}']}"),
+    "equals": ExpressionForm(
+        "type and value are the same: 3 equals 3.0, but not the text `3`", "{equals: ['${params.count}', 3]}"
+    ),
+    "exists": ExpressionForm("there is a file or a folder with this path", "{exists: NOTES.md}"),
+    "const": ExpressionForm("the value itself is true, as with `ref`", "{const: false}"),
+    "defined": ExpressionForm("the value is there and is not null", "{defined: '${params.none}'}"),
+    "differs": ExpressionForm("the opposite of `equals`", "{differs: ['${params.count}', '3']}"),
+    "less": ExpressionForm(
+        "the first is less than the second: numbers, or two texts", "{less: ['${params.count}', 3]}"
+    ),
+    "greater": ExpressionForm("the first is greater than the second", "{greater: ['${params.count}', 2]}"),
+    "atMost": ExpressionForm("the first is less than the second, or the same", "{atMost: ['${params.count}', 3]}"),
+    "atLeast": ExpressionForm("the first is greater than the second, or the same", "{atLeast: ['${params.count}', 4]}"),
+    "contains": ExpressionForm(
+        "a list contains an item, a text a part, or an object a name", "{contains: ['${params.files}', a.md]}"
+    ),
+    "in": ExpressionForm("the same, with the part first", "{in: [a.md, '${params.files}']}"),
+    "matches": ExpressionForm(
+        "a text contains a match of a regular expression, without look-around and back-references",
+        "{matches: ['${params.title}', '^S.y']}",
+    ),
+}
+PAIRS = ("equals", "differs", "less", "greater", "atMost", "atLeast", "contains", "in", "matches")
+ARITHMETIC = {"add": None, "mul": None, "concat": None, "list": None, "sub": 2, "div": 2, "mod": 2}
+VALUE_FORMS = tuple(VALUES)
+CONDITION_FORMS = tuple(CONDITIONS)
+
+
+def form_of(keys: Collection[str]) -> str | None:
+    """The form of a mapping: the first AgentWeaver form among its keys, else a Handrail form if it is the only key."""
+    named = [key for key in keys if not key.startswith("_")]
+    found = (form for form in _AGENTWEAVER if form in keys)
+    return next(found, None) or next((form for form in _HANDRAIL if named == [form]), None)
+
+
+_COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s*")
+
+
+def condition_hint(text: str) -> str:
+    """How to write a condition that is more than one reference, such as `${params.n} == 3`."""
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        return "write `${...}` alone, or a form such as `equals: [A, B]`"
+    left, sign, right = found.groups()
+    right = f'"{right}"' if right.startswith("${") else right
+    form = "equals" if "==" in sign or sign == "!=" else "less" if sign[0] == "<" else "greater"
+    test = f'{{{form}: ["{left}", {right}]}}'
+    if sign in ("<=", ">="):
+        test = f'{{{"greater" if form == "less" else "less"}: ["{left}", {right}]}}'
+    return f"write `{{not: {test}}}`" if sign in ("!=", "!==", "<=", ">=") else f"write `{test}`"
+
+
+@dataclass(frozen=True)
+class ExpressionScope:
+    """Everything that an expression may read. `refuse` is called with every value that a reference finds."""
+
+    values: Mapping[str, Any]
+    exists: Callable[[str], bool]
+    artifact: Callable[[ArtifactRequest], str]
+    artifact_list: Callable[[ArtifactRequest], list[str]]
+    refuse: Callable[[Any], None] | None = None
+
+
+class Expression(Protocol):
+    """A value or a condition."""
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions directly inside this one."""
+        ...
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Expression:
+        """The same expression with other parts. Their number stays the same."""
+        ...
+
+    def resolve(self, scope: ExpressionScope) -> Any: ...
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything inside it, outermost first."""
+    yield expression
+    for part in expression.parts:
+        yield from walk(part)
+
+
+@dataclass(frozen=True)
+class Const:
+    """A constant value."""
+
+    value: Any
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return ()
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Const:
+        del parts
+        return self
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        del scope
+        return self.value
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A dotted path into a scope. It resolves to None if it ends at a field that a step does not have."""
+
+    path: str
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name in self.path.split(".") if name]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return ()
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Ref:
+        del parts
+        return self
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        found = self.find(scope)
+        return None if found is ABSENT else found
+
+    def find(self, scope: ExpressionScope) -> Any:
+        """The same, but `ABSENT` for a field that a step does not have."""
+        names = self.names
+        if not names or names[0] not in SCOPES:
+            raise Unresolved("ref-scope-unknown", f"`{self.path}` does not begin with one of {', '.join(SCOPES)}")
+        found: Any = scope.values
+        for place in range(len(names)):
+            found = member_at(found, names, place)
+            if found is ABSENT and place + 1 < len(names):
+                raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
+        if scope.refuse is not None:
+            scope.refuse(found)
+        return found
+
+
+class _Absent:
+    """A field that this step does not have: its result is not an object, or it was skipped."""
+
+
+ABSENT = _Absent()
+
+
+@dataclass(frozen=True)
+class Items:
+    """Expressions whose values a rule joins into a list, a text or a number."""
+
+    rule: str
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Items:
+        return Items(self.rule, parts)
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        return OPERATIONS[self.rule]([item.resolve(scope) for item in self.items])
+
+
+@dataclass(frozen=True)
+class BoundedList:
+    """A list with at most `most` items. It cannot be resolved if it has more. `place` is where the file says so."""
+
+    items: Expression
+    most: int
+    place: str = field(compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.items,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> BoundedList:
+        return replace(self, items=parts[0])
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        found = self.items.resolve(scope)
+        if isinstance(found, list) and len(found) > self.most:
+            message = f"{self.place}: the list has {len(found)} items, but the repeat has at most {self.most} rounds"
+            raise Unresolved("repeat-exhausted", f"{message} (`onExhausted: continue` allows this)", is_located=True)
+        return found
+
+
+@dataclass(frozen=True)
+class Template:
+    """Text with `{name}` placeholders, rendered in one pass."""
+
+    text: str
+    names: tuple[str, ...]
+    values: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.values
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Template:
+        return replace(self, values=parts)
+
+    def resolve(self, scope: ExpressionScope) -> str:
+        values = [as_joined_text(value.resolve(scope)) for value in self.values]
+        return fill(self.text, dict(zip(self.names, values, strict=True)))
+
+
+@dataclass(frozen=True)
+class Object:
+    """A mapping of names to expressions."""
+
+    names: tuple[str, ...]
+    values: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.values
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Object:
+        return replace(self, values=parts)
+
+    def resolve(self, scope: ExpressionScope) -> dict[str, Any]:
+        return {name: value.resolve(scope) for name, value in zip(self.names, self.values, strict=True)}
+
+
+@dataclass(frozen=True)
+class AppendPrompt:
+    """Two trimmed texts, one below the other. Empty ones are left out."""
+
+    base: Expression | None
+    suffix: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.suffix,) if self.base is None else (self.base, self.suffix)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> AppendPrompt:
+        return AppendPrompt(None if self.base is None else parts[0], parts[-1])
+
+    def resolve(self, scope: ExpressionScope) -> str:
+        found = [part.resolve(scope) for part in (self.base, self.suffix) if part is not None]
+        texts = [as_joined_text(value).strip() for value in found if value is not None]
+        return "\n".join(text for text in texts if text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """The path of an artifact: AgentWeaver's by its kind, or Handrail's by its name.
+
+    `key` is the key of its task, or its scope. Without an iteration, it is the newest one.
+    """
+
+    key: Expression
+    kind: str | None = None
+    name: Expression | None = None
+    extension: str = "md"
+    iteration: Expression | None = None
+    is_list: bool = False
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return tuple(part for part in (self.key, self.name, self.iteration) if part is not None)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Artifact:
+        given = iter(parts)
+        return replace(
+            self,
+            key=next(given),
+            name=None if self.name is None else next(given),
+            iteration=None if self.iteration is None else next(given),
+        )
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        key = name_text(self.key.resolve(scope), "key" if self.kind else "scope")
+        name = None if self.name is None else name_text(self.name.resolve(scope), "name")
+        iteration = None if self.iteration is None else whole_iteration(self.iteration.resolve(scope))
+        wanted = ArtifactRequest(key, self.kind, name, self.extension, iteration)
+        return scope.artifact_list(wanted) if self.is_list else scope.artifact(wanted)
+
+
+@dataclass(frozen=True)
+class Default:
+    """The value of the first expression that resolves and is not null."""
+
+    choices: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.choices
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Default:
+        return Default(parts)
+
+    def resolve(self, scope: ExpressionScope) -> Any:
+        for choice in self.choices[:-1]:
+            try:
+                value = choice.resolve(scope)
+            except Unresolved:
+                continue
+            if value is not None:
+                return value
+        return self.choices[-1].resolve(scope)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True unless the value is 0, empty text, null or false. Empty lists and objects are true."""
+
+    value: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Truth:
+        return Truth(parts[0])
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        return is_true(self.value.resolve(scope))
+
+
+@dataclass(frozen=True)
+class Not:
+    condition: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.condition,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Not:
+        return Not(parts[0])
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        return not self.condition.resolve(scope)
+
+
+@dataclass(frozen=True)
+class Every:
+    """`all` (`wanted` is true) or `any` (`wanted` is false). Stops at the first condition that decides."""
+
+    conditions: tuple[Expression, ...]
+    wanted: bool
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.conditions
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Every:
+        return Every(parts, self.wanted)
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        for condition in self.conditions:
+            if bool(condition.resolve(scope)) is not self.wanted:
+                return not self.wanted
+        return self.wanted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of two values."""
+
+    rule: str
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Comparison:
+        return Comparison(self.rule, parts[0], parts[1])
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        return TESTS[self.rule](self._side(self.left, scope), self._side(self.right, scope))
+
+    def _side(self, side: Expression, scope: ExpressionScope) -> Any:
+        """The value of a side. For equality, a field that a step does not have is not the same as null."""
+        return side.find(scope) if isinstance(side, Ref) and self.is_equality else side.resolve(scope)
+
+    @property
+    def is_equality(self) -> bool:
+        return self.rule in ("equals", "differs")
+
+
+@dataclass(frozen=True)
+class Defined:
+    """True if an expression resolves to a value other than null."""
+
+    value: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Defined:
+        return Defined(parts[0])
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        try:
+            return self.value.resolve(scope) is not None
+        except Unresolved:
+            return False
+
+
+@dataclass(frozen=True)
+class Exists:
+    """True if there is a file or folder at this path."""
+
+    path: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.path,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Exists:
+        return Exists(parts[0])
+
+    def resolve(self, scope: ExpressionScope) -> bool:
+        path = self.path.resolve(scope)
+        if not isinstance(path, str):
+            raise Unresolved("exists-needs-text", f"`exists` needs a path, found {shown(path)}")
+        return path != "" and scope.exists(path)

@@ -1,0 +1,452 @@
+"""All flows that were found, with their names and problems. A broken flow does not hide other flows.
+
+A flow is named by its id, its other ids or the name of its file. Flows that run each other in a circle or too deep are
+problems.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from posixpath import basename, splitext
+
+from handrail.base.dataclasses import dataclass, field, replace
+from handrail.base.errors import DefinitionError, NotFound
+from handrail.base.files import Unreadable, read_limited
+from handrail.driven.expressions.parser import SourcePlace
+from handrail.driven.flows.files import SHIPPED_PREFIX, ShippedFlows, flow_files
+from handrail.driven.flows.files import SHIPPED_SOURCE as SHIPPED
+from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.load_state import FlowResources, NestedFlow, Suggestions
+from handrail.driven.flows.loader import is_foreign, read_flow
+from handrail.driven.flows.plan import FlowPlan, with_nested_names
+from handrail.driven.flows.prompts import PromptFile
+from handrail.driven.flows.references import NestedReference, nested_references, wrong_nested_reference
+from handrail.driven.flows.results import computes_nested_flow
+from handrail.settings.folders import name_prefix
+from handrail.source.definition_files import MAX_BYTES, Root, Source, UnopenedFile, decode
+from handrail.source.diagnostics import Diagnostic, Severity, blame, file_problem, has_errors, sorted_problems
+from handrail.source.plain_text import command_line, some
+from handrail.source.suggestions import nearest
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundFlow:
+    """A flow file and its plan. `plan` is None if the file has errors.
+
+    `names` are the ids that stand for names of nested flows in its text, because another flow has such a name, too.
+    `also` are its other ids, each with its place in the file.
+    """
+
+    source: str
+    id: str
+    file: str
+    plan: FlowPlan | None
+    text: str
+    nested: tuple[NestedFlow, ...] = ()
+    inside: tuple[NestedReference, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[tuple[str, SourcePlace], ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its id and its other ids."""
+        return self.id, *(name for name, _ in self.also)
+
+    @property
+    def is_shipped(self) -> bool:
+        return self.source == SHIPPED
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if the file was written for AgentWeaver."""
+        return is_foreign(self.file)
+
+    def with_names(self, names: Mapping[str, str]) -> FoundFlow:
+        """The same flow with other names for the flows that it runs."""
+        if self.plan is None or not names:
+            return self
+        nested = tuple(replace(use, name=names.get(use.name, use.name)) for use in self.nested)
+        inside = tuple(one._replace(flow=names.get(one.flow, one.flow)) for one in self.inside)
+        return replace(self, plan=with_nested_names(self.plan, names), nested=nested, inside=inside, names=names)
+
+
+def flow_names(flow: FoundFlow) -> tuple[str, ...]:
+    """The names of a flow: its ids, and their last parts with and without extension; any may be called `NAME.json`."""
+    if flow.id.startswith(SHIPPED_PREFIX) or name_prefix(flow.source):
+        return (flow.id,)
+    bare = [basename(id_) for id_ in flow.ids]
+    endings = (splitext(flow.file)[1], ".json")
+    return (*flow.ids, *bare, *(f"{name}{ending}" for ending in endings for name in (*bare, *flow.ids[1:])))
+
+
+def flow_meant(name: str, called: list[FoundFlow]) -> FoundFlow | None:
+    """The flow that a name means: the one with this id, else one with this other id, else the only one.
+
+    Any other flow wins over a shipped one.
+    """
+    own = [flow for flow in called if not flow.is_shipped] or called
+    by_id = [flow for flow in own if flow.id == name] or [flow for flow in own if name in flow.ids]
+    return by_id[0] if by_id else own[0] if len(own) == 1 else None
+
+
+def taken_id_warnings(usable: Iterable[FoundFlow]) -> Iterator[Diagnostic]:
+    """Warnings for other ids that another flow has, too. Those of shipped flows may be taken by any flow."""
+    flows = [flow for flow in usable if not flow.is_shipped]
+    owners = {flow.id: flow for flow in flows}
+    for flow in flows:
+        for name, place in flow.also:
+            owner = owners.setdefault(name, flow)
+            if owner is not flow:
+                message = f"`{name}` already means the flow `{owner.id}`"
+                hint = "write another id, or remove this one; it has no effect"
+                yield Source(flow.file, flow.text).problem("flow-also-taken", place, message, hint, "warning")
+
+
+def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Flows that run each other in a circle or too deep: (flow, nested flow, code, message, hint)."""
+    levels, endless = _levels(runs)
+    for id_ in endless:
+        circle = _circle(runs, id_)
+        if circle is not None:
+            message = f"flows run each other in a circle: {' → '.join(circle)}"
+            hint = "remove one of the references; none of these flows can be used"
+            yield id_, circle[1], "flow-cycle", message, hint
+    for id_, level in levels.items():
+        if level == MAX_DEPTH + 1:
+            target = next(target for target in runs[id_] if levels[target] == MAX_DEPTH)
+            message = f"flows run flows more than {MAX_DEPTH} levels deep from here"
+            yield id_, target, "flow-depth", message, "let one flow run several others in sequence instead"
+
+
+def _levels(runs: Mapping[str, Mapping[str, NestedFlow]]) -> tuple[dict[str, int], list[str]]:
+    """The number of levels below each flow, and the flows that are part of a circle or lead into one.
+
+    It removes flows without remaining nested flows again and again. The flows that are left never end.
+    """
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    open_ = {id_: len(targets) for id_, targets in runs.items()}
+    ends = [id_ for id_, count in open_.items() if not count]
+    levels = dict.fromkeys(runs, 0)
+    while ends:
+        below = ends.pop()
+        for user in users.get(below, ()):
+            levels[user] = max(levels[user], levels[below] + 1)
+            open_[user] -= 1
+            if not open_[user]:
+                ends.append(user)
+    endless = [id_ for id_, count in open_.items() if count]
+    return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
+
+
+def _circle(runs: Mapping[str, Mapping[str, NestedFlow]], start: str) -> list[str] | None:
+    """The shortest path from a flow back to itself. None if there is none."""
+    came: dict[str, str] = {}
+    row = [start]
+    while row:
+        following: list[str] = []
+        for id_ in row:
+            for target in runs[id_]:
+                if target not in came:
+                    came[target] = id_
+                    following.append(target)
+        if start in came:
+            way = [start, came[start]]
+            while way[-1] != start:
+                way.append(came[way[-1]])
+            return way[::-1]
+        row = following
+    return None
+
+
+@dataclass(frozen=True)
+class FlowCatalog:
+    """The flows that can run (`flows`, by id), all flows that were found, all problems, and the prompts.
+
+    `workflow_problems` returns the problems of the workflows that flows may run.
+    """
+
+    flows: dict[str, FoundFlow]
+    found: tuple[FoundFlow, ...]
+    problems: tuple[Diagnostic, ...]
+    workflow_problems: Callable[[], Iterable[Diagnostic]] = tuple
+    prompts: Mapping[str, PromptFile] = field(default_factory=dict)
+
+    def named(self, name: str) -> FoundFlow | None:
+        """The flow with this id or this other id, or the only one whose file has this name. None if there is none."""
+        return flow_meant(name, [flow for flow in self.flows.values() if name in flow_names(flow)])
+
+    def find(self, name: str) -> FoundFlow:
+        flow = self.named(name)
+        if flow is not None:
+            return flow
+        file = next((found.file for found in self.found if name in found.ids), None)
+        if file is not None:
+            hint = f"run `{command_line('handrail', 'validate', file)}`"
+            why = blame(file, (*self.problems, *self.workflow_problems()))
+            raise DefinitionError(f"flow `{name}` cannot be used: {why}", hint)
+        close = nearest(name, self.flows, most=3)
+        hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows all flows"
+        raise NotFound(f"there is no flow `{name}`", hint)
+
+    def warnings_of(self, flow: FoundFlow) -> list[Diagnostic]:
+        """The warnings in the files of a flow and of all flows that it runs."""
+        used, waiting = {flow.file}, [flow]
+        while waiting:
+            plan = waiting.pop().plan
+            nested = [self.named(name) for name in plan.nested] if plan is not None else []
+            new = [found for found in nested if found is not None and found.file not in used]
+            used.update(found.file for found in new)
+            waiting.extend(new)
+        return [p for p in self.problems if p.severity == "warning" and p.file in used]
+
+
+def read_flows(
+    roots: Iterable[tuple[str, str]],
+    known: FlowResources,
+    shipped: ShippedFlows | None = None,
+    wanted: str | None = None,
+) -> FlowCatalog:
+    """All flows below the roots. If two have the same id, the first root wins; the first needs `overrides: true`.
+
+    Of the shipped flows, only those are read that another flow runs, or that have the wanted name.
+    """
+    problems: list[Diagnostic] = []
+    found = [flow for source, path in roots for flow in _read_root(source, path, known, problems)]
+    if shipped is not None:
+        found += _read_shipped(shipped, found, wanted, known, problems)
+    usable: dict[str, FoundFlow] = {}
+    for flow in found:
+        if flow.plan is None:
+            continue
+        first = usable.setdefault(flow.id, flow)
+        if first is not flow and first.plan is not None and not first.plan.overrides:
+            message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
+            hint = "rename one of them, or write `overrides: true` here; until then, only this one is used"
+            problems.append(file_problem("flow-id-twice", first.file, message, hint))
+    problems.extend(taken_id_warnings(usable.values()))
+    catalog = FlowCatalog(usable, tuple(found), ())
+    broken = _broken(catalog, problems)
+    left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
+    return FlowCatalog(left, tuple(found), tuple(sorted_problems(problems)), known.workflow_problems, known.prompts)
+
+
+def _other(first: FoundFlow, flow: FoundFlow) -> str:
+    """The name of the other file: relative to the common folder if both are from the same source."""
+    if first.source != flow.source:
+        return f"`{os.path.basename(flow.file)}` ({flow.source})"
+    return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
+
+
+def _read_root(source: str, path: str, known: FlowResources, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
+    root = Root(path)
+    for file in flow_files(path, problems):
+        yield from _read_file(source, root, file, known, problems)
+
+
+def _read_file(
+    source: str, root: Root, file: str, known: FlowResources, problems: list[Diagnostic], id_: str | None = None
+) -> Iterator[FoundFlow]:
+    """The flow in a file. Its id is its path below the root, unless another one is given."""
+    name = os.path.relpath(file, root.path)
+    opened = root.open(root.path, name)
+    if isinstance(opened, UnopenedFile):
+        problems.append(file_problem(opened.code, file, opened.message, opened.hint))
+        return
+    text, wrong = decode(file, opened.data)
+    problems.extend(wrong)
+    id_ = id_ or name_prefix(source) + os.path.splitext(name)[0]
+    if wrong:
+        yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
+        return
+    plan, job = read_flow(text, id_, known)
+    problems.extend(job.found)
+    nested, inside = tuple(job.nested), tuple(nested_references(job))
+    yield FoundFlow(
+        source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside, also=tuple(job.also)
+    )
+
+
+def _read_shipped(
+    shipped: ShippedFlows, own: list[FoundFlow], wanted: str | None, known: FlowResources, problems: list[Diagnostic]
+) -> list[FoundFlow]:
+    """The shipped flows that somebody names, and those that they run.
+
+    In other flows, a name of another flow means that one. In shipped flows, it means the shipped flow, unless a flow
+    with its id says that it `overrides` it.
+    """
+    taken = {name for flow in own for name in flow_names(flow)}
+    claims = {flow.id: shipped.id_of(flow.id) for flow in own if flow.plan is not None and flow.plan.overrides}
+    overriding = {id_: own_id for own_id, id_ in claims.items() if id_ is not None}
+    names = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
+    if any(computes_nested_flow(flow.plan) for flow in own if flow.plan is not None):
+        names += shipped.files
+    waiting = [id_ for name in names if name not in taken and (id_ := shipped.named(name)) is not None]
+    found: dict[str, FoundFlow] = {}
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in found or id_ in overriding:
+            continue
+        file = shipped.files[id_.removeprefix(SHIPPED_PREFIX)]
+        for flow in _read_file(SHIPPED, Root(shipped.root), file, known, problems, id_):
+            meant = {use.name: _shipped_id(use.name, shipped, taken, overriding) for use in flow.nested}
+            found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
+            used = [inner or shipped.named(name) for name, inner in meant.items()]
+            waiting += [one for one in used if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
+    return [found[id_] for id_ in sorted(found)]
+
+
+def _shipped_id(name: str, shipped: ShippedFlows, taken: Collection[str], overriding: Mapping[str, str]) -> str | None:
+    """The id of the flow that a name in a shipped flow means. None if only that flow has the name.
+
+    `overriding` has the ids of the flows that replace shipped flows.
+    """
+    id_ = shipped.named(name)
+    if id_ is None or (id_ not in overriding and not {name, id_} & set(taken)):
+        return None
+    return overriding.get(id_) or (id_ if id_ not in taken else SHIPPED_PREFIX + id_)
+
+
+def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
+    """Ids of flows that cannot be used: a nested flow is missing or broken, gets wrong params, or is too deep."""
+    broken: set[str] = set()
+    suggestions = Suggestions()
+    runs: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in catalog.flows}
+    every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
+    calls: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in every}
+    called = _called(catalog)
+    for flow in catalog.found:
+        is_used, source = catalog.flows.get(flow.id) is flow, Source(flow.file, flow.text)
+        targets: dict[str, FoundFlow] = {}
+        for use in flow.nested:
+            meant = called.get(use.name, [])
+            usable = [other for other in meant if catalog.flows.get(other.id) is other]
+            target = flow_meant(use.name, usable)
+            if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
+                calls[flow.id].setdefault(one.id, use)
+            if target is None:
+                near = None if meant else suggestions.near(use.name, catalog.flows)
+                if meant and not usable:
+                    problems.append(_echo(flow, use, meant[0]))
+                else:
+                    message, hint = _missing(use, [other.id for other in usable], near)
+                    problems.append(source.problem("flow-missing", use.place, message, hint))
+                broken.update([flow.id] if is_used else [])
+                continue
+            targets[use.name] = target
+            if is_used:
+                runs[flow.id].setdefault(target.id, use)
+            for code, place, message, hint in _param_problems(use, target, suggestions):
+                problems.append(source.problem(code, place, message, hint))
+                broken.update([flow.id] if is_used else [])
+        wrong = list(_inside_problems(flow, source, targets, suggestions))
+        problems.extend(wrong)
+        broken.update([flow.id] if is_used and has_errors(wrong) else [])
+    for id_, target_id, code, message, hint in nesting_problems(calls):
+        problems.append(_at(every[id_], calls[id_][target_id], code, message, hint))
+        broken.update([id_] if id_ in catalog.flows else [])
+    _mark_users(catalog, runs, broken, problems)
+    return broken
+
+
+def _called(catalog: FlowCatalog) -> dict[str, list[FoundFlow]]:
+    """The flows that each name may mean."""
+    called: dict[str, list[FoundFlow]] = {}
+    for flow in catalog.found:
+        for name in dict.fromkeys(flow_names(flow)):
+            called.setdefault(name, []).append(flow)
+    return called
+
+
+def _inside_problems(
+    flow: FoundFlow, source: Source, targets: Mapping[str, FoundFlow], suggestions: Suggestions
+) -> Iterator[Diagnostic]:
+    """References into the results of nested flows that name what these flows do not have."""
+    for inside in dict.fromkeys(flow.inside):
+        plan = targets[inside.flow].plan if inside.flow in targets else None
+        wrong = wrong_nested_reference(inside, plan) if plan is not None else None
+        if wrong is not None:
+            known = f"known: {', '.join(wrong.known[:8])}{', …' * (len(wrong.known) > 8)}"
+            hint = suggestions.near(wrong.name, wrong.known) or known
+            severity: Severity = "warning" if flow.is_foreign else "error"
+            yield source.problem(wrong.code, inside.place, f"`{inside.path}`: {wrong.message}", hint, severity)
+
+
+def _param_problems(
+    use: NestedFlow, target: FoundFlow, suggestions: Suggestions
+) -> Iterator[tuple[str, SourcePlace, str, str]]:
+    """Problems with the params that a step gives to its flow: (code, place, message, hint)."""
+    if target.plan is None or (params := target.plan.params) is None:
+        return
+    names = [param.name for param in params]
+    for name, place in use.given if not target.plan.is_foreign else ():
+        if name not in names:
+            hint = (
+                f"its params: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
+                if names
+                else "it takes no params; remove this one"
+            )
+            message = f"flow `{target.id}` has no param `{name}`"
+            hint = suggestions.near(name, names) or hint
+            yield "param-unknown", place, message, hint
+    given = {name for name, _ in use.given}
+    for param in params:
+        if param.required and param.name not in given:
+            message = f"flow `{target.id}` needs the param `{param.name}`"
+            yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
+
+
+def _missing(use: NestedFlow, usable: list[str], near: str | None) -> tuple[str, str]:
+    if usable:
+        return f"`{use.name}` names several flows", f"write one of {some(usable)}"
+    message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
+    return message, near or "write the path of its file below the flows folder, without extension"
+
+
+def _echo(flow: FoundFlow, use: NestedFlow, target: FoundFlow) -> Diagnostic:
+    message = f"flow `{target.id}` has errors, so `{flow.id}` cannot be used"
+    return Source(flow.file, flow.text).echo(use.place, message, f"fix `{target.id}` first", target.file)
+
+
+def _mark_users(
+    catalog: FlowCatalog, runs: Mapping[str, Mapping[str, NestedFlow]], broken: set[str], problems: list[Diagnostic]
+) -> None:
+    """Mark flows that run a broken flow as broken too."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    waiting = sorted(broken)
+    while waiting:
+        target = waiting.pop()
+        for user in users.get(target, ()):
+            if user not in broken:
+                problems.append(_echo(catalog.flows[user], runs[user][target], catalog.flows[target]))
+                broken.add(user)
+                waiting.append(user)
+
+
+def _at(flow: FoundFlow, use: NestedFlow, code: str, message: str, hint: str) -> Diagnostic:
+    return Source(flow.file, flow.text).problem(code, use.place, message, hint)
+
+
+def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: FlowResources) -> list[Diagnostic]:
+    """The problems of single flow files, from the catalog if it contains them, else from reading them alone."""
+    found: list[Diagnostic] = []
+    catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
+    for path in map(os.path.realpath, paths):
+        if path in catalogued:
+            found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
+            continue
+        try:
+            source, wrong = decode(path, read_limited(path, MAX_BYTES))
+        except Unreadable as error:
+            found.append(file_problem("file-unreadable", path, f"`{os.path.basename(path)}` {error.message}"))
+            continue
+        found.extend(wrong)
+        if not wrong:
+            found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
+    return found

@@ -1,0 +1,334 @@
+"""Turns the text of a flow file into a plan and reports every problem in it.
+
+It reads no flow files itself. There is a plan only if the text has no errors. Some rules need the whole flow: unique
+ids, valid references, no unreachable steps. `flow_resources` collects what the flows of a project may use.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from handrail.base.errors import HandrailError
+from handrail.base.files import real_inside
+from handrail.driven.artifacts.agentweaver_params import CONTINUES_BY_KIND
+from handrail.driven.artifacts.schemas import (
+    artifact_table,
+    find_schema,
+    plugin_schema_ids,
+    project_schema_ids,
+    schema_ids,
+)
+from handrail.driven.expressions.parser import SourcePlace, UsedReference, place_of, plain_value
+from handrail.driven.flows.keys import FLOW, PARAM
+from handrail.driven.flows.load_state import DeclaredNames, FlowResources, LoadState
+from handrail.driven.flows.phases import PhasesReader
+from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step
+from handrail.driven.flows.prompts import PromptFile
+from handrail.driven.flows.references import Layout, constant_truth, is_conditional, skippable, wrong_reference
+from handrail.driven.flows.steps import read_timeout
+from handrail.extensions import registry
+from handrail.source.definition_files import Source
+from handrail.source.diagnostics import Diagnostic, is_usable
+from handrail.source.fields import MappingReader, found, quoted
+from handrail.source.json_reader import read_json
+from handrail.source.tree import TreeNode
+from handrail.source.values import same, shown
+from handrail.source.yaml_text import read_yaml
+
+_OF_ROUNDS = ("ref-phase", "ref-repeat", "ref-maybe-skipped")
+"""Problems of a reference that a repeat causes if its rounds are not known: their phases and names are missing."""
+
+
+def check_whole_flow(flow: LoadState) -> Iterator[Diagnostic]:
+    """Problems that are visible only when all phases are unrolled. Each is reported once, not once per round.
+
+    If a repeat could not be unrolled, only problems that do not depend on it are reported.
+    """
+    is_whole = not flow.is_partial and not flow.is_cut_short
+    yield from _phase_ids(flow)
+    if is_whole:
+        yield from _unreachable(flow)
+    layout = Layout(
+        _first_indexes(phase.id for phase in flow.phases),
+        tuple(_first_indexes(step.id for step in phase.steps) for phase in flow.phases),
+        skippable(flow.phases),
+    )
+    reported: set[tuple[str, SourcePlace]] = set()
+    for slot in flow.slots:
+        for use in slot.used:
+            wrong = wrong_reference(flow, layout, slot, use)
+            if wrong is not None and not is_whole and wrong.code in _OF_ROUNDS:
+                continue
+            if wrong is not None and (wrong.code, use.place) not in reported:
+                reported.add((wrong.code, use.place))
+                hint = (flow.suggestions.near(wrong.name, wrong.known) if wrong.known else None) or wrong.hint
+                yield flow.source.problem(wrong.code, use.place, wrong.message, hint, wrong.severity)
+
+
+def _first_indexes(ids: Iterable[str]) -> dict[str, int]:
+    """The index at which each id occurs first."""
+    places: dict[str, int] = {}
+    for place, id_ in enumerate(ids):
+        places.setdefault(id_, place)
+    return places
+
+
+def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
+    seen: dict[str, TreeNode] = {}
+    reported: set[SourcePlace] = set()
+    for phase, node in zip(flow.phases, flow.places, strict=True):
+        if not phase.id or (flow.is_partial and "${" in phase.id):  # the round of a wrong repeat has no number
+            continue
+        if phase.id in seen and place_of(node.value["id"]) not in reported:
+            reported.add(place_of(node.value["id"]))
+            message, hint = f"phase id `{phase.id}` is used twice", _id_hint(node.value["id"], seen[phase.id], phase)
+            yield flow.source.problem("phase-id-twice", place_of(node.value["id"]), message, hint)
+        seen.setdefault(phase.id, node.value["id"])
+
+
+def _id_hint(node: TreeNode, first: TreeNode, phase: Phase) -> str:
+    rounds = [name for name in phase.rounds if not name.endswith("_minus_one") and f"${{{name}}}" not in node.value]
+    if rounds and first.line == node.line:
+        return f"every round uses the same id; add the number of the round: `{node.value}-${{{rounds[-1]}}}`"
+    return f"the first one is on line {first.line}; give each phase its own id"
+
+
+def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
+    """Warn about the first step or phase after a step that always ends the flow."""
+    reported: set[SourcePlace] = set()
+    for number, phase in enumerate(flow.phases):
+        ends = next((place for place, step in enumerate(phase.steps) if _always_ends(step)), None)
+        if ends is None:
+            continue
+        is_certain = not is_conditional(phase) and not phase.guards and phase.lane is None
+        following = _next_step(flow.places[number], ends) if phase.parallel.limit == 1 else None
+        what = "step"
+        if following is None and is_certain and number + 1 < len(flow.phases):
+            what, following = "phase", flow.places[number + 1]
+        if following is not None and place_of(following) not in reported:
+            reported.add(place_of(following))
+            place = following.value.get("id", following)
+            message = f"this {what} is never reached: `{phase.steps[ends].id}` before it always ends the flow"
+            hint = "remove it, or give `stopFlowIf` a condition"
+            yield flow.source.problem("unreachable", place_of(place), message, hint, "warning")
+        if is_certain:
+            return
+
+
+def _always_ends(step: Step) -> bool:
+    return not is_conditional(step) and step.stop_if is not None and constant_truth(step.stop_if) is True
+
+
+def _next_step(phase: TreeNode, number: int) -> TreeNode | None:
+    steps = [item for item in phase.value["steps"].value if item.kind == "mapping"]
+    return steps[number + 1] if number + 1 < len(steps) else None
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(?<!\.json)(?<!\.yaml)(?<!\.yml)")
+
+
+def load_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan | None, list[Diagnostic]]:
+    """The plan of a flow file and its problems. The plan is None if there are errors."""
+    plan, job = read_flow(source, id_, known)
+    return plan, job.problems
+
+
+def is_foreign(file: str) -> bool:
+    """True if a file was written for AgentWeaver."""
+    return ".agentweaver" in file.split("/")
+
+
+def read_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan | None, LoadState]:
+    """The same, with everything that was read on the way."""
+    if is_foreign(source.file):
+        source = Source(source.file, source.text, is_foreign=True)
+    tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
+    job = LoadState(source, known)
+    for t in troubles:
+        job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+    if tree is None or tree.kind != "mapping":
+        if not troubles:
+            what = "nothing" if tree is None else found(tree)
+            place = (1, 1, 1) if tree is None else place_of(tree)
+            message, hint = f"a flow has to be a mapping, found {what}", "begin with keys: `phases: ...`"
+            job.report(source.problem("not-mapping", place, message, hint))
+        return None, job
+    plan = _flow(job, MappingReader(source, tree, FLOW, job.report), id_)
+    for problem in check_whole_flow(job):
+        job.report(problem)
+    return (plan if is_usable(job.found) else None), job
+
+
+def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
+    kind, version = reader.child("kind"), reader.integer("version")
+    if kind is not None and not kind.value.strip():
+        reader.on(kind, "blank-text", "`kind` is blank", "name the family of this flow, or remove `kind`")
+    if version is not None and version < 1:
+        reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
+    visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
+    params, env, again = _params(reader), _env(reader), reader.child("continue")
+    family = kind.value if kind is not None else id_
+    has_form = job.source.is_foreign or reader.child("form") is not None
+    names = None if params is None or has_form else tuple(param.name for param in params)
+    job.also = list(_also(reader, id_))
+    job.declared = DeclaredNames(names, plain_value(constants) if constants is not None else {}, env)
+    if phases is not None:
+        PhasesReader(job).flow(phases)
+    return FlowPlan(
+        id=id_,
+        file=job.source.file,
+        kind=family,
+        version=version or 1,
+        description=reader.text("description") or "",
+        visible=visibility is None or visibility.value == "visible",
+        constants=dict(job.declared.constants),
+        params=params,
+        phases=tuple(job.phases),
+        timeout=read_timeout(reader),
+        overrides=reader.flag("overrides", False),
+        nested=tuple(dict.fromkeys(use.name for use in job.nested)),
+        env=env,
+        again=again.value if again is not None else CONTINUES_BY_KIND.get(family) if has_form else None,
+        groups=tuple(job.groups),
+        needs=_needs(job, reader, env),
+        reads=_reads(job) if params is None and not has_form else (),
+        is_foreign=has_form,
+        also=tuple(name for name, _ in job.also),
+        examples=reader.texts("examples") or (),
+    )
+
+
+def _needs(job: LoadState, reader: MappingReader, env: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+    """The declared variables that some place reads in any case: no condition and no default value guards it."""
+    sure = {use.ref.names[2] for use in _sure(job) if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]}
+    items = reader.node.value["env"].value if env else ()
+    places = {item.value: (item.line, item.column) for item in items if item.kind == "text"}
+    return tuple((name, *places[name]) for name in env if name in sure)
+
+
+def _reads(job: LoadState) -> tuple[tuple[str, int, int], ...]:
+    """The params that some place reads in any case, each at its first place. After `stopFlowIf`, none is certain."""
+    ends = [number for number, phase in enumerate(job.phases) for step in phase.steps if step.stop_if is not None]
+    uses = [use for use in _sure(job, min(ends, default=None)) if use.ref.names[:1] == ["params"] and use.ref.names[1:]]
+    found_ = {use.ref.names[1]: use.place[:2] for use in reversed(uses)}
+    return tuple((name, *place) for name, place in sorted(found_.items(), key=lambda pair: pair[1]))
+
+
+def _sure(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
+    """The references that are evaluated in any case, up to the phase with the number `last`."""
+    for slot in job.slots:
+        if not slot.is_shielded and not slot.around.guards and (last is None or slot.phase <= last):
+            yield from (use for use in slot.used if not use.is_shielded)
+
+
+def _env(reader: MappingReader) -> tuple[str, ...]:
+    """The environment variables that steps may read."""
+    node = reader.child("env")
+    names: dict[str, None] = {}
+    for item in node.value if node is not None else ():
+        if item.kind != "text":
+            message = f"an item of `env` has to be text, found {found(item)}"
+            reader.on(item, "wrong-type", message, "write the names of environment variables: `env: [HOME]`")
+        elif not _VARIABLE.fullmatch(item.value):
+            message = f"{quoted(item)} is not a name of an environment variable"
+            reader.on(item, "bad-value", message, "use letters, digits and `_`: `env: [HOME]`")
+        else:
+            names[item.value] = None
+    return tuple(names)
+
+
+def _also(reader: MappingReader, own: str) -> Iterator[tuple[str, SourcePlace]]:
+    """The other ids of the flow, with their places. AgentWeaver has none, so those of its files do not count."""
+    node = reader.child("also")
+    if node is not None and reader.source.is_foreign:
+        line, column = reader.node.keys["also"]
+        hint = "AgentWeaver's files have no other ids; move the flow to `.handrail/flows`"
+        reader.at((line, column, 4), "unknown-key", "`also` is not read here", hint, "warning")
+        return
+    for item in node.value if node is not None else ():
+        if item.kind != "text":
+            message = f"an item of `also` has to be text, found {found(item)}"
+            reader.on(item, "wrong-type", message, "write ids of flows: `also: [team/ship]`")
+        elif not _ID.fullmatch(item.value) or item.value == own:
+            message = f"{quoted(item)} cannot be another id of the flow `{own}`"
+            reader.on(item, "bad-value", message, "write names with letters, digits, `_` and `-`, and `/` between them")
+        else:
+            yield item.value, place_of(item)
+
+
+def _params(reader: MappingReader) -> tuple[Param, ...] | None:
+    """Declared parameters: `NAME: default`, or `NAME: {required: true, about: ...}`. Null is no value."""
+    node = reader.child("params")
+    if node is None:
+        return None
+    params = []
+    for name, child in node.value.items():
+        if child.kind != "mapping":
+            if child.kind == "null":
+                _warn_null(reader, name, node.keys[name])
+            params.append(Param(name, False, plain_value(child), ""))
+            continue
+        declared = MappingReader(reader.source, child, PARAM, reader.report)
+        default = child.value.get("default")
+        value = plain_value(default) if default is not None else None
+        choices = _choices(declared, default)
+        params.append(Param(name, declared.flag("required", False), value, declared.text("about") or "", choices))
+    return tuple(params)
+
+
+def _choices(declared: MappingReader, default: TreeNode | None) -> tuple[Any, ...]:
+    """The values that a param may have; none if it may have any. Its default has to be one of them, or null."""
+    node = declared.child("choices")
+    if node is None:
+        return ()
+    choices = tuple(map(plain_value, node.value))
+    if not choices:
+        declared.on(node, "bad-value", "`choices` is empty", "list the values that the param may have")
+    elif default is not None and default.kind != "null" and not any(same(plain_value(default), one) for one in choices):
+        hint = f"write one of {', '.join(map(shown, choices))}"
+        declared.on(default, "bad-value", f"the default {quoted(default)} is not in `choices`", hint)
+    return choices
+
+
+def _warn_null(reader: MappingReader, name: str, place: tuple[int, int]) -> None:
+    """`NAME:` alone may be meant as required, or as optional. The file should say which."""
+    message = f"`{name}` has no value unless one is given"
+    hint = f"write `{name}: {{required: true}}` if the flow needs it, else `{name}: {{default: null}}`"
+    at = (*place, reader.key_width(name, *place))
+    reader.at(at, "param-null", message, hint, "warning")
+
+
+def flow_resources(project: str | None = None, prompts: Mapping[str, PromptFile] | None = None) -> FlowResources:
+    """What flows may use. With a project, this includes its schemas and where it is."""
+    table = artifact_table()
+    own = plugin_schema_ids() | (frozenset() if project is None else project_schema_ids(project))
+    return FlowResources(
+        nodes=registry.node_declarations(),
+        checks=registry.checks(),
+        prompts=prompts or {},
+        artifact_kinds=frozenset(table.kinds),
+        artifact_lists=frozenset(table.lists),
+        schemas=schema_ids() | own,
+        schema_problem=cache(lambda id_: _schema_problem(id_, project) if project is not None and id_ in own else None),
+        unusable=registry.unusable,
+        is_elsewhere=lambda path: project is not None and _is_elsewhere(path, project),
+    )
+
+
+def _is_elsewhere(path: str, project: str) -> bool:
+    """True if an absolute path is outside of the project. A relative path may become a link while the flow runs."""
+    return os.path.isabs(path) and real_inside(project, path) is None
+
+
+def _schema_problem(id_: str, project: str) -> str | None:
+    """What is wrong with a schema file of the project. None if it can be used."""
+    try:
+        find_schema(id_, project)
+    except HandrailError as error:
+        return error.message
+    return None

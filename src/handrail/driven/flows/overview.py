@@ -1,0 +1,278 @@
+"""What a flow takes, writes, asks, uses and runs, in short: for its help, its page and its approval. Pure.
+
+Its phases are blocks, as its file has them: the rounds of a repeat are one block, and so are parallel phases.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.artifacts.schemas import artifact_table
+from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref
+from handrail.driven.expressions.words import as_data, in_words
+from handrail.driven.flows.outline import FlowFinder, child_of
+from handrail.driven.flows.plan import FlowPlan, Phase, Step, groups_of, round_numbers
+from handrail.driven.flows.results import params_read, uses_task
+from handrail.extensions import registry
+from handrail.extensions.contracts import Check
+from handrail.settings.routes import DEFAULT
+from handrail.settings.trust import ProgramUse, unique_programs
+from handrail.source.plain_text import command_line
+from handrail.source.values import as_text
+
+
+@dataclass(frozen=True)
+class PhaseBlock:
+    """One phase. In a repeat, `name` has the name of the round's number in place of the number."""
+
+    name: str
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class RepeatBlock:
+    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run."""
+
+    count: int
+    again: str | None
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class ParallelBlock:
+    """Phases that run in parallel, up to `limit` of them."""
+
+    limit: int
+    blocks: tuple[Block, ...]
+
+
+Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
+
+
+def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
+    """All blocks of a plan, in order."""
+    found: list[Block] = []
+    for group in _alike(groups_of(plan.phases)):
+        lane = group[0].lane
+        inner = tuple(_folded(group, ()))
+        found += [ParallelBlock(plan.groups[lane.group].limit, inner)] if lane is not None else inner
+    return tuple(found)
+
+
+def phase_blocks(blocks: Sequence[Block]) -> Iterator[PhaseBlock]:
+    """The phases in blocks, each once."""
+    for block in blocks:
+        if isinstance(block, PhaseBlock):
+            yield block
+        else:
+            yield from phase_blocks(block.blocks)
+
+
+def _alike(groups: Iterator[list[Phase]]) -> Iterator[list[Phase]]:
+    """Phases one after the other without a lane together, and each parallel group by itself."""
+    for is_parallel, members in itertools.groupby(groups, key=lambda group: group[0].lane is not None):
+        if is_parallel:
+            yield from members
+        else:
+            yield [phase for group in members for phase in group]
+
+
+def _folded(phases: Sequence[Phase], done: tuple[str, ...]) -> Iterator[Block]:
+    """The phases with their repeats folded. `done` are the names of the repeats around them."""
+    for name, members in itertools.groupby(phases, key=lambda phase: _next_round(phase, done)):
+        inside = list(members)
+        if name is None:
+            yield from (PhaseBlock(_name(phase, done), phase) for phase in inside)
+            continue
+        numbers = list(dict.fromkeys(phase.rounds[name] for phase in inside))
+        first = [phase for phase in inside if phase.rounds[name] == numbers[0]]
+        later = next((phase for phase in inside if phase.rounds[name] != numbers[0]), None)
+        guards = later.guards[len(first[0].guards) :] if later is not None else ()
+        again = in_words(guards[0]) if guards else None
+        yield RepeatBlock(len(numbers), again, tuple(_folded(first, (*done, name))))
+
+
+def _next_round(phase: Phase, done: tuple[str, ...]) -> str | None:
+    return next((name for name in round_numbers(phase) if name not in done), None)
+
+
+def _name(phase: Phase, done: tuple[str, ...]) -> str:
+    """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
+    name = phase.id
+    for number in reversed([phase.rounds[one] for one in done]):
+        head, found, tail = name.rpartition(str(number))
+        name = f"{head}N{tail}" if found else name
+    return name
+
+
+SCOPE_FOLDERS = {True: ".agentweaver/scopes/SCOPE", False: ".handrail/scopes/SCOPE"}
+_TASK = {"task", "jiraRef", "jiraApiUrl"}
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that a flow makes: its path, or a pattern of it, and its schema."""
+
+    path: str
+    schema: str | None
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A flow in short. `groups` are the routing groups of its agents, `agents` the agents that its file names.
+
+    `asks` are the ids of its forms. Everything that the flows inside it do counts, too.
+    """
+
+    plan: FlowPlan
+    takes_task: bool
+    blocks: tuple[Block, ...]
+    writes: tuple[WrittenFile, ...]
+    groups: tuple[str, ...]
+    agents: tuple[str, ...]
+    asks: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
+    """A flow in short. `find` returns the flow that a step runs."""
+    plans = _with_nested(plan, find)
+    steps = [step for one in plans for phase in one.phases for step in phase.steps]
+    writes = dict.fromkeys(written for one in plans for written in _writes(one))
+    return Brief(
+        plan=plan,
+        takes_task=takes_task(plan),
+        blocks=blocks_of(plan),
+        writes=tuple(sorted(writes, key=lambda one: one.path)),
+        groups=tuple(dict.fromkeys(step.routing_group or DEFAULT for step in steps if _is_routed(step))),
+        agents=tuple(dict.fromkeys(agent for step in steps for agent in _agents(step))),
+        asks=tuple(dict.fromkeys(form for step in steps for form in _forms(step))),
+        runs=tuple(one.id for one in plans[1:]),
+    )
+
+
+def takes_task(plan: FlowPlan) -> bool:
+    """True if words of the command line mean something to the flow."""
+    read = params_read(plan)
+    if plan.params is not None and not plan.is_foreign:
+        return any(param.name == "task" for param in plan.params)
+    return read is None or bool(read & _TASK) or uses_task(plan)
+
+
+def _with_nested(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
+    """A flow and all flows that it may run, each once."""
+    found, waiting = {plan.id: plan}, [plan]
+    while waiting:
+        one = waiting.pop(0)
+        for step in (step for phase in one.phases for step in phase.steps):
+            child = child_of(step, find)
+            if child is not None and child.id not in found:
+                found[child.id] = child
+                waiting.append(child)
+    return list(found.values())
+
+
+def _is_routed(step: Step) -> bool:
+    node = registry.nodes().get(step.node)
+    return node is not None and node.NODE.routed
+
+
+def _agents(step: Step) -> Iterator[str]:
+    own = step.params.get("executor")
+    if isinstance(own, Const) and isinstance(own.value, str):
+        yield own.value
+    if step.node.endswith("-prompt") and step.node.removesuffix("-prompt") in registry.executors():
+        yield step.node.removesuffix("-prompt")
+
+
+def _forms(step: Step) -> Iterator[str]:
+    form = step.params.get("formId")
+    if isinstance(form, Const) and isinstance(form.value, str):
+        yield form.value
+
+
+def _writes(plan: FlowPlan) -> Iterator[WrittenFile]:
+    """The files that the steps of a flow make."""
+    for step in (step for phase in plan.phases for step in phase.steps):
+        for made in step.makes:
+            if (path := _path(made.path)) is not None:
+                yield WrittenFile(path, made.schema or _schema(made.path))
+        node = registry.nodes().get(step.node)
+        for name in node.NODE.makes if node is not None else ():
+            expression = step.params.get(name)
+            if expression is not None and (path := _path(expression)) is not None:
+                yield WrittenFile(path, _schema(expression))
+
+
+def _path(expression: Expression) -> str | None:
+    """A path in words; None if only the run knows it."""
+    match expression:
+        case Artifact(kind=str() as kind) if kind in artifact_table().kinds:
+            file = artifact_table().kinds[kind].file
+            return f"{SCOPE_FOLDERS[True]}/{file}".replace("{key}", "SCOPE").replace("{iteration}", "N")
+        case Artifact(name=Const(value=str() as name)):
+            turn = "" if expression.iteration is None else "-N"
+            return f"{SCOPE_FOLDERS[False]}/{name}{turn}.{expression.extension}"
+        case Default(choices=choices):
+            return next((path for path in map(_path, choices) if path is not None), None)
+        case Ref():
+            return None
+    return in_words(expression).replace("${params.taskKey}", "SCOPE").replace("${context.scope}", "SCOPE")
+
+
+def _schema(expression: Expression) -> str | None:
+    kind = artifact_table().kinds.get(expression.kind or "") if isinstance(expression, Artifact) else None
+    return None if kind is None else kind.schema
+
+
+ARGV = "argv"
+DeclaredChecks = Mapping[str, Check]
+WorkflowPrograms = Callable[[str], list[ProgramUse]]
+
+
+def programs_of(
+    plan: FlowPlan, find: FlowFinder, checks: DeclaredChecks, workflows: WorkflowPrograms | None = None
+) -> list[ProgramUse]:
+    """Everything that a run of this flow may run, in the order of the files, each once.
+
+    `find` returns a nested flow by its name, and `workflows` what a workflow would run, by the name of the workflow.
+    """
+    found: list[ProgramUse] = []
+    seen, waiting = {plan.id}, [plan]
+    while waiting:
+        flow = waiting.pop(0)
+        for phase in flow.phases:
+            for step in phase.steps:
+                found += _of_step(flow, f"{flow.id}/{step.id}", step, checks)
+                found += _of_workflow(step, workflows)
+                child = child_of(step, find)
+                if child is not None and child.id not in seen:
+                    seen.add(child.id)
+                    waiting.append(child)
+    return unique_programs(found)
+
+
+def _of_step(flow: FlowPlan, by: str, step: Step, checks: DeclaredChecks) -> Iterator[ProgramUse]:
+    is_known = step.flow is None or isinstance(as_data(step.flow), str)
+    if not step.is_harmless or not is_known:
+        kind = "agent" if step.calls_agent else "program" if ARGV in step.params else "node"
+        what = _line(as_data(step.params[ARGV])) if kind == "program" else step.node
+        yield ProgramUse(kind, what, by, flow.file, step.line)
+    for expected in step.expect or ():
+        declared = checks.get(expected.kind)
+        if declared is None or not declared.is_harmless:
+            told = next((_line(as_data(value)) for value in expected.params.values()), expected.kind)
+            yield ProgramUse("program", told, by, flow.file, expected.line)
+
+
+def _of_workflow(step: Step, workflows: WorkflowPrograms | None) -> list[ProgramUse]:
+    """The exit checks of the workflow through which a step drives an agent."""
+    name = step.params.get("workflow")
+    return workflows(in_words(name)) if workflows is not None and step.runs_workflow and name is not None else []
+
+
+def _line(value: Any) -> str:
+    return command_line(*map(as_text, value)) if isinstance(value, list) else as_text(value)

@@ -1,0 +1,402 @@
+"""Reads the phases of a flow in order: unrolls repeats into rounds and parallel blocks into lanes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items, Not
+from handrail.driven.flows.keys import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PARALLEL, PHASE, REPEAT
+from handrail.driven.flows.load_state import MAX_VALUES, NO_ENCLOSURE, Enclosure, LoadState, PlaceReferences
+from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated, Round
+from handrail.driven.flows.results import steps_read
+from handrail.driven.flows.steps import StepsReader, bounded, read_timeout, read_when
+from handrail.source.fields import MappingReader, found, quoted
+from handrail.source.tree import TreeNode
+
+MAX_PHASES = 10_000
+SEQUENTIAL = Parallelism()
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """A repeat as the file describes it."""
+
+    node: TreeNode
+    var: str | None
+    item: str | None
+    over: Expression | None
+    until: TreeNode | None
+    group: int | None
+    first: int
+    last: int
+    may_exhaust: bool
+    same: int | None
+    name: str
+
+    def round(self, around: Enclosure, number: int, stops: tuple[Expression, ...]) -> Enclosure:
+        """What encloses the phases of one round. Inner names hide outer ones."""
+        mine = {self.var: number, f"{self.var}_minus_one": number - 1} if self.var is not None else {}
+        items = tuple((name, item) for name, item in around.items if name not in mine and name != self.item)
+        rounds = {name: other for name, other in {**around.rounds, **mine}.items() if name != self.item}
+        guards = around.guards + stops
+        if self.over is not None:
+            place = Const(number - self.first)
+            guards += (Comparison("less", place, Items("length", (self.over,))),)
+            if self.item is not None:
+                items += ((self.item, Items("at", (self.over, place))),)
+        within = (*around.within, Round(self.name, number - self.first + 1, self.last - self.first + 1))
+        inner = Enclosure(rounds, guards, items, around.lane, around.aliases, within)
+        return in_lane(inner, self.group, number - self.first)
+
+
+def _without_mark(id_: str, name: str) -> str:
+    """The id without `${name}` and the sign that separates it."""
+    return re.sub(rf"[-_:/ ]?\$\{{{re.escape(name)}\}}", "", id_).strip("-_:/ ")
+
+
+def _shape(id_: str, rounds: Iterable[str]) -> str:
+    """The id of a phase as written, without the numbers of rounds."""
+    for name in rounds:
+        id_ = _without_mark(id_, name) or id_
+    return id_
+
+
+def _block_name(phases: TreeNode, rounds: Iterable[str]) -> str:
+    """The name of a repeat, which has none in the file: that of its first phase."""
+    first = phases.value[0] if phases.value else None
+    id_ = first.value.get("id") if first is not None and first.kind == "mapping" else None
+    return _shape(id_.value, rounds) if id_ is not None and id_.kind == "text" else "repeat"
+
+
+def in_lane(around: Enclosure, group: int | None, number: int) -> Enclosure:
+    return around if group is None else replace(around, lane=Lane(group, number))
+
+
+class PhasesReader:
+    """Reads the phases of a flow, unrolls its repeats and numbers its lanes."""
+
+    def __init__(self, job: LoadState) -> None:
+        self.job = job
+        self.outermost: TreeNode | None = None
+        self.meant: dict[int, TreeNode] = {}
+
+    def flow(self, phases: TreeNode) -> None:
+        self.warn_empty(phases)
+        self.entries(phases, NO_ENCLOSURE)
+
+    def warn_empty(self, node: TreeNode, name: str = "phases", hint: str = "list at least one phase") -> None:
+        if not node.value:
+            message = f"`{name}` is empty, so nothing is done here"
+            self.job.problem(node, "flow-empty", message, hint, "warning")
+
+    def entries(self, node: TreeNode, around: Enclosure) -> None:
+        for item in node.value:
+            self.entry(item, around)
+
+    def entry(self, item: TreeNode, around: Enclosure) -> None:
+        """A phase, a repeat or a parallel block."""
+        if self.job.is_cut_short:
+            return
+        if item.kind != "mapping":
+            hint = "write `id:` and `steps:`, or `repeat:` and `phases:`"
+            self.job.problem(item, "wrong-type", f"a phase has to be a mapping, found {found(item)}", hint)
+        elif "repeat" in item.value:
+            self.repeat(item, around)
+        elif "parallel" in item.value and "phases" in item.value and "steps" not in item.value:
+            self.block(item, around)
+        elif len(self.job.phases) >= MAX_PHASES:
+            self.too_large(item, f"{MAX_PHASES} phases")
+        elif not self.job.spend(item):
+            self.too_large(item, f"{MAX_VALUES} values")
+        else:
+            self.phase(item, around)
+
+    def too_large(self, item: TreeNode, most: str) -> None:
+        """Report the limit at the bound of the outermost repeat."""
+        self.job.is_too_large = True
+        hint = "use fewer rounds, or fewer phases in each round"
+        self.job.problem(self.outermost or item, "flow-too-large", f"the flow unfolds to more than {most}", hint)
+
+    def phase(self, node: TreeNode, around: Enclosure) -> None:
+        reader = self.job.reader(node, PHASE)
+        expressions = self.job.expressions(around)
+        id_ = expressions.fill(reader.text("id") or "")
+        number = len(self.job.phases)
+        when, is_conditional = read_when(self.job, reader, expressions, "phase")
+        self.job.keep(
+            PlaceReferences(phase=number, step=None, own=False, is_shielded=False, around=around, used=()), expressions
+        )
+        steps = reader.child("steps")
+        together = self.together(reader)
+        if steps is not None and not steps.value:
+            self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
+        read = StepsReader(self.job, number, around, is_conditional).read(steps) if steps is not None else ()
+        phase = Phase(
+            id=id_,
+            rounds=around.rounds,
+            guards=around.guards,
+            when=when,
+            steps=read,
+            parallel=together,
+            timeout=read_timeout(reader),
+            items=around.items,
+            lane=around.lane,
+            shape=_shape(reader.text("id") or "", around.rounds),
+            within=around.within,
+        )
+        self.job.phases.append(phase)
+        self.job.ids.add(phase.id)
+        self.job.places.append(node)
+
+    def together(self, reader: MappingReader) -> Parallelism:
+        """How many run in parallel. The default is one after the other."""
+        node = reader.child("parallel", "write `parallel: true`, or a limit: `parallel: 4`")
+        if node is None or node.value is False:
+            return SEQUENTIAL
+        if node.value is True:
+            return Parallelism(MAX_PARALLEL)
+        if node.kind == "integer":
+            return Parallelism(int(bounded(reader, "parallel") or 1))
+        options = self.job.reader(node, PARALLEL)
+        limit, on_failure = bounded(options, "limit"), options.child("onFailure")
+        return Parallelism(int(limit or MAX_PARALLEL), on_failure.value if on_failure is not None else "stop")
+
+    def block(self, node: TreeNode, around: Enclosure) -> None:
+        """Each entry of a parallel block is one lane."""
+        reader = self.job.reader(node, GROUP)
+        group, phases = self.group(reader, around), reader.child("phases")
+        if phases is not None:
+            self.warn_empty(phases)
+        for number, item in enumerate(phases.value if phases is not None else ()):
+            self.entry(item, in_lane(around, group, number))
+
+    def group(self, reader: MappingReader, around: Enclosure) -> int | None:
+        """The number of a new group. None if its lanes run one after the other."""
+        together = self.together(reader)
+        if together == SEQUENTIAL:
+            return None
+        if around.lane is not None:
+            message, hint = (
+                "this is already inside a parallel block or repeat, and cannot run in parallel itself",
+                "remove one `parallel`",
+            )
+            self.job.problem(reader.node.value["parallel"], "parallel-nested", message, hint)
+            return None
+        self.job.groups.append(together)
+        return len(self.job.groups) - 1
+
+    def repeat(self, node: TreeNode, around: Enclosure) -> None:
+        if "steps" in node.value and "phases" not in node.value:
+            message = "a repeat has `phases`, and this one has `steps`"
+            hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
+            self.job.problem(node.value["repeat"], "missing-key", message, hint)
+            node = self.around_phase(node)
+        block = self.job.reader(node, BLOCK)
+        how, phases = block.child("repeat"), block.child("phases")
+        if phases is not None:
+            self.warn_empty(phases)
+        if how is None or phases is None:
+            return
+        reader = self.job.reader(how, REPEAT)
+        var, bounds = self.variable(reader), self.bounds(reader)
+        item, until, over = self.item(reader, var), reader.child("until"), reader.child("over")
+        if var is None or bounds is None:
+            self.job.is_partial = True
+        is_outermost = self.outermost is None
+        if is_outermost:
+            self.outermost = how.value.get("to", how.value.get("max", how))
+        group = self.group(reader, around)
+        if until is not None and group is not None:
+            message = "rounds that run in parallel cannot have `until`"
+            self.job.problem(how.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
+        first, last = bounds or (1, 1)
+        may_exhaust = self.may_exhaust(reader)
+        items = None if over is None else self.over(over, around)
+        if items is not None and over is not None and not may_exhaust:
+            items = BoundedList(items, last - first + 1, self.place(over))
+        repeated = Repeat(
+            node=how,
+            var=var,
+            item=item,
+            over=items,
+            until=until,
+            group=group,
+            first=first,
+            last=last,
+            may_exhaust=may_exhaust,
+            same=self.same(reader, group),
+            name=_block_name(phases, [*around.rounds, *([var] if var else [])]),
+        )
+        self.rounds(repeated, phases, around)
+        if is_outermost:
+            self.outermost = None
+
+    def around_phase(self, node: TreeNode) -> TreeNode:
+        """A phase with `repeat` as it is meant: the repeat, and the phase in it."""
+        if id(node) not in self.meant:
+            phase = node._replace(
+                value={name: child for name, child in node.value.items() if name != "repeat"},
+                keys={name: place for name, place in node.keys.items() if name != "repeat"},
+            )
+            phases = node._replace(kind="list", value=[phase], keys={})
+            keys = {"repeat": node.keys["repeat"]}
+            self.meant[id(node)] = node._replace(value={"repeat": node.value["repeat"], "phases": phases}, keys=keys)
+        return self.meant[id(node)]
+
+    def rounds(self, repeat: Repeat, phases: TreeNode, around: Enclosure) -> None:
+        stops: tuple[Expression, ...] = ()
+        earlier: list[Phase] = []
+        for number in range(repeat.first, repeat.last + 1):
+            if not self.job.spend(repeat.node):
+                self.too_large(repeat.node, f"{MAX_VALUES} values")
+            if self.job.is_cut_short:
+                return
+            inner = self.named(repeat.round(around, number, stops), phases)
+            before = len(self.job.phases)
+            self.entries(phases, inner)
+            if repeat.until is not None:
+                expressions = self.job.expressions(inner, bound=True)
+                stops += (Not(expressions.condition(repeat.until)),)
+                self.job.keep(
+                    PlaceReferences(
+                        phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=inner, used=()
+                    ),
+                    expressions,
+                )
+                if number == repeat.last and len(self.job.phases) > before:
+                    self.bound(repeat, (*inner.guards, stops[-1]))
+            earlier = self.link(repeat, before, earlier, stops[-1:])
+
+    def link(self, repeat: Repeat, first: int, earlier: list[Phase], until: tuple[Expression, ...]) -> list[Phase]:
+        """Link the phases of a round to those of the round before, and return them. Inner repeats have theirs."""
+        used = {(names[1], names[2]) for condition in until for names in steps_read(condition)}
+        for number, phase in enumerate(self.job.phases[first:]):
+            if phase.again is None:
+                before = earlier[number].id if number < len(earlier) else None
+                steps = frozenset(step for id_, step in used if id_ == phase.id)
+                self.job.phases[first + number] = replace(phase, again=Repeated(before, repeat.same, steps))
+        return self.job.phases[first:]
+
+    def same(self, reader: MappingReader, group: int | None) -> int | None:
+        """In how many rounds a check may fail in the same way. None: the settings decide."""
+        node, is_each = reader.child("sameFailures"), "over" in reader.node.value or group is not None
+        if node is None:
+            return 0 if is_each or self.job.source.is_foreign else None
+        if is_each:
+            hint = "remove it; it is for rounds that try the same thing again"
+            reader.on(node, "bad-value", "`sameFailures` cannot be used with `over` or `parallel`", hint)
+        elif node.value < 0 or node.value == 1:
+            hint = "write `sameFailures: 3`"
+            reader.on(node, "bad-value", f"`sameFailures` has to be 0, or 2 or more, found {quoted(node)}", hint)
+        return int(node.value)
+
+    def bound(self, repeat: Repeat, conditions: tuple[Expression, ...]) -> None:
+        """Note on the last phase of the last round that `until` has to hold now. The end of a list is no failure."""
+        if repeat.until is None or repeat.over is not None or repeat.may_exhaust:
+            return
+        rounds = repeat.last - repeat.first + 1
+        message = f"{self.place(repeat.until)}: `until` did not hold after {rounds} round{'s' * (rounds > 1)}"
+        bound = Bound(conditions, f"{message} (`onExhausted: continue` allows this)")
+        last = self.job.phases[-1]
+        self.job.phases[-1] = replace(last, bounds=(*last.bounds, bound))
+
+    def place(self, node: TreeNode) -> str:
+        return f"{self.job.source.file.rsplit('/', 1)[-1]}:{node.line}:{node.column}"
+
+    def may_exhaust(self, reader: MappingReader) -> bool:
+        """True if the repeat may end although `until` never held, or before the end of `over`."""
+        node = reader.child("onExhausted")
+        if node is not None and not {"until", "over"} & reader.node.value.keys():
+            reader.on(node, "bad-value", "`onExhausted` needs `until` or `over`", "remove it")
+        return node is not None and node.value == "continue"
+
+    def named(self, around: Enclosure, phases: TreeNode) -> Enclosure:
+        """With the short names of the round's phases: inside the round, `steps.poll` is the phase `poll-${i}`."""
+        aliases = dict(around.aliases)
+        for item in phases.value:
+            id_ = item.value.get("id") if item.kind == "mapping" else None
+            if id_ is None or id_.kind != "text" or "${" not in id_.value:
+                continue
+            short = full = id_.value
+            for name, number in around.rounds.items():
+                short, full = _without_mark(short, name), full.replace("${" + name + "}", str(number))
+            if short and short != id_.value and "." not in full:
+                aliases[short] = full
+                self.job.rounds_of.setdefault(short, []).append(full)
+        return replace(around, aliases=aliases)
+
+    def over(self, node: TreeNode, around: Enclosure) -> Expression:
+        expressions = self.job.expressions(around, bound=True)
+        items = expressions.value(node)
+        self.job.keep(
+            PlaceReferences(
+                phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=around, used=()
+            ),
+            expressions,
+        )
+        return items
+
+    def variable(self, reader: MappingReader) -> str | None:
+        """The name of the round's number. It is optional in a repeat over a list."""
+        given: TreeNode | None = reader.node.value.get("var")
+        if given is None and "over" in reader.node.value:
+            return "index"
+        name = reader.text("var")
+        if given is None or (name is not None and not name.strip()):
+            hint = "write `var: round`; `${round}` is then the number of the round"
+            place = reader.node if given is None else given
+            reader.on(place, "repeat-var", "a repeat needs `var`, a name for the number of the round", hint)
+            return None
+        return name
+
+    def item(self, reader: MappingReader, var: str | None) -> str | None:
+        """The name of the round's item, in a repeat over a list."""
+        given: TreeNode | None = reader.node.value.get("item")
+        if "over" not in reader.node.value:
+            if given is not None:
+                hint = "remove it, or add `over: LIST`"
+                reader.on(given, "bad-value", "`item` needs `over`", hint)
+            return None
+        name = "item" if given is None else reader.text("item")
+        if given is not None and name is not None and not _NAME.fullmatch(name):
+            hint = "use letters, digits, `_` and `-`: `item: file`; steps then refer to `repeat.file`"
+            reader.on(given, "bad-value", f"`item` has to be a name, found {quoted(given)}", hint)
+            return None
+        if name is not None and name == var:
+            message = f"`var` and `item` have the same name `{name}`"
+            reader.on(
+                reader.node.value.get("var", given),
+                "bad-value",
+                message,
+                "`var` names the number of the round, `item` the item of the list; use two names",
+            )
+            return None
+        return name
+
+    def bounds(self, reader: MappingReader) -> tuple[int, int] | None:
+        members = reader.node.value
+        first, last, most = reader.integer("from"), reader.integer("to"), reader.integer("max")
+        if first is None:
+            if "from" in members:
+                return None
+            first = 1
+        if "to" not in members and "max" not in members:
+            hint = "write `to: 3`, or `max: 3` beside `until` or `over`"
+            reader.on(reader.node, "repeat-bounds", "a repeat needs `to` or `max`, so that it ends", hint)
+            return None
+        name, given = ("to", last) if "to" in members else ("max", most)
+        if given is None:
+            return None
+        last = given if name == "to" else first + given - 1
+        if last < first:
+            least = f"{first} (`from`) or more" if name == "to" and "from" in members else "1 or more"
+            reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")
+            return None
+        if last - first >= MAX_ROUNDS:
+            message = f"a repeat may have at most {MAX_ROUNDS} rounds, found {last - first + 1}"
+            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; `until` can end the repeat earlier")
+            return None
+        return first, last

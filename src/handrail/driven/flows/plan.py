@@ -1,0 +1,298 @@
+"""A compiled flow: repeats are unrolled, expressions are parsed, references are checked. Pure.
+
+Also the paths of its steps (`phase/step`, inside a nested flow `phase/step/phase/step`), and its parts as text for
+people.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, field, replace
+from handrail.driven.expressions.tree import Const, Expression, Template
+from handrail.driven.expressions.words import in_words
+from handrail.extensions import registry
+from handrail.extensions.contracts import OutputVerdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """The prompt for an agent: a template, its variables, and extra text. `name` is its name in the catalog, if any."""
+
+    name: str | None
+    text: str
+    names: tuple[str, ...]
+    values: tuple[Expression, ...]
+    extra: Expression | None
+    plain: bool
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A check that runs after the node of a step."""
+
+    kind: str
+    when: Expression | None
+    params: dict[str, Expression]
+    message: str
+    line: int
+
+
+@dataclass(frozen=True)
+class AfterAction:
+    """An action that runs after the expectations of a step hold."""
+
+    kind: str
+    when: Expression | None
+    params: dict[str, Expression]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often a step is tried. The first pause is `wait` seconds, each further one is `factor` times as long."""
+
+    attempts: int = 1
+    wait: float = 1.0
+    factor: float = 2.0
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that a step makes. It is published when the step is done.
+
+    `is_own`: it proves something only if the step itself made or changed it. Else it is enough that it exists.
+    """
+
+    path: Expression
+    name: str | None = None
+    schema: str | None = None
+    required: bool = True
+    is_own: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides. `policy` is what
+    holds for it: if its proof does not hold after its last attempt, it decides about another run.
+
+    If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
+    the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
+    that it wrote, and with the new summary of the run. `stops` is the output that ends the flow if it is true.
+    `verdict` is how its outputs say that something failed, and `calls_agent` says whether an agent works in it.
+    `is_harmless` is that of its node; `runs_workflow`: it drives an agent through the workflow in its param `workflow`.
+    """
+
+    id: str
+    node: str
+    when: Expression | None
+    params: dict[str, Expression]
+    prompt: Prompt | None
+    expect: tuple[Expectation, ...] | None
+    stop_if: Expression | None
+    stop_outcome: str
+    after: tuple[AfterAction, ...]
+    routing_group: str | None
+    retry: Retry
+    timeout: float | None
+    rerun: str | None = None
+    makes: tuple[MadeFile, ...] = ()
+    nested: str | None = None
+    paths: tuple[str, ...] = ()
+    policy: str = "safe"
+    published: str | None = None
+    summary: str | None = None
+    stops: str | None = None
+    verdict: OutputVerdict | None = None
+    calls_agent: bool = False
+    is_harmless: bool = False
+    runs_workflow: bool = False
+    line: int = field(default=0, compare=False)
+
+    @property
+    def flow(self) -> Expression | None:
+        """The name of the flow that the step runs."""
+        return self.params.get(self.nested, Const("")) if self.nested is not None else None
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """How many run in parallel, and whether a failure cancels the others (`stop`) or not (`finish`)."""
+
+    limit: int = 1
+    on_failure: str = "stop"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The lanes of a group run in parallel. The phases of one lane run one after the other."""
+
+    group: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The flow fails after the last round of a repeat if all conditions hold then: no `until` held."""
+
+    conditions: tuple[Expression, ...]
+    message: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A phase in a round of a repeat: `before` is the id of the same phase in the round before, None in the first one.
+
+    The repeat ends if a check fails in the same way in `limit` rounds in a row: 0 means never, None that the settings
+    decide. `used` are the steps of the phase that `until` uses.
+    """
+
+    before: str | None
+    limit: int | None
+    used: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of a repeat: the name of the repeat, the number of the round from 1, and how many rounds at most."""
+
+    block: str
+    number: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round.
+
+    `bounds` are those of repeats that end with this phase. `again` is None outside of repeats. `shape` is its id as
+    written, without the number of a round, and `within` are the rounds that it is in, the outermost first: with them
+    the flow can be shown as it was written.
+    """
+
+    id: str
+    rounds: dict[str, int]
+    guards: tuple[Expression, ...]
+    when: Expression | None
+    steps: tuple[Step, ...]
+    parallel: Parallelism
+    timeout: float | None
+    items: tuple[tuple[str, Expression], ...] = ()
+    lane: Lane | None = None
+    bounds: tuple[Bound, ...] = ()
+    again: Repeated | None = field(default=None, compare=False)
+    shape: str = field(default="", compare=False)
+    within: tuple[Round, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter that a flow declares. It may have any value if there are no `choices`."""
+
+    name: str
+    required: bool
+    default: Any
+    about: str
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowPlan:
+    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
+
+    `also` are other ids of the flow. `examples` are what may follow `handrail run ID`.
+
+    `needs` are the environment variables without which it fails, each with its line and column; `reads` the same for
+    params, if it declares none. `is_foreign`: it has the form of AgentWeaver's flows and gets what that gives to them.
+    """
+
+    id: str
+    file: str
+    kind: str
+    version: int
+    description: str
+    visible: bool
+    constants: dict[str, Any]
+    params: tuple[Param, ...] | None
+    phases: tuple[Phase, ...]
+    timeout: float | None
+    overrides: bool
+    nested: tuple[str, ...]
+    env: tuple[str, ...] = ()
+    again: str | None = None
+    groups: tuple[Parallelism, ...] = ()
+    needs: tuple[tuple[str, int, int], ...] = ()
+    reads: tuple[tuple[str, int, int], ...] = ()
+    is_foreign: bool = False
+    also: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
+    """The same plan with other names for the flows that its steps run."""
+    if not names:
+        return plan
+
+    def step(old: Step) -> Step:
+        name = old.flow
+        if old.nested is None or not isinstance(name, Const) or name.value not in names:
+            return old
+        return replace(old, params={**old.params, old.nested: Const(names[name.value])})
+
+    phases = tuple(replace(phase, steps=tuple(map(step, phase.steps))) for phase in plan.phases)
+    return replace(plan, phases=phases, nested=tuple(names.get(name, name) for name in plan.nested))
+
+
+def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
+    """Phases in groups: phases that run in parallel are one group, every other phase is its own group."""
+    keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(phases)]
+    for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+        yield [phase for _, phase in members]
+
+
+def path_segment(id_: str) -> str:
+    """An id, escaped as one part of a path."""
+    return id_.replace("%", "%25").replace("/", "%2F")
+
+
+def top_phase(path: str) -> str:
+    """The phase of the outermost flow that contains the path."""
+    return path.partition("/")[0]
+
+
+def expectation_words(expectation: Expectation) -> str:
+    message = f"; if not: {expectation.message}" if expectation.message else ""
+    short = registry.check_kind(expectation.kind).CHECK.short
+    return _action(expectation.kind, expectation.params, expectation.when, short) + message
+
+
+def after_words(after: AfterAction) -> str:
+    return _action(after.kind, after.params, after.when)
+
+
+def _action(kind: str, params: Mapping[str, Expression], when: Expression | None, short: str | None = None) -> str:
+    """`file: out.md`, `step-output: value 3, equals 4`. The param that the short spelling sets has no name."""
+    given = ", ".join(f"{'' if name == short else f'{name} '}{in_words(value)}" for name, value in params.items())
+    return f"{kind}: {given}" + ("" if when is None else f", when {in_words(when)}")
+
+
+def made_file_words(made: MadeFile) -> str:
+    name = f" as {made.name}" if made.name else ""
+    schema = f", schema {made.schema}" if made.schema else ""
+    return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if it exists'}"
+
+
+def prompt_words(prompt: Prompt) -> str:
+    """A prompt with its references as text. For a prompt of the catalog, its name."""
+    body = f"the prompt `{prompt.name}`"
+    if prompt.name is None:
+        body = in_words(Template(prompt.text, prompt.names, prompt.values))
+    extra = "" if prompt.extra is None else in_words(prompt.extra)
+    return "\n\n".join(part for part in (body, extra) if part)
+
+
+def round_numbers(phase: Phase) -> dict[str, int]:
+    """The round numbers of the repeats around a phase, without the derived `NAME_minus_one`."""
+    derived = {f"{name}_minus_one" for name in phase.rounds}
+    return {name: number for name, number in phase.rounds.items() if name not in derived}

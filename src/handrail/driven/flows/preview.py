@@ -1,0 +1,519 @@
+"""Previews what a flow would do, as far as it is known before it runs; as rows, lines and JSON. Pure.
+
+It walks a plan as the interpreter of runs does. Results of steps are not known. Files are not known after the first
+step that may run. Values of the environment decide conditions, but are never shown.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, field, replace
+from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAM_NAMES, child_params, missing_iterations
+from handrail.driven.expressions.partial_evaluation import PartialEvaluator, waits_for
+from handrail.driven.expressions.tree import Const, Expression, Ref, Template
+from handrail.driven.expressions.words import as_data, error_with_place, in_words
+from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.plan import (
+    Expectation,
+    FlowPlan,
+    Phase,
+    Prompt,
+    Step,
+    expectation_words,
+    groups_of,
+    made_file_words,
+    path_segment,
+    round_numbers,
+)
+from handrail.driven.flows.prompts import compose_prompt, language_part
+from handrail.driven.flows.results import params_read, skipped, with_defaults
+from handrail.extensions.contracts import NodeError
+from handrail.source.field_checks import leads_out
+from handrail.source.plain_text import plain, plain_lines
+from handrail.source.values import Unresolved, as_text, is_true
+
+FileExists = Callable[[str], bool]
+MOST_CONDITIONS = 3
+
+
+@dataclass(frozen=True)
+class PreviewInput:
+    """The input of a flow. `later` are references that are not known yet, `hidden` are those that are not shown."""
+
+    params: Mapping[str, Any]
+    context: Mapping[str, Any]
+    later: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class PreviewVerdict:
+    """What happens to a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
+
+    verdict: str = "runs"
+    why: str = ""
+    on: tuple[str, ...] = ()
+
+
+class PreviewEvaluator:
+    """One flow, seen from one of its phases. `exists` is None once files may have changed."""
+
+    def __init__(self, plan: FlowPlan, given: PreviewInput) -> None:
+        self.plan = plan
+        self.given = given
+        self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
+        self.exists: FileExists | None = None
+        self._guards: dict[tuple[int, bool], Expression] = {}
+        self._repeat: dict[str, Any] = {}
+        self._later = given.later
+        self._hidden = given.hidden
+
+    def skip(self, phase: Phase) -> None:
+        """Mark all steps of a phase as skipped."""
+        self.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+
+    def evaluate(self, expression: Expression) -> Expression:
+        """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
+        try:
+            return self._evaluator(self._is_later).evaluate(expression)
+        except Unresolved as error:
+            raise error_with_place(error, expression) from error
+
+    def show(self, expression: Expression) -> Expression:
+        """The same for people: hides the environment, and leaves what cannot be resolved."""
+        try:
+            return self._evaluator(self._is_not_shown).evaluate(expression)
+        except Unresolved:
+            return expression
+
+    def words(self, expression: Expression) -> str:
+        return in_words(self.show(expression))
+
+    def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
+        env = self.given.context.get("env", {})
+        allowed = {name: value for name, value in env.items() if name in self.plan.env}
+        values = {
+            "params": self.given.params,
+            "flow": self.plan.constants,
+            "context": {**self.given.context, "env": allowed},
+            "repeat": self._repeat,
+            "steps": self.steps,
+        }
+        return PartialEvaluator(values, is_later, self.exists)
+
+    def _is_later(self, ref: Ref) -> bool:
+        parts = ref.names
+        match parts:
+            case ["steps", phase, step, field, *_]:
+                known = self.steps.get(phase, {}).get(step)
+                return known is None or field not in known
+            case ["steps", *_]:
+                return True
+            case ["context", name, *_]:
+                return name != "env" and name not in self.given.context
+        return ".".join(parts[:2]) in self._later
+
+    def _is_not_shown(self, ref: Ref) -> bool:
+        parts = ref.names
+        return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
+
+    def enter(self, phase: Phase) -> dict[str, Any]:
+        """Move to this phase. Returns the numbers and items of its round, as they are shown."""
+        self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
+        about: dict[str, Any] = dict(round_numbers(phase))
+        for name, item in phase.items:
+            shown = self.show(item)
+            about[name] = as_data(shown)
+            try:
+                seen = self.evaluate(item)
+            except Unresolved:
+                seen = item
+            if isinstance(seen, Const):
+                self._repeat[name] = seen.value
+            else:
+                self._later |= {f"repeat.{name}"}
+            if not isinstance(shown, Const):
+                self._hidden |= {f"repeat.{name}"}
+        return about
+
+    def verdict(self, guards: tuple[Expression, ...], when: Expression | None) -> PreviewVerdict:
+        """The verdict on a phase or a step that runs only if all these conditions hold."""
+        left: list[Expression] = []
+        for condition in (*guards, *([when] if when is not None else [])):
+            try:
+                seen = self._guard(condition) if condition is not when else self.evaluate(condition)
+            except Unresolved:
+                if not left:
+                    raise
+                seen = condition  # the run may never evaluate it
+            if not isinstance(seen, Const):
+                left.append(condition)
+            elif not is_true(seen.value):
+                return PreviewVerdict("skipped", f"{in_words(condition)} does not hold")
+        return self._depends(left) if left else PreviewVerdict()
+
+    def _guard(self, guard: Expression) -> Expression:
+        """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
+        key = (id(guard), self.exists is None)
+        if key not in self._guards:
+            self._guards[key] = self.evaluate(guard)
+        return self._guards[key]
+
+    def _depends(self, left: list[Expression]) -> PreviewVerdict:
+        """Shows only the last conditions: earlier rounds have shown the others."""
+        shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]
+        on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
+        more = len(left) - len(shown)
+        why = " and ".join(map(in_words, shown)) + (f", and {more} more" if more else "")
+        return PreviewVerdict("depends", why, tuple(on))
+
+    def prompt(self, prompt: Prompt) -> str:
+        """The prompt for an agent."""
+        for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
+            self.evaluate(value)
+        body = self.words(Template(prompt.text, prompt.names, prompt.values))
+        extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
+        more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
+        language = language_part(self.given.context.get("language"), is_foreign=self.plan.is_foreign)
+        return compose_prompt(body, [more, language], is_plain=prompt.plain)
+
+    def expectation(self, expectation: Expectation) -> Expectation | None:
+        """The expectation with known values filled in. None if its condition does not hold."""
+        when = None if expectation.when is None else self.show(expectation.when)
+        if isinstance(when, Const) and not is_true(when.value):
+            return None
+        params = {name: self.show(value) for name, value in expectation.params.items()}
+        return replace(expectation, params=params, when=None if isinstance(when, Const) else when)
+
+
+MAX_ROWS = 10_000
+FlowFinder = Callable[[str], FlowPlan | None]
+
+
+@dataclass(frozen=True)
+class PreviewPart:
+    """The part of a flow to preview: from one phase to another."""
+
+    start: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True)
+class PreviewRow:
+    """A phase or a step (`kind`), and its `verdict`: runs, skipped, depends or fails.
+
+    `why` is the reason, `on` are the references it depends on. The `params` in `unknown` have no value yet, only text.
+    `flow` is the flow that a step runs, and `nested` is the param that names it; its rows follow one level deeper. A
+    last row of kind `more` says that further rows were left out.
+    """
+
+    kind: str
+    path: str
+    depth: int
+    id: str
+    verdict: str = "runs"
+    why: str = ""
+    on: tuple[str, ...] = ()
+    timeout: float | None = None
+    rounds: Mapping[str, Any] = field(default_factory=dict)
+    lane: int | None = None
+    parallel: int | None = None
+    node: str | None = None
+    flow: str | None = None
+    nested: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    prompt: str | None = None
+    expect: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    stops: str | None = None
+    attempts: int = 1
+
+
+class _TooManyRows(Exception):
+    """The preview has more than `MAX_ROWS` rows."""
+
+
+class _UnknownParam:
+    """Stands for a parameter that is not known yet."""
+
+
+@dataclass(frozen=True)
+class _EarlyEnd:
+    """Why the rest of the flow is not reached."""
+
+    why: str
+    is_failure: bool = False
+
+
+class _Shared:
+    """State that all flows of one preview share. `exists` is None once a step may have run."""
+
+    def __init__(self, exists: FileExists, find: FlowFinder) -> None:
+        self.exists: FileExists | None = exists
+        self.find = find
+        self.rows: list[PreviewRow] = []
+
+    def add(self, row: PreviewRow) -> None:
+        if len(self.rows) >= MAX_ROWS:
+            raise _TooManyRows
+        self.rows.append(row)
+        if row.kind == "step" and row.verdict in ("runs", "depends"):
+            self.exists = None
+
+
+def preview(
+    plan: FlowPlan,
+    params: Mapping[str, Any],
+    context: Mapping[str, Any],
+    exists: FileExists,
+    find: FlowFinder,
+    part: PreviewPart | None = None,
+) -> list[PreviewRow]:
+    """One row per phase and step. `exists` tells whether a file exists now."""
+    part = part or PreviewPart()
+    shared = _Shared(exists, find)
+    try:
+        _FlowPreview(plan, PreviewInput(params, context), shared).run(part)
+    except _TooManyRows:
+        shared.rows.append(PreviewRow("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
+    return shared.rows
+
+
+class _FlowPreview:
+    """The preview of one flow. A nested flow has its own, below the path of its step."""
+
+    def __init__(self, plan: FlowPlan, given: PreviewInput, shared: _Shared, base: str = "", level: int = 0) -> None:
+        self.plan = plan
+        self.shared = shared
+        self.base = base
+        self.level = level
+        self.prospect = PreviewEvaluator(plan, given)
+
+    def run(self, part: PreviewPart) -> _EarlyEnd | None:
+        """Why the flow does not reach its last phase. None if it does, or if that is not known."""
+        ids = [phase.id for phase in self.plan.phases]
+        before = set(ids[: ids.index(part.start)]) if part.start in ids else set()
+        end: _EarlyEnd | None = None
+        for phases in groups_of(self.plan.phases):
+            lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
+            ends = [self.lane(lane, end, before) for _, lane in lanes]
+            end = end or next(filter(None, ends), None)
+            if end is None and any(phase.id == part.until for phase in phases):
+                end = _EarlyEnd("the run ends before this phase")
+        return end
+
+    def lane(self, phases: Iterable[Phase], end: _EarlyEnd | None, before: set[str]) -> _EarlyEnd | None:
+        """Preview phases that run one after the other."""
+        for phase in phases:
+            if end is None and phase.id not in before:
+                end = self.phase(phase)
+                continue
+            why = "the run starts after this phase" if end is None else end.why
+            self.shared.add(replace(self._row(phase), verdict="skipped", why=why))
+            self.prospect.skip(phase)
+        return end
+
+    def _row(self, phase: Phase, step: Step | None = None) -> PreviewRow:
+        path = self.base + path_segment(phase.id)
+        if step is None:
+            row = PreviewRow("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
+            limit = phase.parallel.limit
+            return replace(
+                row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit if limit > 1 else None
+            )
+        row = PreviewRow("step", f"{path}/{path_segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
+        return replace(row, node=step.node, attempts=step.retry.attempts)
+
+    def phase(self, phase: Phase) -> _EarlyEnd | None:
+        self.prospect.exists = self.shared.exists
+        row = replace(self._row(phase), rounds=self.prospect.enter(phase))
+        try:
+            verdict = self.prospect.verdict(phase.guards, phase.when)
+        except Unresolved as error:
+            self.shared.add(replace(row, verdict="fails", why=error.message))
+            return _EarlyEnd(f"`{row.path}` fails first", is_failure=True)
+        self.shared.add(replace(row, **vars(verdict)))
+        if verdict.verdict == "skipped":
+            self.prospect.skip(phase)
+            return None
+        end: _EarlyEnd | None = None
+        for step in phase.steps:
+            if end is not None and phase.parallel.limit == 1:
+                self.shared.add(replace(self._row(phase, step), verdict="skipped", why=end.why))
+            else:
+                end = self.step(phase, step, is_sure=verdict.verdict == "runs") or end
+        return end if verdict.verdict == "runs" else None
+
+    def step(self, phase: Phase, step: Step, *, is_sure: bool) -> _EarlyEnd | None:
+        """Why the rest of this flow is not reached after this step. None if it is reached, or if that is not known."""
+        self.prospect.exists = self.shared.exists
+        row, verdict = self._row(phase, step), PreviewVerdict()
+        try:
+            verdict = self.prospect.verdict((), step.when)
+            row = replace(row, **vars(verdict))
+            if verdict.verdict == "skipped":
+                self.prospect.steps[phase.id][step.id] = skipped()
+                self.shared.add(row)
+                return None
+            row, child = self._work(row, step)
+        except (Unresolved, NodeError) as error:
+            return self._fails(row, error.message)
+        runs = verdict.verdict == "runs"
+        if runs and is_sure:
+            self.prospect.steps[phase.id][step.id] = {"status": "done"}
+        stop = None if step.stop_if is None else self.prospect.show(step.stop_if)
+        always = isinstance(stop, Const) and is_true(stop.value)
+        if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
+            row = replace(row, stops=in_words(step.stop_if if always else stop))
+        self.shared.add(row)
+        failed = child.run(PreviewPart()) if child is not None else None
+        if failed is not None and failed.is_failure:
+            return failed if runs else None
+        return _EarlyEnd(f"`{row.path}` stops the flow first") if runs and always else None
+
+    def _fails(self, row: PreviewRow, message: str) -> _EarlyEnd | None:
+        if row.verdict == "depends":
+            self.shared.add(replace(row, why=f"{row.why}; it would fail: {message}"))
+            return None
+        self.shared.add(replace(row, verdict="fails", why=message))
+        return _EarlyEnd(f"`{row.path}` fails first", is_failure=True)
+
+    def _work(self, row: PreviewRow, step: Step) -> tuple[PreviewRow, _FlowPreview | None]:
+        """The row with params, prompt, expectations and files of a step, and the flow that the step runs."""
+        seen = {name: self.prospect.evaluate(value) for name, value in step.params.items()}
+        shown = {name: self.prospect.show(value) for name, value in step.params.items()}
+        self._refuse_paths(step, seen, shown)
+        child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
+        prompt = None if step.prompt is None else self.prospect.prompt(step.prompt)
+        self.prospect.exists = None  # expectations are checked after the node has run
+        expect = filter(None, map(self.prospect.expectation, step.expect or ()))
+        makes = [replace(made, path=self.prospect.show(made.path)) for made in step.makes]
+        row = replace(
+            row,
+            flow=None if child is None else child.plan.id,
+            nested=step.nested,
+            params={name: as_data(value) for name, value in shown.items()},
+            unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),
+            prompt=prompt,
+            expect=tuple(map(expectation_words, expect)),
+            makes=tuple(map(made_file_words, makes)),
+        )
+        return row, child
+
+    def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
+        """Raise an error for a known path that is outside the project."""
+        for name in step.paths:
+            value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
+            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
+                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
+                raise NodeError("path-escape", message, transient=False)
+
+    def _child(
+        self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str
+    ) -> _FlowPreview | None:
+        """The flow that a step runs. None if it is not known yet which one."""
+        name = seen.get(nested)
+        if not isinstance(name, Const):
+            return None
+        plan = self.shared.find(as_text(name.value))
+        if plan is None:
+            raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
+        if self.level >= MAX_DEPTH:
+            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+        given = {key: value.value if isinstance(value, Const) else _UnknownParam for key, value in seen.items()}
+        given = {key: value for key, value in given.items() if key != nested}
+        if plan.is_foreign:
+            given = {
+                **dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UnknownParam),
+                **child_params(plan.kind, given),
+            }
+            given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _UnknownParam)
+        params = with_defaults(plan, given)
+        later = frozenset(f"params.{key}" for key, value in params.items() if value is _UnknownParam)
+        hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))
+        inner = PreviewInput(params, self.prospect.given.context, later, hidden)
+        return _FlowPreview(plan, inner, self.shared, f"{path}/", self.level + 1)
+
+
+SIGNS = {"runs": "●", "skipped": "·", "depends": "?", "fails": "✗"}
+_MOST = 200
+_MOST_LINES = 40
+_COMMON = ("kind", "path", "depth", "id", "verdict", "why", "on", "timeout")
+_OF_KIND = {
+    "phase": ("rounds", "lane", "parallel"),
+    "step": ("node", "attempts", "flow", "params", "unknown", "prompt", "expect", "makes", "stops"),
+}
+
+
+def rows_to_json(rows: Iterable[PreviewRow]) -> list[dict[str, Any]]:
+    """The rows as JSON. Phases and steps have different keys."""
+    return [_data(row) for row in rows]
+
+
+def _data(row: PreviewRow) -> dict[str, Any]:
+    values = vars(row)
+    named = {name: values[name] for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
+
+
+def preview_lines(row: PreviewRow) -> Iterator[str]:
+    """The lines of a row. They are safe to print."""
+    indent = "  " * row.depth
+    yield _short(f"{indent}{SIGNS[row.verdict]} {_head(row)}{_verdict(row)}")
+    inner = f"{indent}    "
+    yield from (_short(f"{inner}{line}") for line in _details(row))
+    if row.prompt is not None:
+        yield f"{inner}prompt:"
+        lines = plain_lines(row.prompt.strip()).split("\n")
+        yield from (f"{inner}  {line}".rstrip() for line in lines[:_MOST_LINES])
+        if len(lines) > _MOST_LINES:
+            yield f"{inner}  … {len(lines) - _MOST_LINES} more lines"
+
+
+def _short(line: str) -> str:
+    line = plain(line)
+    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+
+
+def _head(row: PreviewRow) -> str:
+    if row.kind == "step":
+        return f"{row.id}: {row.node}"
+    about = [f"{name} = {in_words(Const(value))}" for name, value in row.rounds.items()]
+    if row.lane is not None:
+        about.append(f"lane {row.lane}")
+    if row.parallel is not None:
+        about.append(f"steps in parallel, up to {row.parallel}")
+    return row.id + (f" ({', '.join(about)})" if about else "")
+
+
+def _verdict(row: PreviewRow) -> str:
+    match row.verdict:
+        case "skipped":
+            return f": skipped, {row.why}"
+        case "fails":
+            return f": fails, {row.why}"
+        case "depends" if row.on:
+            return f": depends on {', '.join(f'`{name}`' for name in row.on)}: {row.why}"
+        case "depends":
+            return row.why
+    return ""
+
+
+def _details(row: PreviewRow) -> Iterator[str]:
+    if row.flow is not None:
+        yield f"runs {row.flow}"
+    for name, value in row.params.items():
+        if row.flow is None or name != row.nested:
+            yield f"{name}: {in_words(Const(value))}"
+    if row.attempts > 1:
+        yield f"tried up to {row.attempts} times"
+    if row.timeout is not None:
+        yield f"time limit: {row.timeout:g} s"
+    yield from (f"expects {text}" for text in row.expect)
+    yield from (f"makes {text}" for text in row.makes)
+    if row.stops is not None:
+        yield f"stops the flow if: {row.stops}"

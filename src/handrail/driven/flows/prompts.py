@@ -1,0 +1,183 @@
+"""The prompts that flows use by name, and how the prompt for an agent is put together.
+
+A prompt is one Markdown file, from the project, the user or Handrail itself. The whole file is the template. Its
+`{name}` placeholders get the values of the step's `vars`. A line `<!-- schema: ID -->` is replaced by the JSON Schema
+with this id. The task, additional instructions and the language in which the agent writes make the whole prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.base.errors import DefinitionError, HandrailError
+from handrail.settings.folders import name_prefix
+from handrail.source.definition_files import Root, UnopenedFile, decode
+
+ENDING = ".md"
+MAX_PROMPTS = 5_000
+MAX_FOLDERS = 2_000
+MAX_NESTED = 8
+"""How deep definitions of a schema are put into each other. A schema that refers to itself has no end."""
+_SCHEMA = re.compile(r"^<!-- schema: (\S+) -->$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PromptFile:
+    """A prompt as it was read. `source` says whose it is: the project's, the user's or Handrail's own."""
+
+    source: str
+    file: str
+    text: str
+
+    @property
+    def stored(self) -> list[str]:
+        """As a run keeps it: its file and its text."""
+        return [self.file, self.text]
+
+
+class PromptLibrary(Mapping[str, PromptFile]):
+    """Prompts by name: the path below their folder without the extension. An earlier folder wins.
+
+    A file is read on first use. Raises `DefinitionError` if it cannot be used. `schema` returns a schema by its id.
+    """
+
+    def __init__(self, roots: Iterable[tuple[str, str]], schema: Callable[[str], Mapping[str, Any]]) -> None:
+        self._schema = schema
+        self._places: dict[str, tuple[str, str]] = {}
+        self._read: dict[str, PromptFile] = {}
+        for source, root in roots:
+            for name in _names(root):
+                self._places.setdefault(name_prefix(source) + name, (source, root))
+
+    def __getitem__(self, name: str) -> PromptFile:
+        if name not in self._read:
+            source, root = self._places[name]
+            found = _prompt(source, root, name.removeprefix(name_prefix(source)))
+            self._read[name] = replace(found, text=_with_schemas(found.text, name, self._schema))
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._places))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _names(root: str) -> Iterator[str]:
+    """The names of the prompts below a folder. Links to folders are not followed."""
+    count = 0
+    for visited, (folder, folders, files) in enumerate(os.walk(root)):
+        if visited >= MAX_FOLDERS:
+            return
+        folders.sort()
+        for file in sorted(files):
+            if file.endswith(ENDING) and not file.startswith(".") and count < MAX_PROMPTS:
+                count += 1
+                yield os.path.relpath(os.path.join(folder, file), root)[: -len(ENDING)].replace(os.sep, "/")
+
+
+def _prompt(source: str, root: str, name: str) -> PromptFile:
+    file = os.path.join(root, name + ENDING)
+    opened = Root(root).open(root, name + ENDING)
+    if isinstance(opened, UnopenedFile):
+        raise DefinitionError(f"the prompt `{name}` cannot be used: {opened.message}", opened.hint)
+    text, problems = decode(file, opened.data)
+    if problems:
+        raise DefinitionError(f"the prompt `{name}` cannot be used: {problems[0].message}", problems[0].hint)
+    if not text.text.strip():
+        raise DefinitionError(f"the prompt `{name}` is empty", "write its text, or name another prompt")
+    return PromptFile(source, file, text.text)
+
+
+def _with_schemas(text: str, name: str, schema: Callable[[str], Mapping[str, Any]]) -> str:
+    """The text with each named schema in its place, as a block of JSON."""
+
+    def block(found: re.Match[str]) -> str:
+        try:
+            return f"```json\n{json.dumps(without_references(schema(found[1])), indent=2, ensure_ascii=False)}\n```"
+        except HandrailError as error:
+            raise DefinitionError(f"the prompt `{name}` cannot be used: {error.message}", error.hint) from error
+
+    return _SCHEMA.sub(block, text)
+
+
+def is_made_from(text: str, template: str) -> bool:
+    """True if a text is a template with a schema in the place of each name of one."""
+    parts = _SCHEMA.split(template)[::2]
+    return re.fullmatch("```json\n.*?\n```".join(map(re.escape, parts)), text, re.DOTALL) is not None
+
+
+def without_references(schema: Mapping[str, Any]) -> Any:
+    """The schema with its definitions in place of references to them, so that people and agents can read it."""
+    definitions = schema.get("$defs", {})
+
+    def plain(node: Any, depth: int = 0) -> Any:
+        if isinstance(node, list):
+            return [plain(item, depth) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        reference = node.get("$ref")
+        named = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(reference, str) else None
+        if isinstance(named, Mapping) and depth < MAX_NESTED:
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            return plain({**named, **rest}, depth + 1)
+        return {key: plain(value, depth) for key, value in node.items() if key not in ("$defs", "$schema")}
+
+    return plain(schema)
+
+
+LANGUAGES = {
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fi": "Finnish",
+    "fr": "French",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "sv": "Swedish",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "zh": "Chinese",
+}
+"""The languages of `--lang`, by their codes."""
+DEFAULT_LANGUAGE = "en"
+
+
+def language_words(code: str) -> str:
+    """What an agent is told about the language of the files that it writes for this task."""
+    name = LANGUAGES.get(code, code)
+    return (
+        f"Write the prose of Markdown files for this task in {name}. In JSON files, keep the names and fixed values of "
+        "the schema and write other texts in English. Quotations stay as they are. Source code, comments and documents "
+        "that belong to the project keep their own language."
+    )
+
+
+def language_part(chosen: str | None, *, is_foreign: bool) -> str:
+    """The words about the language: of the chosen one; without a choice, only AgentWeaver's flows have them."""
+    return language_words(chosen or DEFAULT_LANGUAGE) if chosen or is_foreign else ""
+
+
+def compose_prompt(task: str, more: Sequence[str], *, is_plain: bool) -> str:
+    """The whole prompt. Unless it is plain, the task and the additional instructions have headings."""
+    extra = "\n\n".join(part for part in more if part)
+    if is_plain:
+        return "\n\n".join(part for part in (task, extra) if part)
+    parts = [f"# Task\n\n{task.strip()}", f"# Additional instructions\n\n{extra.strip()}" if extra else ""]
+    return "\n\n".join(part for part in parts if part)

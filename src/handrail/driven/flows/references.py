@@ -1,0 +1,449 @@
+"""Checks references: the scope and the name exist, and the step has run before. Pure.
+
+Also finds the phases and steps that may be skipped: a `when` always holds if its opposite has ended the flow before
+(`stopFlowIf: X` above, and `when: {not: X}` here). References into the result of a nested flow are checked when the
+files of both flows are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.artifacts.agentweaver_params import PARAM_NAMES
+from handrail.driven.expressions.parser import SourcePlace, UsedReference
+from handrail.driven.expressions.tree import SCOPES, Comparison, Const, Expression, Not, Ref, Truth
+from handrail.driven.flows.load_state import LoadState, PlaceReferences
+from handrail.driven.flows.plan import FlowPlan, Phase, Step
+from handrail.driven.flows.step_values import plain_of
+from handrail.source.diagnostics import Severity
+from handrail.source.suggestions import distance
+from handrail.source.values import MISSING, contents, index_of, is_true, member
+
+KnownTruth = tuple[str, bool]
+"""The path of a value, and whether it is true."""
+
+
+@dataclass(frozen=True)
+class Skippable:
+    """The indexes of the phases, and of the steps in their phases, that may be skipped."""
+
+    phases: frozenset[int]
+    steps: frozenset[tuple[int, int]]
+
+
+def skippable(phases: Sequence[Phase]) -> Skippable:
+    maybe_phases: set[int] = set()
+    maybe_steps: set[tuple[int, int]] = set()
+    known: set[KnownTruth] = set()
+    for number, phase in enumerate(phases):
+        if _may_be_false(phase, known):
+            maybe_phases.add(number)
+        is_alone = phase.lane is None and not phase.guards and phase.parallel.limit == 1 and number not in maybe_phases
+        for place, step in enumerate(phase.steps):
+            if _may_be_false(step, known):
+                maybe_steps.add((number, place))
+            elif is_alone and step.stop_if is not None and (fact := _known_truth(step.stop_if)) is not None:
+                known.add((fact[0], not fact[1]))
+    return Skippable(frozenset(maybe_phases), frozenset(maybe_steps))
+
+
+def _may_be_false(part: Phase | Step, known: set[KnownTruth]) -> bool:
+    return is_conditional(part) and (part.when is None or _known_truth(part.when) not in known)
+
+
+def is_conditional(part: Phase | Step) -> bool:
+    return part.when is not None and constant_truth(part.when) is not True
+
+
+def constant_truth(condition: Expression) -> bool | None:
+    """The truth of a condition that is written as a constant. None for any other condition."""
+    if isinstance(condition, Truth):
+        return constant_truth(condition.value)
+    return is_true(condition.value) if isinstance(condition, Const) else None
+
+
+def _known_truth(condition: Expression) -> KnownTruth | None:
+    """The one value that a condition is about, and whether that has to be true. None for any other condition."""
+    if isinstance(condition, Truth):
+        return _known_truth(condition.value)
+    if isinstance(condition, Ref):
+        return condition.path, True
+    if isinstance(condition, Not) and (opposite := _known_truth(condition.condition)) is not None:
+        return opposite[0], not opposite[1]
+    if isinstance(condition, Comparison) and condition.is_equality:
+        sides = (condition.left, condition.right)
+        paths = [side.path for side in sides if isinstance(side, Ref)]
+        values = [side.value for side in sides if isinstance(side, Const) and isinstance(side.value, bool)]
+        return (paths[0], values[0] == (condition.rule == "equals")) if paths and values else None
+    return None
+
+
+FIELDS = ("outputs", "value", "status")
+CONTEXT = {
+    "agent": "the agent that was chosen with `--agent`",
+    "cwd": "the folder of the project",
+    "dryRun": "true in a preview: `--dry-run`",
+    "env": "the environment variables that the flow declares: `context.env.NAME`",
+    "executionRouting": "in AgentWeaver's flows, the agent and the model of the run as `defaultRoute`; else null",
+    "issueKey": "the same as `scope`",
+    "jiraRef": "in AgentWeaver's flows, the issue that the task names; else null",
+    "mdLang": "the language of Markdown files: `--lang`, by default `en`",
+    "model": "the model that was chosen with `--model`",
+    "project": "the folder of the project",
+    "run": "the id of the run; not in a preview",
+    "scope": "the scope of the run's artifacts: `--scope`",
+    "started": "when the run began, in UTC: `2026-02-03T04:05:06+00:00`; not in a preview",
+    "task": "the text after the name of the flow: `handrail run NAME TASK`",
+    "taskKey": "the same as `scope`",
+    "verbose": "always false; AgentWeaver's flows ask for it",
+}
+MOST_COMPARED = 256
+MOST_EDITS = 2
+"""A name with more edits than this is no misspelt one."""
+_SHELL_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*|[A-Za-z_][A-Za-z0-9_]*(?=:?[-=?+]|[#%^,/]))(?![A-Za-z0-9_.])")
+"""The name of an environment variable, or a name with an operator of the shell, such as `SLOW:-0`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongReference:
+    """What is wrong with a reference. If `name` is similar to one of `known`, that is suggested instead of `hint`."""
+
+    code: str
+    message: str
+    hint: str
+    name: str = ""
+    known: tuple[str, ...] = ()
+    severity: Severity = "error"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The index of every phase, and of every step in its phase; and which of them may be skipped."""
+
+    phases: dict[str, int]
+    steps: tuple[dict[str, int], ...]
+    skippable: Skippable
+
+
+def wrong_reference(
+    flow: LoadState, layout: Layout, slot: PlaceReferences, use: UsedReference
+) -> WrongReference | None:
+    """The first problem of a reference at its place. None if it is valid."""
+    ref, parts = use.ref, use.ref.names
+    if not parts or parts[0] not in SCOPES:
+        return _scope(slot, ref, parts)
+    if parts[0] == "steps":
+        return _step(flow, layout, slot, use)
+    if len(parts) == 1:
+        return None
+    match parts[0]:
+        case "params":
+            is_given = flow.source.is_foreign and flow.declared.params is None
+            return _given(ref, parts[1]) if is_given else _param(flow.declared.params, ref, parts[1])
+        case "flow":
+            return _constant(flow.declared.constants, ref, parts[1:])
+        case "repeat":
+            return _repeat(slot, ref, parts[1])
+        case _:
+            return _context(flow.declared.env, ref, parts[1:])
+
+
+def _scope(slot: PlaceReferences, ref: Ref, parts: list[str]) -> WrongReference:
+    hint = f"begin with one of {', '.join(SCOPES)}; write literal text as `const: TEXT`"
+    if not parts:
+        return WrongReference(code="ref-scope", message="the reference is empty", hint=hint)
+    message = f"`{ref.path}` does not begin with a known scope"
+    if (variable := _SHELL_VARIABLE.match(ref.path)) is not None:
+        hint = (
+            "if a shell has to read it, write the whole text as `{const: '...'}`; to read the environment, declare "
+            f"`env: [{variable[1]}]` in the flow and write `${{context.env.{variable[1]}}}`"
+        )
+        return WrongReference(code="ref-scope", message=message, hint=hint)
+    if parts[0] in slot.around.names:
+        return WrongReference(code="ref-scope", message=message, hint=f"write `repeat.{ref.path}`")
+    return WrongReference(code="ref-scope", message=message, hint=hint, name=parts[0], known=tuple(SCOPES))
+
+
+def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> WrongReference | None:
+    if declared is None or name in declared:
+        return None
+    hint = f"declare it: `params: {{{name}: ...}}`"
+    return WrongReference(
+        code="ref-param",
+        message=f"`{ref.path}`: the flow declares no param `{name}`",
+        hint=hint,
+        name=name,
+        known=declared,
+    )
+
+
+def _given(ref: Ref, name: str) -> WrongReference | None:
+    """AgentWeaver's flows declare no params. A name is doubtful if it is spelt like one that they are given."""
+    if name in PARAM_NAMES or not any(distance(name, one) <= MOST_EDITS for one in PARAM_NAMES):
+        return None
+    message = f"`{ref.path}`: AgentWeaver gives no param `{name}` to a flow"
+    hint = "correct the name"
+    return WrongReference(
+        code="ref-param", message=message, hint=hint, name=name, known=tuple(PARAM_NAMES), severity="warning"
+    )
+
+
+def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> WrongReference | None:
+    """Constants are known at load, so every member is checked."""
+    found: Any = constants
+    for place, name in enumerate(names):
+        whole, found = found, member(found, name)
+        if found is MISSING:
+            known = tuple(whole) if isinstance(whole, Mapping) else ()
+            where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
+            hint = f"it {contents(whole)}" if place else f"add it: `constants: {{{name}: ...}}`"
+            return WrongReference(
+                code="ref-constant", message=f"`{ref.path}`: {where}", hint=hint, name=name, known=known
+            )
+    return None
+
+
+def _repeat(slot: PlaceReferences, ref: Ref, name: str) -> WrongReference | None:
+    known = slot.around.names
+    if name in known:
+        return None
+    if not known:
+        return WrongReference(
+            code="ref-repeat",
+            message=f"`{ref.path}`: this place is not inside a repeat",
+            hint="move it into a repeat",
+        )
+    return WrongReference(
+        code="ref-repeat",
+        message=f"`{ref.path}`: no repeat around this place defines `{name}`",
+        hint=_some("known", known),
+        name=name,
+        known=known,
+    )
+
+
+def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> WrongReference | None:
+    if names[0] not in CONTEXT:
+        hint = f"known: {', '.join(CONTEXT)}"
+        message = f"`{ref.path}`: the context has no `{names[0]}`"
+        return WrongReference(
+            code="ref-context", message=message, hint=hint, name=names[0], known=tuple(CONTEXT), severity="warning"
+        )
+    if names[0] != "env" or len(names) == 1 or names[1] in env:
+        return None
+    hint = f"add it to the flow: `env: [{', '.join([*env[:4], names[1]])}]`"
+    return WrongReference(
+        code="ref-env",
+        message=f"`{ref.path}`: the flow does not declare the environment variable `{names[1]}`",
+        hint=hint,
+        name=names[1],
+        known=env,
+    )
+
+
+def _step(flow: LoadState, layout: Layout, slot: PlaceReferences, use: UsedReference) -> WrongReference | None:
+    ref, parts = use.ref, use.ref.names
+    if len(parts) < 4:
+        hint = "write `steps.PHASE.STEP.outputs.NAME`"
+        return WrongReference(code="ref-short", message=f"`{ref.path}` names no field of a step", hint=hint)
+    _, phase, step, field = parts[:4]
+    if field not in FIELDS:
+        hint = f"write `steps.PHASE.STEP.outputs.NAME`; a step has {', '.join(FIELDS)}"
+        return WrongReference(
+            code="ref-field", message=f"`{ref.path}`: a step has no `{field}`", hint=hint, name=field, known=FIELDS
+        )
+    if phase not in layout.phases and phase in flow.rounds_of:
+        rounds = flow.rounds_of[phase]
+        hint = f"{_some('name one round', tuple(rounds))}; inside the repeat, `steps.{phase}` is this round's phase"
+        return WrongReference(code="ref-phase", message=f"`{ref.path}`: `{phase}` has one phase per round", hint=hint)
+    if phase not in layout.phases:
+        known = tuple(layout.phases)
+        return WrongReference(
+            code="ref-phase",
+            message=f"`{ref.path}`: there is no phase `{phase}`",
+            hint=_some("phases", known),
+            name=phase,
+            known=known,
+        )
+    steps = layout.steps[layout.phases[phase]]
+    if step not in steps:
+        known = tuple(steps)
+        message = f"`{ref.path}`: phase `{phase}` has no step `{step}`"
+        return WrongReference(code="ref-step", message=message, hint=_some("its steps", known), name=step, known=known)
+    target = (layout.phases[phase], steps[step])
+    wrong = _order(flow, slot, ref, target) or _output(flow, use, target)
+    if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
+        return wrong
+    return _maybe_skipped(flow, layout, slot, ref, target)
+
+
+def _output(flow: LoadState, use: UsedReference, target: tuple[int, int]) -> WrongReference | None:
+    """A node with known outputs has no others. A step that a person marked as done has `assumedDone`."""
+    parts, step = use.ref.names, flow.phases[target[0]].steps[target[1]]
+    declared = flow.known.nodes.get(step.node)
+    if declared is None or len(parts) < 5 or parts[3] == "status" or use.is_shielded or parts[4] == "assumedDone":
+        return None
+    if declared.members is None and declared.open_outputs:
+        return None
+    given = {name: plain_of(value) for name, value in step.params.items()} if declared.members else {}
+    outputs = declared.members(given) if declared.members else dict.fromkeys(declared.outputs)
+    members = outputs.get(parts[4])
+    if parts[4] not in outputs:
+        known, what, name = tuple(outputs), f"`{step.node}` has no output `{parts[4]}`", parts[4]
+    elif members is not None and len(parts) > 5 and parts[5] not in members:
+        known, what, name = tuple(members), f"`{parts[4]}` has no `{parts[5]}`", parts[5]
+    else:
+        return None
+    hint = _some("its outputs" if name == parts[4] else "it has", known)
+    return WrongReference(code="ref-output", message=f"`{use.ref.path}`: {what}", hint=hint, name=name, known=known)
+
+
+def _some(what: str, names: tuple[str, ...]) -> str:
+    more = ", …" if len(names) > 8 else ""
+    return f"{what}: {', '.join(names[:8])}{more}" if names else "there are none"
+
+
+def _order(flow: LoadState, slot: PlaceReferences, ref: Ref, target: tuple[int, int]) -> WrongReference | None:
+    """A reference needs a step that is finished. Only `expect`, `makes` and the like may refer to their own step."""
+    here = (slot.phase, slot.step or 0)
+    if target == here and slot.step is None:
+        hint = "refer only to steps of phases above this place"
+        return WrongReference(code="ref-self", message=f"`{ref.path}` refers to a step that has not run yet", hint=hint)
+    if target == here:
+        hint = "only `expect`, `makes`, `stopFlowIf` and `after` may refer to their own step"
+        return (
+            None
+            if slot.own
+            else WrongReference(code="ref-self", message=f"`{ref.path}` refers to its own step", hint=hint)
+        )
+    parallel = _runs_in_parallel(flow, slot, target)
+    if parallel is None and target < here:
+        return None
+    message = f"`{ref.path}` refers to a step that has not run yet"
+    return WrongReference(code="ref-forward", message=message, hint=parallel or "refer only to steps above this place")
+
+
+def _runs_in_parallel(flow: LoadState, slot: PlaceReferences, target: tuple[int, int]) -> str | None:
+    """Why a step runs in parallel with this place. None if it does not."""
+    phase, mine = flow.phases[target[0]], slot.around.lane
+    if target[0] == slot.phase and phase.parallel.limit > 1:
+        return "the steps of a parallel phase run at the same time"
+    if mine is None or phase.lane is None or mine.group != phase.lane.group or mine.number == phase.lane.number:
+        return None
+    return "the rounds of a parallel repeat and the phases of a parallel block run at the same time"
+
+
+def _maybe_skipped(
+    flow: LoadState, layout: Layout, slot: PlaceReferences, ref: Ref, target: tuple[int, int]
+) -> WrongReference | None:
+    """Warn about a reference into the result of a step that may be skipped: the run would fail there."""
+    if (target[0] != slot.phase and target[0] in layout.skippable.phases) or (
+        target != (slot.phase, slot.step) and target in layout.skippable.steps
+    ):
+        why = "a step that may be skipped"
+    elif not _is_held(flow.phases[target[0]].guards, slot.around.guards):
+        why = "a step of a round that may be skipped"
+    else:
+        return None
+    hint = "add a `when` here too, or a default value: `{default: ['${...}', VALUE]}`"
+    return WrongReference(
+        code="ref-maybe-skipped", message=f"`{ref.path}` refers to the result of {why}", hint=hint, severity="warning"
+    )
+
+
+def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bool:
+    """True if all `needed` guards hold whenever the `held` guards hold.
+
+    Inner rounds extend the guards of outer rounds with the same objects, so the last guard also stands for all before
+    it. If there are too many to compare, the answer is true.
+    """
+    if not needed or (len(held) >= len(needed) and held[len(needed) - 1] is needed[-1]):
+        return True
+    if not held or len(needed) * len(held) > MOST_COMPARED:
+        return bool(held)
+    return all(any(_implies(guard, one) for guard in held) for one in needed)
+
+
+def _implies(held: Expression, needed: Expression) -> bool:
+    """A list with a third item also has a first one. A guard that is a `Test` always compares such an index."""
+    if isinstance(held, Comparison) and isinstance(needed, Comparison) and held.right == needed.right:
+        return isinstance(held.left, Const) and isinstance(needed.left, Const) and needed.left.value <= held.left.value
+    return held == needed
+
+
+NESTED_RESULT = "executionState"
+RESULT_FIELDS = ("flowKind", "flowVersion", "terminated", "terminationOutcome", "phases")
+PHASE_FIELDS = ("id", "status", "steps")
+STEP_FIELDS = ("id", "status", "value", "outputs")
+
+
+class NestedReference(NamedTuple):
+    """A reference into a nested flow: the name of the flow, the path, and its names after `executionState`."""
+
+    flow: str
+    path: str
+    names: tuple[str, ...]
+    place: SourcePlace
+
+
+class WrongNestedReference(NamedTuple):
+    """What such a reference names that is not there. `known` are the names that are."""
+
+    code: str
+    message: str
+    name: str
+    known: tuple[str, ...]
+
+
+def nested_references(flow: LoadState) -> Iterator[NestedReference]:
+    """The references of a flow into the flows that its steps run. A reference that may fail is not one of them."""
+    steps = {(phase.id, step.id): step for phase in flow.phases for step in phase.steps}
+    for slot in flow.slots:
+        for use in slot.used:
+            names = use.ref.names
+            step = steps.get((names[1], names[2])) if names[0:1] == ["steps"] and len(names) > 5 else None
+            name = _flow_of(step) if step is not None and names[4] == NESTED_RESULT else None
+            if name is not None and not use.is_shielded:
+                yield NestedReference(name, use.ref.path, tuple(names[5:]), use.place)
+
+
+def _flow_of(step: Step) -> str | None:
+    name = step.flow
+    return name.value if isinstance(name, Const) and isinstance(name.value, str) else None
+
+
+def wrong_nested_reference(inside: NestedReference, plan: FlowPlan) -> WrongNestedReference | None:
+    """The first name that the nested flow does not have. None if all are there."""
+    if inside.names[0] not in RESULT_FIELDS:
+        return WrongNestedReference(
+            "ref-output", f"`{NESTED_RESULT}` has no `{inside.names[0]}`", inside.names[0], RESULT_FIELDS
+        )
+    names = inside.names[1:]
+    if inside.names[0] != "phases" or not names:
+        return None
+    phases = tuple(phase.id for phase in plan.phases)
+    at = _index_in(names[0], phases)
+    if at is None:
+        return WrongNestedReference("ref-phase", f"flow `{plan.id}` has no phase `{names[0]}`", names[0], phases)
+    if len(names) > 1 and names[1] not in PHASE_FIELDS:
+        return WrongNestedReference("ref-field", f"a phase has no `{names[1]}`", names[1], PHASE_FIELDS)
+    if len(names) < 3 or names[1] != "steps":
+        return None
+    steps = tuple(step.id for step in plan.phases[at].steps)
+    if _index_in(names[2], steps) is None:
+        return WrongNestedReference(
+            "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step `{names[2]}`", names[2], steps
+        )
+    if len(names) > 3 and names[3] not in STEP_FIELDS:
+        return WrongNestedReference("ref-field", f"a step has no `{names[3]}`", names[3], STEP_FIELDS)
+    return None
+
+
+def _index_in(name: str, ids: tuple[str, ...]) -> int | None:
+    index = index_of(name)
+    if index is not None:
+        return index if index < len(ids) else None
+    return ids.index(name) if name in ids else None

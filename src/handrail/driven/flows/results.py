@@ -1,0 +1,194 @@
+"""Results of steps as other steps see them, the result of a nested flow, and which of them a flow uses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.expressions.tree import ABSENT, Const, Expression, Ref, walk
+from handrail.driven.flows.plan import FlowPlan, Phase, Step
+from handrail.extensions.contracts import NodeError
+from handrail.source.suggestions import did_you_mean
+from handrail.source.values import same, shown
+
+Results = dict[str, dict[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """How a flow ended, and the results of its steps. `is_partial`: the request was to end before its last phase."""
+
+    stopped_by: str | None
+    outcome: str
+    steps: Results
+    is_partial: bool = False
+
+
+def pending() -> dict[str, Any]:
+    return {"status": "pending", "value": ABSENT, "outputs": ABSENT}
+
+
+def skipped() -> dict[str, Any]:
+    return {**pending(), "status": "skipped"}
+
+
+def result(value: Any) -> dict[str, Any]:
+    return {"status": "done", "value": value, "outputs": value if isinstance(value, dict) else ABSENT}
+
+
+def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
+    """The params of a flow: given values, else declared defaults. Raises `NodeError` for missing or unknown params.
+
+    A flow of AgentWeaver's form gets also those that it does not declare.
+    """
+    if plan.params is None:
+        return given
+    names = {param.name for param in plan.params}
+    unknown = [] if plan.is_foreign else sorted(given.keys() - names)
+    missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
+    if unknown or missing:
+        raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, given)}", transient=False)
+    for param in plan.params if any(p.choices for p in plan.params) else ():
+        value = given.get(param.name)
+        if param.choices and value is not None and not any(same(value, choice) for choice in param.choices):
+            known = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
+            message = f"`{param.name}` of flow `{plan.id}` has to be one of {known}, found `{shown(value)}`"
+            raise NodeError("params", message, transient=False)
+    declared = {p.name: given.get(p.name, p.default) for p in plan.params}
+    return {**given, **declared}
+
+
+def _lacks(names: set[str], unknown: list[str], missing: list[str], given: dict[str, Any]) -> str:
+    found = []
+    if missing:
+        found.append(f"no value for `{missing[0]}`")
+        found[-1] += ": it is required, and null is no value" if missing[0] in given else ""
+    if unknown:
+        close = did_you_mean(unknown[0], sorted(names))
+        found.append(f"no param `{unknown[0]}`" + (f"; {close}" if close else ""))
+    return ", and ".join(found)
+
+
+def nested_flow_result(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:
+    """The value of a step that ran a flow, in the structure that AgentWeaver's flows refer to."""
+    phases = [
+        {
+            "id": phase.id,
+            "status": _phase_status(result, phase),
+            "steps": [_step_entry(step.id, result.steps[phase.id][step.id]) for step in phase.steps],
+        }
+        for phase in plan.phases
+    ]
+    state = {
+        "flowKind": plan.kind,
+        "flowVersion": plan.version,
+        "terminated": result.stopped_by is not None,
+        "terminationOutcome": result.outcome,
+        "phases": phases,
+    }
+    return {"flowKind": plan.kind, "flowVersion": plan.version, "executionState": state}
+
+
+def _phase_status(result: FlowResult, phase: Phase) -> str:
+    statuses = {step["status"] for step in result.steps[phase.id].values()}
+    return "skipped" if statuses and statuses <= {"skipped", "pending"} else "done"
+
+
+def _step_entry(id_: str, step: dict[str, Any]) -> dict[str, Any]:
+    entry = {"id": id_, "status": step["status"]}
+    for name in ("value", "outputs"):
+        if step[name] is not ABSENT:
+            entry[name] = step[name]
+    return entry
+
+
+def short_texts(value: Any) -> Iterator[str]:
+    """Every short text inside a value: any of them may be the path of an input file."""
+    if isinstance(value, str):
+        if 0 < len(value) <= 1024:
+            yield value
+    elif isinstance(value, dict):
+        for member in value.values():
+            yield from short_texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from short_texts(item)
+
+
+WHOLE = "value"
+
+
+def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
+    """The names of the outputs that expressions of the flow use; `value` if one uses the whole result."""
+    found: dict[str, None] = {}
+    for expression in expressions_of(plan):
+        for part in walk(expression):
+            names = part.names if isinstance(part, Ref) else []
+            if names[:3] == ["steps", phase, step] and len(names) > 3 and names[3] in ("outputs", "value"):
+                found[names[4] if len(names) > 4 else WHOLE] = None
+    return tuple(sorted(found))
+
+
+def params_read(plan: FlowPlan) -> set[str] | None:
+    """The names of the params that a flow uses; None if it may use any, because it uses them as a whole."""
+    refs = [part.names for expression in expressions_of(plan) for part in walk(expression) if isinstance(part, Ref)]
+    if ["params"] in refs:
+        return None
+    return {names[1] for names in refs if names[0] == "params"}
+
+
+def uses_task(plan: FlowPlan) -> bool:
+    """True if a flow uses `context.task`, or the context as a whole."""
+    refs = (part.names for expression in expressions_of(plan) for part in walk(expression) if isinstance(part, Ref))
+    return any(names[:2] in (["context"], ["context", "task"]) for names in refs)
+
+
+def computes_nested_flow(plan: FlowPlan) -> bool:
+    """True if an expression chooses a flow that this one runs."""
+    flows = [step.flow for phase in plan.phases for step in phase.steps if step.flow is not None]
+    return any(not isinstance(flow, Const) for flow in flows)
+
+
+def steps_read(expression: Expression) -> list[list[str]]:
+    """The names in each reference of an expression to a step: `steps`, the phase, the step and what follows."""
+    found = (part.names for part in walk(expression) if isinstance(part, Ref))
+    return [names for names in found if names[0] == "steps" and len(names) > 2]
+
+
+def phases_read(expression: Expression) -> set[str]:
+    """The ids of the phases whose results an expression uses."""
+    found = (part.names for part in walk(expression) if isinstance(part, Ref))
+    return {names[1] for names in found if names[0] == "steps" and len(names) > 1}
+
+
+def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
+    """Every expression of a flow."""
+    for phase in plan.phases:
+        yield from _of_phase(phase)
+        for step in phase.steps:
+            yield from filter(None, _of_step(step))
+
+
+def _of_phase(phase: Phase) -> Iterator[Expression]:
+    yield from phase.guards
+    yield from (item for _, item in phase.items)
+    if phase.when is not None:
+        yield phase.when
+    yield from (condition for bound in phase.bounds for condition in bound.conditions)
+
+
+def _of_step(step: Step) -> Iterator[Expression | None]:
+    yield step.when
+    yield from step.params.values()
+    if step.prompt is not None:
+        yield from step.prompt.values
+        yield step.prompt.extra
+    for expectation in step.expect or ():
+        yield expectation.when
+        yield from expectation.params.values()
+    for action in step.after:
+        yield action.when
+        yield from action.params.values()
+    yield from (output.path for output in step.makes)
+    yield step.stop_if

@@ -1,0 +1,345 @@
+"""Reads the values in a step: params, the checks of `expect`, and the files of `makes`. Pure.
+
+Each value is an expression; values that are known at load are checked. So are the names of schemas and workflows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from handrail.driven.expressions.parser import ExpressionReader, key_place, place_of
+from handrail.driven.expressions.tree import VALUE_FORMS, Const, Expression, Items, Object, form_of
+from handrail.driven.flows.keys import EXPECTATION, MADE_FILE
+from handrail.driven.flows.load_state import LoadState
+from handrail.driven.flows.plan import Expectation, MadeFile
+from handrail.extensions.contracts import Check
+from handrail.source.field_checks import LATER, TextCheck, check_fields, leads_out
+from handrail.source.fields import (
+    KIND,
+    ChosenKind,
+    Field,
+    MappingReader,
+    Shape,
+    choose_kind,
+    found,
+    meant_key,
+    meant_kind,
+    quoted,
+    several_kinds_message,
+    short_forms,
+    unknown_key,
+)
+from handrail.source.fields import kinds_with_short_form as short_names
+from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import TreeNode
+from handrail.source.values import shown
+
+
+def read_values(members: Mapping[str, TreeNode], shape: Shape, expressions: ExpressionReader) -> dict[str, Expression]:
+    """The expression of every param."""
+    return {name: _expression(shape.by_name.get(name), node, expressions) for name, node in members.items()}
+
+
+def _expression(field: Field | None, node: TreeNode, expressions: ExpressionReader) -> Expression:
+    """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
+    if field is not None and field.is_data and not _stands_for_data(node):
+        return _data(node, expressions)
+    if field is not None and _is_object(field, node):
+        return _object(node, expressions, None)
+    if field is not None and node.kind == "list" and _holds_mappings(field):
+        items = [
+            _object(item, expressions, field.item) if _is_plain_mapping(item) else expressions.value(item)
+            for item in node.value
+        ]
+        return Items("list", tuple(items))
+    return expressions.value(node)
+
+
+def _stands_for_data(node: TreeNode) -> bool:
+    """True for an expression in place of data: its form is the only key, and `const` holds all of the data."""
+    form = form_of(node.value) if node.kind == "mapping" and len(node.value) == 1 else None
+    return form is not None and (form != "const" or node.value[form].kind == "mapping")
+
+
+def _data(node: TreeNode, expressions: ExpressionReader) -> Expression:
+    """Data as it is written. Only `${...}` in text and `ref: PATH` alone are references."""
+    if node.kind == "list":
+        return Items("list", tuple(_data(item, expressions) for item in node.value))
+    if node.kind != "mapping" or _is_reference(node):
+        return expressions.value(node)
+    return Object(tuple(node.value), tuple(_data(child, expressions) for child in node.value.values()))
+
+
+def _is_reference(node: TreeNode) -> bool:
+    return list(node.value) == ["ref"] and node.value["ref"].kind == "text"
+
+
+def _object(node: TreeNode, expressions: ExpressionReader, shape: Shape | None) -> Expression:
+    members = {name: child for name, child in node.value.items() if shape is None or name in shape.by_name}
+    return Object(tuple(members), tuple(expressions.value(child) for child in members.values()))
+
+
+def _is_object(field: Field, node: TreeNode) -> bool:
+    return field.kinds == ("mapping",) and _is_plain_mapping(node)
+
+
+def _holds_mappings(field: Field) -> bool:
+    return field.item is not None or field.items == ("mapping",)
+
+
+def _is_plain_mapping(node: TreeNode) -> bool:
+    return node.kind == "mapping" and form_of(node.value) is None
+
+
+def plain_of(expression: Expression) -> Any:
+    """The value of an expression as far as the file has it, with `LATER` for the rest."""
+    if isinstance(expression, Const):
+        return expression.value
+    if isinstance(expression, Object):
+        return {name: plain_of(part) for name, part in zip(expression.names, expression.parts, strict=True)}
+    is_list = isinstance(expression, Items) and expression.rule == "list"
+    return [plain_of(part) for part in expression.parts] if is_list else LATER
+
+
+def plain_params(node: TreeNode, shape: Shape) -> TreeNode:
+    """The params of a step as plain nodes. A node has the kind `later` if only the run knows its value."""
+    values = {}
+    for name, child in node.value.items():
+        field = shape.by_name.get(name)
+        if field is not None and field.is_data and not _stands_for_data(child):
+            values[name] = _known_data(child)
+        elif field is not None and _is_object(field, child):
+            values[name] = _mapping(child)
+        elif field is not None and child.kind == "list" and _holds_mappings(field):
+            items = [_mapping(i) if _is_plain_mapping(i) else _known(i) for i in child.value]
+            values[name] = child._replace(value=items)
+        else:
+            values[name] = _known(child)
+    return node._replace(value=values)
+
+
+def _known(node: TreeNode) -> TreeNode:
+    if node.kind == "text":
+        return node._replace(kind="later") if "${" in node.value else node
+    if node.kind == "list":
+        return node._replace(value=[_known(item) for item in node.value])
+    if node.kind != "mapping":
+        return node
+    form = form_of(node.value)
+    if form is None and len(node.value) > 1:
+        return _mapping(node)
+    inner: TreeNode | None = node.value.get(form) if form is not None else None
+    if form == "const" and inner is not None:
+        return inner
+    if form == "list" and inner is not None and inner.kind == "list":
+        return _known(inner)
+    if form == "object" and inner is not None and inner.kind == "mapping":
+        return _mapping(inner)
+    return node._replace(kind="later")
+
+
+def _known_data(node: TreeNode) -> TreeNode:
+    if node.kind == "list":
+        return node._replace(value=[_known_data(item) for item in node.value])
+    if node.kind != "mapping" or _is_reference(node):
+        return _known(node)
+    return node._replace(value={name: _known_data(child) for name, child in node.value.items()})
+
+
+def _mapping(node: TreeNode) -> TreeNode:
+    return node._replace(value={name: _known(child) for name, child in node.value.items()})
+
+
+_VERSIONED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/v[0-9]+")
+
+
+def read_makes(flow: LoadState, reader: MappingReader, expressions: ExpressionReader) -> tuple[MadeFile, ...]:
+    """The `makes` of a step. Each item is a path, or a mapping with `path` and other keys."""
+    node = reader.child("makes")
+    return tuple(_made_file(flow, item, expressions) for item in node.value) if node is not None else ()
+
+
+def _made_file(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> MadeFile:
+    if node.kind == "mapping" and ("path" in node.value or not any(form in node.value for form in VALUE_FORMS)):
+        reader = flow.reader(node, MADE_FILE)
+        path, name, schema = reader.child("path"), reader.text("name"), reader.child("schema")
+        if schema is not None:
+            name_ = expressions.fill(schema.value)
+            _check_unversioned(flow, schema, name_)
+            _check_content(flow, schema, name_)
+        return MadeFile(
+            _path(flow, path, expressions) if path is not None else Const(None),
+            None if name is None else expressions.fill(name),
+            None if schema is None else expressions.fill(schema.value),
+            reader.flag("required", True),
+        )
+    if node.kind not in ("text", "mapping"):
+        message = f"an item of `makes` has to be a path or a mapping, found {found(node)}"
+        flow.problem(node, "wrong-type", message, "write the path of a file, or `{path: ..., schema: ...}`")
+        return MadeFile(Const(None))
+    return MadeFile(_path(flow, node, expressions))
+
+
+def _path(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> Expression:
+    if node.kind == "text" and not node.value.strip():
+        flow.problem(node, "blank-text", "the path is blank", "write the path of the file")
+    path = expressions.value(node)
+    if isinstance(path, Const) and isinstance(path.value, str):
+        _check_path(flow, node, path.value, "the path")
+    return path
+
+
+def _check_path(flow: LoadState, node: TreeNode, path: str, what: str) -> None:
+    """A path out of the project would fail the step when it runs, for `makes` after its work is done."""
+    if leads_out(path) or flow.known.is_elsewhere(path):
+        message = f"{what} leads out of the project: `{shown(path, 40)}`"
+        flow.problem(node, "path-escape", message, "write a path inside the project")
+
+
+def _check_content(flow: LoadState, node: TreeNode, name: str) -> None:
+    """A schema that cannot be used would fail the step after its work is done."""
+    wrong = flow.known.schema_problem(name) if name in flow.known.schemas else None
+    if wrong is not None:
+        message = f"the schema `{name}` cannot be used: {wrong}"
+        flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
+
+
+def look_up(flow: LoadState) -> TextCheck:
+    """A function that reports names of schemas and workflows that do not exist, and paths outside of the project."""
+
+    def look(reader: MappingReader, field: Field, node: TreeNode) -> None:
+        del reader
+        if field.names == "schema":
+            (_check_versioned if _VERSIONED.fullmatch(node.value) else _check_unversioned)(flow, node, node.value)
+            _check_content(flow, node, node.value)
+        elif field.names == "workflow":
+            _check_workflow(flow, node)
+        elif field.names == "path":
+            _check_path(flow, node, node.value, f"`{field.name}`")
+
+    return look
+
+
+def _check_workflow(flow: LoadState, node: TreeNode) -> None:
+    wrong = flow.known.workflow_problem(node.value)
+    if wrong is None:
+        return
+    message, hint, broken = wrong
+    if broken is None:
+        flow.problem(node, "workflow-missing", message, hint)
+    else:
+        message, hint = f"workflow {quoted(node)} has errors, so this flow cannot be used", f"fix {quoted(node)} first"
+        flow.report(flow.source.echo(place_of(node), message, hint, broken))
+
+
+def _check_versioned(flow: LoadState, node: TreeNode, name: str) -> None:
+    """An unknown schema like `plan/v1` is an error: other flows rely on it too."""
+    known = flow.known.schemas
+    if known and name not in known:
+        hint = flow.suggestions.near(name, known) or f"known: {', '.join(sorted(known)[:8])}, …"
+        flow.problem(node, "schema-unknown", f"there is no schema `{name}`", hint)
+
+
+def _check_unversioned(flow: LoadState, node: TreeNode, name: str) -> None:
+    """Any other unknown schema has to be a file of the project."""
+    known = flow.known.schemas
+    if known and name not in known:
+        bare = name.removesuffix(".json")
+        near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
+        named = "" if bare == name else f", and name it `{bare}`"
+        hint = near or f"write it as `.handrail/schemas/{bare}.json`{named}"
+        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)
+
+
+COMMON = tuple(field.name for field in EXPECTATION)
+
+
+def read_expectations(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> tuple[Expectation, ...]:
+    checks = {name: check for name, check in flow.known.checks.items() if "expect" in check.places}
+    return tuple(_expectation(flow, item, chosen, expressions) for item, chosen in _chosen(flow, node, checks))
+
+
+def _chosen(flow: LoadState, node: TreeNode, checks: Mapping[str, Check]) -> Iterator[tuple[TreeNode, ChosenKind]]:
+    """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
+    for item in node.value:
+        chosen = _kind(flow, item, checks)
+        if chosen is None:
+            continue
+        missing = [field.name for field in chosen.shape.fields if field.required and field.name not in item.value]
+        if missing:
+            beside = KIND if chosen.short is None else chosen.kind
+            place = item.value[beside]
+            hint = f"add `{missing[0]}:` beside `{beside}`"
+            flow.problem(place, "missing-key", f"`{chosen.kind}` needs `{missing[0]}`", hint)
+            continue
+        if checks[chosen.kind].takes_any:
+            flow.unusable(chosen.kind, item)
+        else:
+            _unknown_keys(flow, item, chosen)
+        yield item, chosen
+
+
+def _kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> ChosenKind | None:
+    known = "known: " + ", ".join(checks)
+    if item.kind != "mapping":
+        flow.problem(item, "wrong-type", f"an expectation has to be a mapping, found {found(item)}", known)
+        return None
+    kind, shorts = item.value.get(KIND), short_forms(item, checks)
+    if kind is None and len(shorts) == 1:
+        return choose_kind(shorts[0], checks[shorts[0]], is_short=True)
+    if kind is None and shorts:
+        hint = "write each one as a separate list item"
+        flow.problem(item.value[shorts[1]], "expectation-unknown", several_kinds_message(shorts), hint)
+    elif kind is None:
+        if not _misspelt_kind(flow, item, checks):
+            flow.problem(item, "missing-key", "an expectation needs `kind`", known)
+    elif kind.kind != "text":
+        flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
+    elif kind.value not in checks:
+        hint = did_you_mean(kind.value, checks) or known
+        flow.problem(kind, "expectation-unknown", f"there is no expectation {quoted(kind)}", hint)
+    else:
+        return choose_kind(kind.value, checks[kind.value], is_short=False)
+    return None
+
+
+def _misspelt_kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> bool:
+    """Report the key that should be `kind` or a short form. False if no key resembles one or means one."""
+    names = [KIND, *short_names(checks)]
+    for name, place in item.keys.items():
+        if meant_key(flow.source, name, names) is not None:
+            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, names))
+            return True
+    for name in item.keys:
+        meant = meant_kind(name, checks)
+        if meant is not None:
+            at, message = key_place(flow.source, name, item.keys[name]), f"there is no expectation `{name}`"
+            flow.report(flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?"))
+            return True
+    return False
+
+
+def _unknown_keys(flow: LoadState, item: TreeNode, chosen: ChosenKind) -> None:
+    known = ((KIND,) if chosen.short is None else ()) + (*chosen.shape.by_name, *COMMON)
+    for name, place in item.keys.items():
+        if name not in known:
+            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, known))
+
+
+def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expressions: ExpressionReader) -> Expectation:
+    members: dict[str, TreeNode] = item.value
+    message, when = members.get("message"), members.get("when")
+    text = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
+    if message is not None and message.kind != "text":
+        wrong = f"`message` has to be text, found {found(message)}"
+        flow.problem(message, "wrong-type", wrong, "write the text that people see if the check fails")
+    given = {name: child for name, child in members.items() if name in chosen.shape.by_name}
+    values = read_values(given, chosen.shape, expressions)
+    if flow.is_first(item):
+        node = plain_params(item._replace(value=given, keys={}), chosen.shape)
+        check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
+    params = {chosen.declared_name(name): value for name, value in values.items()}
+    condition = expressions.condition(when) if when is not None else None
+    return Expectation(chosen.kind, condition, params, text, place_of(item)[0])

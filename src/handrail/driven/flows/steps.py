@@ -1,0 +1,385 @@
+"""Reads the steps of a phase: node, params, prompt, expectations.
+
+A prompt is text with `${...}` in it, or a template with variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from handrail.base.dataclasses import replace
+from handrail.base.errors import DefinitionError
+from handrail.driven.artifacts.names import NOT_PROVIDED
+from handrail.driven.expressions.parser import ExpressionReader, TemplateText, key_place, place_of, plain_value
+from handrail.driven.expressions.tree import SCOPES, Const, Expression
+from handrail.driven.flows.files import SHIPPED_SOURCE
+from handrail.driven.flows.keys import AFTER_KINDS, MAX_SECONDS, PROMPT, RETRY, STEP
+from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
+from handrail.driven.flows.plan import AfterAction, Expectation, MadeFile, Prompt, Retry, Step
+from handrail.driven.flows.prompts import PromptFile
+from handrail.driven.flows.step_values import look_up, plain_params, read_expectations, read_makes, read_values
+from handrail.extensions import contracts
+from handrail.source.field_checks import check_fields, refuse_unknown
+from handrail.source.fields import MappingReader, found, limits, quoted, unknown_key
+from handrail.source.suggestions import did_you_mean
+from handrail.source.templates import placeholders
+from handrail.source.tree import TreeNode
+from handrail.source.values import is_true
+
+_REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
+
+_WRITTEN = re.compile(r"\b(?:[Ww]rite|to) `\{(\w+_file)\}`")
+"""How prompts name a file that the agent writes."""
+
+
+def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> Prompt:
+    if node.kind == "text":
+        _refuse_blank(flow, node)
+        return Prompt(name=None, text="", names=(), values=(), extra=expressions.plain(node), plain=True)
+    prompt = flow.reader(node, PROMPT)
+    template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
+    if template is None and inline is None and not {"templateRef", "inlineTemplate"} & node.value.keys():
+        hint = "write the prompt itself as `inlineTemplate: ...`"
+        prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
+    variables, extra = prompt.child("vars"), prompt.child("extraPrompt")
+    members: dict[str, TreeNode] = variables.value if variables is not None else {}
+    values, text = {name: expressions.value(child) for name, child in members.items()}, ""
+    if inline is not None:
+        _refuse_blank(flow, node.value["inlineTemplate"])
+        inline = expressions.fill(inline)
+        expressions.templates.append(TemplateText(inline, node.value["inlineTemplate"], variables))
+        text, found = _references(inline, node.value["inlineTemplate"], expressions)
+        values |= found
+    elif template is not None:
+        text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
+        unwritten = _report_unwritten(flow, node.value["templateRef"], text, members)
+        if flow.source.is_foreign:
+            values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
+        elif text:
+            is_shipped = flow.known.prompts[template].source == SHIPPED_SOURCE
+            seen = _without(text, unwritten)
+            expressions.templates.append(TemplateText(seen, node.value["templateRef"], variables, is_shipped))
+    return Prompt(
+        name=template if inline is None else None,
+        text=text,
+        names=tuple(values),
+        values=tuple(values.values()),
+        extra=expressions.value(extra) if extra is not None else None,
+        plain=form.value == "plain" if form is not None else not flow.source.is_foreign,
+    )
+
+
+def _refuse_blank(flow: LoadState, node: TreeNode) -> None:
+    if not node.value.strip():
+        flow.problem(node, "blank-text", "the prompt is blank", "write what the agent has to do")
+
+
+def _named(prompt: MappingReader, name: str, node: TreeNode, known: Mapping[str, PromptFile]) -> str:
+    """The text of a prompt of the catalog; empty if it cannot be used."""
+    if name not in known:
+        hint = did_you_mean(name, known) or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
+        prompt.on(node, "prompt-unknown", f"there is no prompt `{name}`", hint)
+        return ""
+    try:
+        return known[name].text
+    except DefinitionError as error:
+        prompt.on(node, "prompt-broken", error.message, error.hint)
+        return ""
+
+
+def _report_unwritten(flow: LoadState, node: TreeNode, text: str, given: Mapping[str, TreeNode]) -> list[str]:
+    """Report each file that a prompt tells the agent to write, and that has no path. Returns their names."""
+    names = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in given]
+    for name in names:
+        message = f"the prompt `{node.value}` tells the agent to write `{{{name}}}`, but no path is given for it"
+        flow.problem(node, "prompt-output", message, f"add `{name}:` to `vars`, with the path of the file")
+    return names
+
+
+def _without(text: str, names: list[str]) -> str:
+    for name in names:
+        text = text.replace("{" + name + "}", "")
+    return text
+
+
+def _references(text: str, node: TreeNode, expressions: ExpressionReader) -> tuple[str, dict[str, Expression]]:
+    """Replace each `${params.x}` in a template by a generated variable. Any other `${...}` stays."""
+    found: dict[str, Expression] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = f"_{len(found)}"
+        found[name] = expressions.ref(match[1], node)
+        return "{" + name + "}"
+
+    return _REFERENCE.sub(replaced, text), found
+
+
+_UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outputs=True)
+
+
+class StepsReader:
+    """Reads the steps of one phase in one round. `is_conditional`: the phase has a `when`."""
+
+    def __init__(self, flow: LoadState, phase: int, around: Enclosure, is_conditional: bool) -> None:
+        self.flow = flow
+        self.phase = phase
+        self.around = around
+        self.is_conditional = is_conditional
+
+    def read(self, node: TreeNode) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        lines: dict[str, int] = {}
+        for item in node.value:
+            if item.kind != "mapping":
+                message = f"a step has to be a mapping, found {found(item)}"
+                self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
+                continue
+            step = self.same_as_before(item) or self.new(item, len(steps))
+            if step.id:
+                self.check_unique(step.id, item.value["id"], lines)
+            steps.append(step)
+        return tuple(steps)
+
+    def misplaced(self, item: TreeNode) -> dict[str, str]:
+        """The params of the node that are written beside `params`, and where they belong."""
+        kind = item.value.get("node")
+        declared = self.flow.known.nodes.get(kind.value) if kind is not None and kind.kind == "text" else None
+        if declared is None or self.flow.source.is_foreign:
+            return {}
+        names = [name for name in item.keys if name in declared.shape.by_name and name not in STEP.by_name]
+        return {name: f"it is a param of `{kind.value}`: write `params: {{{name}: ...}}`" for name in names}
+
+    def check_unique(self, id_: str, node: TreeNode, lines: dict[str, int]) -> None:
+        if id_ in lines:
+            hint = f"the first one is on line {lines[id_]}; give each step its own id"
+            self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
+        lines.setdefault(id_, node.line)
+
+    def same_as_before(self, item: TreeNode) -> Step | None:
+        """The step as another round has it, if it is the same in all rounds. Its references are checked in each."""
+        step, slots = self.flow.same_in_rounds.get(id(item), (None, ()))
+        self.flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
+        return step
+
+    def new(self, item: TreeNode, number: int) -> Step:
+        """Read a step. It is kept for other rounds if it has no problem and nothing of it depends on the round."""
+        flow = self.flow
+        before, slots = (flow.reports, flow.of_round), len(flow.slots)
+        step = self.step(flow.reader(item, STEP, self.misplaced(item)), number)
+        if self.around.within and (flow.reports, flow.of_round) == before:
+            flow.same_in_rounds[id(item)] = step, tuple(flow.slots[slots:])
+        return step
+
+    def step(self, reader: MappingReader, number: int) -> Step:
+        first, before, after = (self.flow.expressions(self.around) for _ in range(3))
+        node = reader.text("node") or ""
+        declared = self.declaration(reader, node)
+        when, is_conditional = read_when(self.flow, reader, first, "step")
+        stop_if = reader.child("stopFlowIf")
+        outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
+        step = Step(
+            id=before.fill(reader.text("id") or ""),
+            node=node,
+            when=when,
+            params=self.params(reader, before, declared),
+            prompt=self.prompt(reader, before, declared),
+            expect=self.expectations(reader, after),
+            stop_if=after.condition(stop_if) if stop_if is not None else None,
+            stop_outcome=outcome.value if outcome is not None else "stopped" if declared.stops else "success",
+            after=self.after(reader, after),
+            routing_group=group.value if group is not None else None,
+            retry=self.retry(reader),
+            timeout=read_timeout(reader),
+            rerun=rerun.value if rerun is not None else None,
+            makes=read_makes(self.flow, reader, after),
+            nested=declared.nests,
+            policy=rerun.value if rerun is not None else "ask" if declared.nests else declared.rerun,
+            paths=tuple(field.name for field in declared.params if field.names == "path"),
+            published=declared.published,
+            summary=declared.summary,
+            stops=declared.stops,
+            verdict=declared.verdict,
+            calls_agent=declared.calls_agent,
+            is_harmless=declared.is_harmless,
+            runs_workflow=any(field.names == "workflow" for field in declared.params),
+            line=reader.node.line,
+        )
+        step = replace(step, makes=step.makes + _made_by_node(declared, step))
+        self.check_routing(reader, declared, step)
+        slot = PlaceReferences(
+            phase=self.phase, step=number, own=False, is_shielded=self.is_conditional, around=self.around, used=()
+        )
+        self.flow.keep(slot, first)
+        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional), before)
+        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional, own=True), after)
+        return step
+
+    def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
+        known = self.flow.known.nodes
+        if name and name not in known:
+            hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
+            reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
+        elif name:
+            self.flow.unusable(name, reader.node.value["node"])
+        return known.get(name, _UNKNOWN)
+
+    def params(
+        self, reader: MappingReader, expressions: ExpressionReader, declared: contracts.Node
+    ) -> dict[str, Expression]:
+        node = reader.child("params")
+        members: dict[str, TreeNode] = node.value if node is not None else {}
+        params = read_values(members, declared.shape, expressions)
+        place, meant = reader.node.value.get("node", reader.node), set[str]()
+        if node is not None and self.flow.is_first(node):
+            meant = self.check_params(node, declared, place.value)
+        for field in declared.params:
+            is_elsewhere = field.name in meant or field.name in reader.elsewhere
+            if field.required and field.name not in params and not is_elsewhere:
+                word = next((name for name in field.also if name in members and name not in declared.shape.by_name), "")
+                hint = f"write it instead of `{word}`" if word else f"add `{field.name}:` to `params`"
+                reader.on(place, "param-missing", f"`{place.value}` needs the param `{field.name}`", hint)
+        nested = params.get(declared.nests) if declared.nests else None
+        if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
+            given = members[declared.nests]
+            at = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
+            keys = node.keys.items() if node is not None else ()
+            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != declared.nests)
+            self.flow.nested[NestedFlow(nested.value, place_of(at), others)] = None
+        return params
+
+    def check_params(self, node: TreeNode, declared: contracts.Node, kind: str) -> set[str]:
+        """Check the params of a node. Returns the known names that unknown params are similar to."""
+        known = plain_params(node, declared.shape)
+        reader = MappingReader(self.flow.source, known._replace(keys={}), declared.shape, self.flow.report)
+        check_fields(reader, look_up(self.flow))
+        if declared.others == "used":
+            return set()
+        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored", beside=STEP.by_name)
+
+    def prompt(self, reader: MappingReader, expressions: ExpressionReader, declared: contracts.Node) -> Prompt | None:
+        node = reader.child("prompt")
+        if node is None:
+            if declared.prompt == "required":
+                place = reader.node.value["node"]
+                reader.on(place, "prompt-required", f"`{place.value}` needs a prompt", "add `prompt:`")
+            return None
+        if declared.prompt == "forbidden":
+            kind, hint = reader.node.value["node"].value, "remove `prompt`; give the node what it needs in `params`"
+            reader.on(node, "prompt-forbidden", f"`{kind}` takes no prompt", hint)
+            return None
+        return read_prompt(self.flow, node, expressions)
+
+    def check_routing(self, reader: MappingReader, declared: contracts.Node, step: Step) -> None:
+        group = reader.node.value.get("routingGroup")
+        if group is not None and not declared.routed and step.node in self.flow.known.nodes:
+            message = f"`{step.node}` does not use an agent, so it has no routing group"
+            reader.on(group, "routing-group", message, "remove `routingGroup`")
+        if declared.must_route and group is None and not any(name in step.params for name in declared.must_route):
+            names = " or ".join(f"`{name}`" for name in declared.must_route)
+            message, hint = f"`{step.node}` needs `routingGroup` or a param {names}", "add `routingGroup:`"
+            reader.on(reader.node.value["node"], "param-missing", message, hint)
+
+    def expectations(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[Expectation, ...] | None:
+        node = reader.child("expect")
+        if node is None:
+            return None
+        return read_expectations(self.flow, node, expressions)
+
+    def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
+        node = reader.child("after")
+        read = []
+        for item, kind in self.actions(node) if node is not None else ():
+            when = item.value.get("when")
+            params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
+            read.append(AfterAction(kind, expressions.condition(when) if when is not None else None, params))
+        return tuple(read)
+
+    def actions(self, node: TreeNode) -> Iterator[tuple[TreeNode, str]]:
+        """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
+        known = "known: " + ", ".join(AFTER_KINDS)
+        for item in node.value:
+            kind = item.value.get("kind") if item.kind == "mapping" else None
+            if kind is None:
+                has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
+                code = "missing-key" if item.kind == "mapping" else "wrong-type"
+                self.flow.problem(item, code, f"an action {has}", known)
+            elif kind.kind != "text":
+                self.flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
+            elif kind.value not in AFTER_KINDS:
+                hint = did_you_mean(kind.value, AFTER_KINDS) or known
+                self.flow.problem(kind, "action-unknown", f"there is no action {quoted(kind)}", hint)
+            elif missing := [need for need in AFTER_KINDS[kind.value] if need not in item.value]:
+                hint = f"add `{missing[0]}:` beside `kind`"
+                self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
+            else:
+                self.unknown_keys(item, ("kind", "when", *AFTER_KINDS[kind.value]))
+                yield item, kind.value
+
+    def unknown_keys(self, item: TreeNode, known: tuple[str, ...]) -> None:
+        for name, place in item.keys.items():
+            if name not in known:
+                at = key_place(self.flow.source, name, place)
+                self.flow.report(unknown_key(self.flow.source, at, name, known))
+
+    def retry(self, reader: MappingReader) -> Retry:
+        given: TreeNode | None = reader.node.value.get("retry")
+        times = given.value if given is not None and given.kind == "integer" else 3
+        node = reader.child("retry", f"write `retry: {{attempts: {times}}}`")
+        if node is None:
+            return Retry()
+        retry = self.flow.reader(node, RETRY)
+        attempts, wait, factor = (bounded(retry, name) for name in ("attempts", "wait", "factor"))
+        return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
+
+
+def read_when(
+    flow: LoadState, reader: MappingReader, expressions: ExpressionReader, what: str
+) -> tuple[Expression | None, bool]:
+    """The `when` of a phase or a step, and whether it may be skipped. It may not if `when` is `true`."""
+    node = reader.child("when")
+    if node is None:
+        return None, False
+    condition = expressions.condition(node)
+    is_const = node.kind == "boolean" or (node.kind == "mapping" and next(iter(node.value), None) == "const")
+    if not is_const:
+        return condition, True
+    holds = is_true(node.value if node.kind == "boolean" else plain_value(node.value["const"]))
+    if not holds:
+        message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or remove the {}"
+        flow.problem(node, "never-runs", message, hint.format(what), "warning")
+    return condition, not holds
+
+
+def bounded(reader: MappingReader, name: str) -> float | None:
+    """A number within the bounds of its field. None if it is missing or out of range."""
+    node, field = reader.child(name), reader.shape.by_name[name]
+    if node is None or field.least is None or field.most is None:
+        return None
+    if not field.least <= node.value <= field.most:
+        message = f"`{name}` has to be {limits(field)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {field.about}")
+        return None
+    return float(node.value)
+
+
+def read_timeout(reader: MappingReader) -> float | None:
+    """The `timeout` of a step, a phase or a flow."""
+    node = reader.child("timeout")
+    if node is None:
+        return None
+    if not 0 < node.value <= MAX_SECONDS:
+        message = f"`timeout` has to be a number of seconds, more than 0, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS} (a week)")
+        return None
+    return float(node.value)
+
+
+def _made_by_node(declared: contracts.Node, step: Step) -> tuple[MadeFile, ...]:
+    """Files that a node makes, named by its params. They are optional if the step has its own expectations.
+
+    As in AgentWeaver, it is enough that they exist.
+    """
+    is_required = step.expect is None
+    named = (step.params[name] for name in declared.makes if name in step.params)
+    return tuple(MadeFile(path, required=is_required, is_own=False) for path in named)

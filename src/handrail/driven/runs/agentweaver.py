@@ -1,0 +1,172 @@
+"""What flows of AgentWeaver get besides their own params, and which of our phases do the work of theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from handrail.base.errors import RefusedError, UsageError
+from handrail.driven.artifacts.agentweaver_params import (
+    GO_SCRIPTS,
+    GUIDANCE,
+    LATEST_ITERATION,
+    NEXT_ITERATIONS,
+    NEXT_OF_KIND,
+    PLANNING,
+    QA,
+    SCOPE_PARAMS,
+    TaskArtifacts,
+    child_params,
+    is_iteration,
+    missing_iterations,
+)
+from handrail.driven.artifacts.names import AGENTWEAVER
+from handrail.driven.artifacts.project_files import ProjectFiles
+from handrail.driven.artifacts.scope import issue_key
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.prompts import DEFAULT_LANGUAGE
+from handrail.driven.flows.results import params_read
+from handrail.driven.forms.form import SEVERITIES_VARIABLE, blocking_severities
+from handrail.driven.runs.request import RunRequest
+from handrail.extensions.contracts import Durable, NodeError
+from handrail.source.values import Unresolved
+
+COUNTERPARTS = {
+    "source": "plan",
+    "normalize": "plan",
+    "plan_guidance": "plan",
+    "design_review_guidance": "review-plan",
+    "design_review_loop": "review-plan",
+    "implement_guidance": "implement",
+    "after_implement_checks": "check",
+    "review_guidance": "review",
+    "repair_guidance": "review",
+    "review_loop": "review",
+    "review-loop": "review",
+    "final_checks": "check-again",
+}
+
+
+def counterpart(phase: str, phases: Collection[str]) -> str | None:
+    """The phase among `phases` that does the work of a phase of AgentWeaver; None if there is none."""
+    if phase in phases:
+        return phase
+    found = COUNTERPARTS.get(phase)
+    return found if found in phases else None
+
+
+INPUTS_PLACE = "before.inputs"
+"""The place of what a nested flow finds in the scope: found before its first attempt, and kept for all of them."""
+
+
+def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str], project: str) -> dict[str, Any]:
+    """The params that every flow of AgentWeaver has. They depend on the files of the scope at this moment."""
+    inputs = TaskArtifacts(ProjectFiles(project), request.scope)
+    reviewed = inputs.newest("review-file")
+    turns = {name: inputs.next(kind) for name, kind in NEXT_ITERATIONS.items()}
+    found: dict[str, Any] = {
+        "taskKey": request.scope,
+        "scopeKey": request.scope,
+        "workspaceDir": os.path.join(project, AGENTWEAVER, request.scope),
+        **_jira(request.task, env, inputs),
+        "extraPrompt": None,
+        "reviewFixPoints": None,
+        "reviewBlockingSeverities": _blocking(env),
+        "mdLang": request.lang or DEFAULT_LANGUAGE,
+        "llmExecutor": request.agent,
+        "llmModel": request.model,
+        "launchProfile": {"executor": request.agent, "model": request.model},
+        "executionRouting": {"defaultRoute": {"executor": request.agent, "model": request.model}},
+        **GUIDANCE,
+        **turns,
+        LATEST_ITERATION: reviewed,
+        "reviewAssessmentJsonFile": None,
+        "taskContextIteration": inputs.newest("task-context-json-file") or 1,
+        "forceRefresh": False,
+        **GO_SCRIPTS,
+        "acceptPlaybookDraft": False,
+        "launchMode": None,
+        "repromptInstantTaskInput": False,
+        "prefilledInstantTaskInputValues": None,
+    }
+    return {**found, **_selection(found, reviewed), **_of_kind(plan, found, inputs)}
+
+
+def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
+    """The param with the file that says which findings of a review are to be fixed, if there is a review."""
+    name = f"review-fix-selection-{found['scopeKey']}-{turn}.json"
+    path = os.path.join(found["workspaceDir"], ".artifacts", name)
+    return {} if turn is None else {"reviewFixSelectionJsonFile": path}
+
+
+def _of_kind(plan: FlowPlan, found: Mapping[str, Any], inputs: TaskArtifacts) -> dict[str, Any]:
+    """The params that only flows of this kind get, or get with another value."""
+    kind = plan.kind
+    if kind in NEXT_OF_KIND:
+        name, artifact = NEXT_OF_KIND[kind]
+        return {name: inputs.next(artifact)}
+    if kind == "gitlab-review-flow":
+        return _selection(found, found["iteration"])
+    if kind == "implement-flow":
+        return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
+    if kind == "review-fix-flow" and found[LATEST_ITERATION] is None:
+        raise RefusedError("there is no review whose findings can be fixed", "`handrail run review` makes one")
+    try:
+        from_scope = SCOPE_PARAMS[kind](inputs) if kind in SCOPE_PARAMS else {}
+        _refuse_unplanned(plan, from_scope)
+    except NodeError as error:
+        raise RefusedError(error.message, "`handrail run plan TASK` makes a design and a plan") from error
+    return from_scope
+
+
+def _refuse_unplanned(plan: FlowPlan, found: Mapping[str, Any]) -> None:
+    """Raise `NodeError` if a review reads the plan of its task whether there is one or not, and there is none."""
+    read = params_read(plan) or set()
+    if plan.kind == "review-flow" and not found and "planFile" in read and "planningIteration" not in read:
+        message = "this review needs a task, a design and a plan from an earlier planning flow"
+        raise NodeError("inputs-missing", message, transient=False)
+
+
+def _blocking(env: Mapping[str, str]) -> list[str]:
+    try:
+        return blocking_severities(None, env)
+    except Unresolved as error:
+        raise UsageError(error.message, f"correct the variable `{SEVERITIES_VARIABLE}`") from error
+
+
+def _jira(task: str, env: Mapping[str, str], inputs: TaskArtifacts) -> dict[str, Any]:
+    """The addresses of the issue that a task names. Null if it names none, or no address of Jira is known."""
+    key, base = issue_key(task), env.get("JIRA_BASE_URL", "").rstrip("/")
+    if "://" in task:  # an issue of another Jira is not taken from this one
+        base = task.strip().partition("/browse/")[0]
+    is_known = key is not None and bool(base)
+    return {
+        "jiraRef": task if key else None,
+        "jiraBrowseUrl": f"{base}/browse/{key}" if is_known else None,
+        "jiraApiUrl": f"{base}/rest/api/2/issue/{key}" if is_known else None,
+        "jiraTaskFile": inputs.path("jira-task-file"),
+    }
+
+
+async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any], path: str) -> dict[str, Any]:
+    """The params of a nested flow of AgentWeaver. What it gets from the scope is recorded before it is used."""
+    params = child_params(child.kind, given)
+    key = params.get("taskKey")
+    if not isinstance(key, str) or not key:
+        return params
+    for name, kind in missing_iterations(child.kind, params_read(child), params).items():
+        turn = await durable.fact(path, INPUTS_PLACE, "iteration", _fact_subject(key, kind))
+        params[name] = turn if name != LATEST_ITERATION else turn - 1 or None
+    if child.kind in SCOPE_PARAMS:
+        found = await durable.fact(path, INPUTS_PLACE, "inputs", _fact_subject(key, child.kind))
+        own = {"iteration": params["iteration"]} if is_iteration(params.get("iteration")) else {}
+        params |= {**found, **own}
+        if "planFile" not in given:
+            _refuse_unplanned(child, found)
+    return params
+
+
+def _fact_subject(key: str, kind: str) -> str:
+    return json.dumps({"key": key, "kind": kind}, ensure_ascii=False)

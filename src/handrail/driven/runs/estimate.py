@@ -1,0 +1,333 @@
+"""Estimates a run before it starts, from the newest runs of the same flow in the project.
+
+A past run counts where the same agents and models get the steps, for each phase that it finished and that the flow
+still has. Its parameters and its task are not looked at. Runs that cannot be read are left out. Time counts while a
+process drives the run: not while it waits for a person, and not between a kill and a resume.
+
+If the next run is like the past ones, it is equally likely to be the fastest, the second fastest and so on among all
+of them. So of n past values, the next one lies between the r-th smallest and the r-th largest in (n + 1 - 2r) of
+(n + 1) cases, however the values are distributed. `spread` takes the largest r with at least 8 of 10 cases. Fewer
+than 9 values are not enough for that: then the interval is from the smallest to the largest, and `share` says how
+much it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from statistics import median
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, field
+from handrail.base.errors import HandrailError
+from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.outline import FlowFinder, child_of
+from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
+from handrail.driven.runs import run_events
+from handrail.driven.runs.choices import Routed, agent_of
+from handrail.driven.runs.loaded_run import plan_named
+from handrail.driven.runs.preconditions import own_of
+from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows
+from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.summary import END_WITHOUT_DRIVER, RESTARTED, kind_of
+from handrail.extensions import registry
+from handrail.extensions.contracts import EventRecord
+
+MEASURES = ("seconds", "tokens", "usd")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The next value is between `low` and `high` in `share` of all cases; `usual` is the median of `count` values.
+
+    One value has no interval: then `share` is 0.
+    """
+
+    low: float
+    usual: float
+    high: float
+    share: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Consumption:
+    """What a run or a part of it took. None: not known."""
+
+    seconds: float | None = None
+    tokens: float | None = None
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run or a part of it will likely take. None: unknown. `seen` is what past runs took."""
+
+    seconds: Spread | None = None
+    tokens: Spread | None = None
+    usd: Spread | None = None
+    seen: tuple[Consumption, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        spreads = {name: getattr(self, name) for name in MEASURES}
+        return {name: None if found is None else vars(found) for name, found in spreads.items()}
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """The interval for the next value; None if there are no values."""
+    count = len(values)
+    if not count:
+        return None
+    ordered, rank = sorted(values), max(1, (count + 1) // 10)
+    share = max(0, count + 1 - 2 * rank) / (count + 1)
+    return Spread(ordered[rank - 1], median(ordered), ordered[count - rank], share, count)
+
+
+def likely(seen: Iterable[Consumption]) -> Forecast:
+    """The intervals for the next run. What is not known of a past run is left out."""
+    found = tuple(seen)
+    known = {name: [value for taken in found if (value := getattr(taken, name)) is not None] for name in MEASURES}
+    return Forecast(**{name: spread(values) for name, values in known.items()}, seen=found)
+
+
+@dataclass
+class PastPhase:
+    """A phase of a past run. Times are seconds on the clock of the run, which stands still while nobody drives it.
+
+    `is_own`: it ran in this run once. Not so if `--from` left it out, a restart kept it, or `continue` ran it again.
+    """
+
+    begun: float = 0.0
+    ended: float | None = None
+    is_skipped: bool = False
+    is_own: bool = True
+    sessions: int = 0
+    usages: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> bool:
+        """True if the phase is behind the run, one way or the other."""
+        return self.is_own and (self.is_skipped or self.ended is not None)
+
+    def used(self, *names: str) -> float | None:
+        """The sum of these numbers over all calls of agents. None if an agent did not report one of them."""
+        if not self.usages:
+            return 0.0 if not self.sessions else None
+        return _sum(usage.get(name) for usage in self.usages for name in names)
+
+
+class PastRun:
+    """A past run: its phases by path, and whether it reached its own end, in whatever definition it had."""
+
+    def __init__(self, records: Iterable[EventRecord]) -> None:
+        self.phases: dict[str, PastPhase] = {}
+        self.routings: list[run_events.Routed] = []
+        self.is_whole = False
+        clock, last = 0.0, None
+        for at, event in records:
+            kind = kind_of(type(event).__name__, vars(event))
+            if kind in ("Noticed", END_WITHOUT_DRIVER):  # may be recorded when no process drives the run
+                continue
+            if last is not None and kind not in ("RunResumed", RESTARTED):
+                clock += max(0.0, at - last)
+            last = None if kind in ("RunParked", "RunEnded") else at
+            self._take(event, clock)
+
+    def _phase(self, path: str) -> PastPhase:
+        return self.phases.setdefault(top_phase(path), PastPhase())
+
+    def _take(self, event: run_events.Event, clock: float) -> None:
+        match event:
+            case run_events.PhaseStarted() if "/" not in event.path:
+                self._phase(event.path).begun = clock
+            case run_events.PhaseDone() if "/" not in event.path:
+                self._phase(event.path).ended = clock
+            case run_events.PhaseSkipped() if "/" not in event.path:
+                self._phase(event.path).is_skipped = True
+                self._phase(event.path).is_own = event.reason != run_events.LEFT_OUT
+            case run_events.SessionOpened():
+                self._phase(event.path).sessions += 1
+            case run_events.UsageReported():
+                self._phase(event.path).usages.append(event.usage)
+            case run_events.Routed():
+                self.routings.append(event)
+            case run_events.RunResumed():
+                self._resume(event)
+            case run_events.RunEnded():
+                self.is_whole = event.status in ("completed", "stopped") and event.code != "until"
+            case _:
+                pass
+
+    def _resume(self, event: run_events.RunResumed) -> None:
+        self.is_whole = False
+        again = [path for path, phase in self.phases.items() if event.mode == "restart" and phase.counts]
+        for path in (*again, *event.rewound):
+            self._phase(path).is_own = False
+
+    def taken(self, paths: Sequence[str]) -> Consumption | None:
+        """What these phases took together; None if one of them was not done.
+
+        A run that reached its end may lack some of them: its definition did not have them, such as further rounds.
+        """
+        known = [self.phases[path] for path in paths if path in self.phases]
+        if not known or not all(phase.counts for phase in known) or (len(known) < len(paths) and not self.is_whole):
+            return None
+        times = [(phase.begun, phase.ended) for phase in known if phase.ended is not None]
+        return Consumption(
+            seconds=_length(times),
+            tokens=_sum(phase.used("inputTokens", "outputTokens") for phase in known),
+            usd=_sum(phase.used("usd") for phase in known),
+        )
+
+
+def _length(times: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of these lasted: phases that ran at the same time count once."""
+    total, until = 0.0, 0.0
+    for begun, ended in sorted(times):
+        total += max(0.0, ended - max(begun, until))
+        until = max(until, ended)
+    return total
+
+
+def _sum(numbers: Iterable[float | None]) -> float | None:
+    found = list(numbers)
+    return None if None in found else sum(number for number in found if number is not None)
+
+
+MOST_RUNS = 20
+"""How many past runs are read."""
+Compared = tuple[PastRun, list[bool]]
+"""A past run, and for each group of phases whether the same agents worked in it."""
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """A phase, or all rounds of a phase that is repeated, and what it will likely take."""
+
+    phases: tuple[str, ...]
+    likely: Forecast
+
+    def to_json(self) -> dict[str, Any]:
+        return {"id": self.phases[0], "phases": list(self.phases), **self.likely.to_json()}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run of a flow will likely take. `others` is how many past runs do not count, since other agents worked."""
+
+    flow: str
+    whole: Forecast
+    rows: tuple[EstimateRow, ...]
+    others: int
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [row.to_json() for row in self.rows]
+        return {"name": self.flow, "runs": len(self.whole.seen), "others": self.others, **self.whole.to_json(),
+                "phases": rows}  # fmt: skip
+
+
+def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> Estimate:
+    """The estimate for a run that this request would start."""
+    assert flow.plan is not None
+    plans = {id_: one.plan for id_, one in needed_flows(catalog, flow).items() if one.plan is not None}
+    table = {**runs.table(flow.plan, None), **request.table}
+    routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
+    agents = AgentComparison(grouped(_chosen(flow.plan, request)), partial(plan_named, plans))
+    return from_past(flow.id, agents, routing, list(past_runs(runs, flow.id)))
+
+
+def from_past(flow: str, agents: AgentComparison, routing: Routed, past: Sequence[tuple[PastRun, Routed]]) -> Estimate:
+    """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with."""
+    same = [(run, agents.compared(routing, [begun_with, *run.routings])) for run, begun_with in past]
+    return Estimate(
+        flow=flow,
+        whole=likely(_wholes(agents.groups, same)),
+        rows=tuple(
+            EstimateRow(tuple(phase.id for phase in group), likely(_parts(group, number, same)))
+            for number, group in enumerate(agents.groups)
+        ),
+        others=sum(not all(is_same) for _, is_same in same),
+    )
+
+
+def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
+    """The newest runs of a flow, and which agents they began with. Damaged ones are left out."""
+    ids = [summary.id for summary in runs.summaries() if summary.flow == flow and summary.status != "damaged"]
+    for id_ in ids[-MOST_RUNS:]:
+        try:
+            text, history = runs.engine.load(id_)
+            yield PastRun(history.records), about_from_text(id_, text).request.routing
+        except (HandrailError, LookupError, ValueError, OSError):
+            continue
+
+
+def _chosen(plan: FlowPlan, request: RunRequest) -> tuple[Phase, ...]:
+    """The phases from `--from` to `--until`."""
+    ids = [phase.id for phase in plan.phases]
+    first = ids.index(request.start) if request.start in ids else 0
+    end = ids.index(request.until) + 1 if request.until in ids else len(ids)
+    return plan.phases[first:end]
+
+
+def grouped(phases: Sequence[Phase]) -> list[list[Phase]]:
+    """The phases in order. All rounds of a phase that is repeated are one group, at the place of the first one."""
+    groups: dict[str, list[Phase]] = {}
+    first: dict[str, str] = {}
+    for phase in phases:
+        before = phase.again.before if phase.again is not None else None
+        first[phase.id] = first.get(before or "", phase.id)
+        groups.setdefault(first[phase.id], []).append(phase)
+    return list(groups.values())
+
+
+def _wholes(groups: list[list[Phase]], same: list[Compared]) -> Iterator[Consumption]:
+    """What the whole run took, for each past run with the same agents that has something of every group."""
+    for past, is_same in same:
+        parts = [past.taken(_paths(group)) for group in groups]
+        whole = past.taken([path for group in groups for path in _paths(group)])
+        if all(is_same) and all(parts) and whole is not None:
+            yield whole
+
+
+def _parts(group: list[Phase], number: int, same: list[Compared]) -> Iterator[Consumption]:
+    for past, is_same in same:
+        if is_same[number] and (taken := past.taken(_paths(group))) is not None:
+            yield taken
+
+
+def _paths(group: list[Phase]) -> list[str]:
+    return [path_segment(phase.id) for phase in group]
+
+
+class AgentComparison:
+    """Compares which agents get the steps of each group of phases."""
+
+    def __init__(self, groups: list[list[Phase]], find: FlowFinder) -> None:
+        self.groups = groups
+        self.find = find
+
+    def compared(self, now: Routed, past: list[Routed]) -> list[bool]:
+        """For each group, whether a past run gave its steps to the same agents as a new one would."""
+        others = [other for other in past if other != now]
+        if not others:
+            return [True] * len(self.groups)
+        return [
+            all(
+                self._of(group, partial(agent_of, now)) == self._of(group, partial(agent_of, other)) for other in others
+            )
+            for group in self.groups
+        ]
+
+    def _of(self, group: Sequence[Phase], router: Callable[..., Any], depth: int = 0) -> list[str]:
+        found: list[str] = []
+        for phase in group:
+            for step in phase.steps:
+                if step.calls_agent and (own := own_of(step)) is not None:
+                    name = step.node.removesuffix("-prompt")
+                    agent = name if name in registry.executors() else own[0]
+                    found.append(str(router(step.routing_group, (agent, own[1]))))
+                child = child_of(step, self.find) if depth < MAX_DEPTH else None
+                if child is not None:
+                    found += self._of(child.phases, router, depth + 1)
+        return found

@@ -1,0 +1,379 @@
+"""Runs a flow's plan. It uses no clock, no files and no processes itself: everything goes through `Durable`.
+
+Read it top to bottom: a flow runs its phases, a phase its steps, and a step does `when`, then tries: params → prompt →
+node → expect → after → publish → `stopFlowIf`. `Durable` returns the results of work that had finished before a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, NoReturn
+
+from handrail.driven.expressions.tree import Every, Expression
+from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
+from handrail.driven.flows.prompts import compose_prompt, language_part
+from handrail.driven.flows.results import (
+    FlowResult,
+    nested_flow_result,
+    outputs_read,
+    pending,
+    phases_read,
+    short_texts,
+    skipped,
+    with_defaults,
+)
+from handrail.driven.runs import proof, run_events
+from handrail.driven.runs.agentweaver import nested_params
+from handrail.driven.runs.memory import RERUN, refuse_rerun, refuted_form
+from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, made_by, output_of
+from handrail.driven.runs.resolver import Resolver
+from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, Work
+from handrail.settings.secrets import SECRET_MISSING, has_lost
+from handrail.source.plain_text import counted
+from handrail.source.templates import fill
+from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
+
+FlowFinder = Callable[[str], FlowPlan | None]
+FlowStop = tuple[str, str] | None
+
+
+class FlowFailed(Exception):
+    """A step failed. Holds the path of the step and the reason."""
+
+    def __init__(self, path: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.code = code
+        self.message = message
+
+
+class Interpreter:
+    """Runs one flow. A nested flow gets its own interpreter, with a path below the path of its step.
+
+    `same`: in how many rounds of a repeat a check may fail in the same way, if the repeat does not say.
+    """
+
+    def __init__(self, durable: Durable, plan: FlowPlan, find: FlowFinder, depth: int = 0, same: int = 0) -> None:
+        self.durable = durable
+        self.plan = plan
+        self.find = find
+        self.depth = depth
+        self.same = same
+        self.rounds = RoundResults(plan, lambda: self.values.steps, self.at)
+        self.base = ""
+        self.context: dict[str, Any] = {}
+        self.values = Resolver(durable, plan)
+        self.used: dict[str, list[str]] = {}
+        self.left_out: set[str] = set()
+
+    def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
+        self.base, self.context, self.values.params = base, context, params
+        env = {name: value for name, value in context.get("env", {}).items() if name in self.plan.env}
+        self.values.context = {**context, "env": env}
+        self.values.has_lost = has_lost([params, self.values.context])
+        self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
+
+    async def run(
+        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
+    ) -> FlowResult:
+        self.prepare(params, context, base)
+        stopped: FlowStop = None
+        async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
+            for group in groups_of(self.plan.phases):
+                if stopped is None:
+                    stopped = await self._group(group)
+                else:
+                    for phase in group:
+                        self.durable.note(run_events.PhaseSkipped(self.at(phase), "the flow stopped earlier"))
+                if until is not None and stopped is None and any(phase.id == until for phase in group):
+                    return FlowResult(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
+        by, outcome = stopped or (None, "success")
+        return FlowResult(by, outcome, self.values.steps)
+
+    def at(self, phase: Phase, step: Step | None = None) -> str:
+        path = self.base + path_segment(phase.id)
+        return path if step is None else f"{path}/{path_segment(step.id)}"
+
+    async def _group(self, group: list[Phase]) -> FlowStop:
+        lane = group[0].lane
+        if lane is None:
+            return await self._phase(group[0])
+        lanes: dict[int, list[Phase]] = {}
+        for phase in group:
+            if phase.lane is not None:
+                lanes.setdefault(phase.lane.number, []).append(phase)
+        how = self.plan.groups[lane.group]
+        works = [partial(self._lane, phases) for phases in lanes.values()]
+        return _first(await self.durable.together(works, how.limit, how.on_failure))
+
+    async def _lane(self, phases: list[Phase]) -> FlowStop:
+        stopped: FlowStop = None
+        for phase in phases:
+            if stopped is None:
+                stopped = await self._phase(phase)
+            else:
+                self.durable.note(run_events.PhaseSkipped(self.at(phase), "the flow stopped earlier"))
+        return stopped
+
+    async def _phase(self, phase: Phase) -> FlowStop:
+        try:
+            stopped = await self.phase(phase)
+            if stopped is None and phase.id not in self.left_out:
+                await self._check_bounds(phase)
+            return stopped
+        except (Unresolved, NodeError) as error:
+            raise FlowFailed(self.at(phase), error.code, error.message) from error
+
+    async def phase(self, phase: Phase) -> FlowStop:
+        """Run a phase. Returns (the step that stopped the flow, outcome), or None if the flow continues."""
+        path = self.at(phase)
+        known = self.durable.done(path)
+        if known is None and not await self._is_wanted(phase, path):
+            for step in phase.steps:
+                self.durable.note(run_events.StepSkipped(self.at(phase, step)))
+            self.durable.note(run_events.PhaseSkipped(path, "its condition does not hold"))
+            known = Done("skipped")
+        if known is not None and known.status == "skipped":
+            if known.is_left_out:
+                self.left_out.add(phase.id)
+            self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+            return None
+        self.durable.note(run_events.PhaseStarted(path))
+        async with self.durable.limit(path, phase.timeout):
+            stopped = await self._steps(phase, is_done=known is not None)
+        self.durable.note(run_events.PhaseDone(path))
+        return stopped
+
+    async def _check_bounds(self, phase: Phase) -> None:
+        """Fail if a repeat ends with this phase and its `until` never held."""
+        for bound in phase.bounds:
+            if not self._counts(bound.conditions[-1]):
+                continue  # what the last `until` is about was left out
+            exhausted = Every(tuple(filter(self._counts, bound.conditions)), True)
+            if is_true(await self.values.resolve_guard(exhausted, phase, self.at(phase), "until")):
+                raise NodeError("repeat-exhausted", bound.message, transient=False)
+
+    async def _is_wanted(self, phase: Phase, path: str) -> bool:
+        """True if the guards and the condition of a phase hold."""
+        for guard in filter(self._counts, phase.guards):
+            if not is_true(await self.values.resolve_guard(guard, phase, path)):
+                return False
+        return phase.when is None or is_true(await self.values.resolve(phase.when, phase, path, "when"))
+
+    def _counts(self, condition: Expression) -> bool:
+        """False if a condition of a repeat is about a round that was left out by `--from`."""
+        return not self.left_out or self.left_out.isdisjoint(phases_read(condition))
+
+    async def _steps(self, phase: Phase, *, is_done: bool) -> FlowStop:
+        if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":
+            works: list[Callable[[], Awaitable[Any]]] = [partial(self.step, phase, step) for step in phase.steps]
+            return _first(await self.durable.together(works, phase.parallel.limit, phase.parallel.on_failure))
+        for step in phase.steps:
+            if is_done and self.durable.done(self.at(phase, step)) is None:
+                continue  # the flow stopped before this step
+            if stopped := await self.step(phase, step):
+                return stopped
+        return None
+
+    async def step(self, phase: Phase, step: Step) -> FlowStop:
+        path = self.at(phase, step)
+        known = self.durable.done(path)
+        if known is None:
+            self.durable.note(run_events.StepStarted(path))
+        try:
+            return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
+        except (Unresolved, NodeError) as error:
+            self.fail(path, error.code, error.message)
+        except Exhausted as error:
+            self.durable.note(run_events.StepFailed(path, "cancelled", str(error)))
+            raise
+        except asyncio.CancelledError as error:
+            why = f"stopped because `{error.args[0]}` failed" if error.args and error.args[0] else "it was interrupted"
+            self.durable.note(run_events.StepFailed(path, "cancelled", why))
+            raise
+
+    async def _recalled(self, phase: Phase, step: Step, known: Done) -> FlowStop:
+        """Take the result of a finished step. A nested flow is interpreted again; all its results are known too."""
+        if known.status == "skipped":
+            self.values.steps[phase.id][step.id] = skipped()
+            return None
+        value = known.value
+        if not known.has_value:
+            value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
+        self.values.keep(phase, step, value)
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
+
+    async def _work(self, phase: Phase, step: Step, path: str) -> FlowStop:
+        resolve = self.values.resolve
+        if step.when is not None and not is_true(await resolve(step.when, phase, path, "when")):
+            self.values.steps[phase.id][step.id] = skipped()
+            self.durable.note(run_events.StepSkipped(path))
+            return None
+        before = await existing_outputs(self.values, phase, step, path)
+        stop = await self._attempts(phase, step, path, before)
+        self.durable.note(run_events.StepDone(path, stop))
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
+
+    async def _attempts(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
+        """Try a step until its node and its proof succeed. Returns whether the step stops the flow.
+
+        If the node had finished in an earlier life, first only its proof is looked at. The attempts of earlier lives
+        count, until the step fails: when it is tried again after that, it gets all its attempts anew.
+        """
+        tried, again = self.durable.tried(path), False
+        rounds = 0 if tried.is_over else tried.failures // step.retry.attempts  # killed before the step could fail
+        spent = rounds * step.retry.attempts
+        is_over = tried.is_over or spent > 0
+        looks = tried.is_refuted
+        if is_over and not looks:
+            self._tell_anew(step, path)
+        while True:
+            if not looks:
+                await self.durable.rest(path)
+            is_proving, total = False, self.durable.tried(path).total
+            try:
+                value = await self.node(phase, step, path, again=again)
+                is_proving = True
+                self.values.keep(phase, step, value)
+                return await self._prove(phase, step, path, before)
+            except NodeError as failure:
+                error = failure
+            except Unresolved as failure:
+                if not is_proving or failure.code == SECRET_MISSING:
+                    raise  # without its secret the proof cannot be looked at, so the finished work is not done again
+                error = NodeError(failure.code, failure.message, transient=False)
+            if looks and is_proving:
+                if is_over:
+                    await self._allow_again(step, path, error)
+                    self._tell_anew(step, path)
+            else:
+                if self.durable.tried(path).total == total and (is_proving or error.transient):
+                    self.durable.note(run_events.AttemptFailed(path, error.code, error.message, is_proving))
+                await self._wait_for_next(step, path, error, spent)
+            looks, again = False, is_proving
+
+    async def _wait_for_next(self, step: Step, path: str, error: NodeError, spent: int) -> None:
+        """Wait for the next attempt after a failed one. Raises the error if there is none."""
+        used = self.durable.tried(path).failures - spent
+        if not error.transient or used >= step.retry.attempts:
+            raise error
+        await self.durable.pause(path, step.retry.wait * step.retry.factor ** (used - 1), error.message)
+
+    async def _allow_again(self, step: Step, path: str, error: NodeError) -> None:
+        """Raises the error if a step whose proof does not hold must not run again. May ask a person."""
+        if step.policy == "safe":
+            return
+        if step.policy == "never":
+            raise refuse_rerun(path, error)
+        tried = self.durable.tried(path)  # the question must not change when the proof is looked at again
+        question = refuted_form(path, tried.total, tried.failure[1] if tried.failure else error.message)
+        if (await self.durable.ask(path, question)).get(RERUN) != "again":
+            raise error
+
+    def _tell_anew(self, step: Step, path: str) -> None:
+        if step.retry.attempts > 1:
+            total = self.durable.tried(path).total
+            told = f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
+            self.durable.note(run_events.Noticed(path, told))
+
+    async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
+        """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
+        await proof.check_expectations(self.durable, self.values, phase, step, path)
+        self.rounds.refuse_same(phase, step, self.same)
+        for number, action in enumerate(step.after):
+            await self.run_after(phase, action, path, f"after.{number}")
+        if isinstance(summary := output_of(self.values, phase, step, step.summary), str):
+            self.durable.note(run_events.SummarySet(summary))
+        await self.publish(phase, step, path, before)
+        if output_of(self.values, phase, step, step.stops) is True:
+            return True
+        return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
+
+    def fail(self, path: str, code: str, message: str) -> NoReturn:
+        self.durable.note(run_events.StepFailed(path, code, message))
+        raise FlowFailed(path, code, message)
+
+    async def _all(
+        self, values: Mapping[str, Expression], phase: Phase, path: str, place: str, *, is_recalled: bool = False
+    ) -> dict[str, Any]:
+        resolve = partial(self.values.resolve, is_recalled=is_recalled)
+        return {n: await resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+
+    async def node(self, phase: Phase, step: Step, path: str, *, again: bool = False, is_recalled: bool = False) -> Any:
+        """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
+        params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
+        prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
+        if step.makes or step.published:
+            self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
+        if step.nested is not None:
+            return await self._nested_in_time(step, params, path, again=again)
+        is_interrupted = self.durable.tried(path).is_interrupted
+        work = Work(
+            path=path,
+            node=step.node,
+            params=params,
+            prompt=prompt,
+            own_checks=step.expect is None,
+            timeout=step.timeout,
+            rerun=step.rerun,
+            group=step.routing_group,
+            reads=outputs_read(self.plan, phase.id, step.id) if is_interrupted else (),
+        )
+        return await self.durable.node(work, again=again)
+
+    async def _nested_in_time(self, step: Step, params: dict[str, Any], path: str, *, again: bool) -> Any:
+        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`)."""
+        tried = self.durable.tried(path)
+        if tried.failures and self.durable.done(path) is None and (again or not tried.is_refuted):
+            self.durable.note(run_events.AttemptStarted(path, tried.total + 1, again))
+        async with self.durable.limit(path, step.timeout):
+            return await self.nested(step, params, path)
+
+    async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        """Run a nested flow. The paths of its steps begin with this step's path; its result says how it ended."""
+        name = as_text(params.get(step.nested or "", ""))
+        child = self.find(name)
+        if child is None:
+            raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
+        if self.depth >= MAX_DEPTH:
+            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+        given = {key: value for key, value in params.items() if key != step.nested}
+        if child.is_foreign:
+            given = await nested_params(self.durable, child, given, path)
+        inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
+        try:
+            ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
+        except FlowFailed as error:
+            raise NodeError(error.code, error.message) from error
+        self.rounds.nested[path] = inner.rounds.whole()
+        return nested_flow_result(child, ended)
+
+    async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
+        values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
+        self.used[path] = list(short_texts(values))
+        names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
+        body = fill(prompt.text, names)
+        extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
+        language = language_part(self.context.get("language"), is_foreign=self.plan.is_foreign)
+        return compose_prompt(body, ["" if extra is None else as_text(extra), language], is_plain=prompt.plain)
+
+    async def run_after(self, phase: Phase, action: AfterAction, path: str, place: str) -> None:
+        if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
+            return
+        source = as_text(await self.values.resolve(action.params["path"], phase, path, place))
+        text = await self.durable.look("text", source)
+        if text is None:
+            raise NodeError("file-missing", f"the step did not make `{source}`")
+        self.durable.note(run_events.SummarySet(str(text).strip()))
+
+    async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:
+        made = await made_by(self.values, phase, step, path, before)
+        if made:
+            await self.durable.publish(path, made, self.used.get(path, []))
+
+
+def _first(stops: list[Any]) -> FlowStop:
+    return next((stop for stop in stops if stop is not None), None)

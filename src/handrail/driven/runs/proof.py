@@ -1,0 +1,237 @@
+"""The proof of a step: its `expect`, the files in `makes`, and whether the rounds of a repeat get anywhere.
+
+A file that the step did not change is no proof. A repeat ends if a check fails in the same way in several rounds in
+a row; only what the steps returned is compared, so a resumed run decides as the first one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.flows.plan import Expectation, FlowPlan, Phase, Step
+from handrail.driven.flows.results import Results
+from handrail.driven.runs import run_events
+from handrail.driven.runs.resolver import Resolver
+from handrail.extensions.contracts import Durable, NodeError, OutputVerdict, PromisedFile
+from handrail.extensions.contracts.check import subject
+from handrail.source.output_text import without_variable_parts
+from handrail.source.values import Unresolved, as_text, is_true, shown
+
+LONGEST_NAME = 80
+LONGEST_DETAIL = 2_000
+NOT_WANTED = "its condition does not hold"
+CheckResult = dict[str, Any]
+
+
+async def check_expectations(durable: Durable, values: Resolver, phase: Phase, step: Step, path: str) -> None:
+    """Run all checks and record their results. Raises `NodeError` with all expectations that do not hold."""
+    expectations = step.expect or ()
+    results: list[CheckResult] = []
+    failed: list[NodeError] = []
+    for number, expectation in enumerate(expectations):
+        one = {"name": expectation.kind, "kind": expectation.kind, "held": None, "detail": "", "seconds": None}
+        results.append(one)
+        try:
+            await _Expecting(durable, values, phase, path).check(expectation, f"expect.{number}", one)
+        except NodeError as error:
+            failed.append(error)
+        except Unresolved as error:
+            one["detail"] = error.message
+            if not failed:
+                durable.note(run_events.Checked(path, _shortened(results)))
+                raise
+    if results:
+        durable.note(run_events.Checked(path, _shortened(results)))
+    if failed:
+        message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
+        raise NodeError(failed[0].code, message, transient=is_transient)
+
+
+def _shortened(results: list[CheckResult]) -> list[CheckResult]:
+    return [{**one, "detail": shown(one["detail"], LONGEST_DETAIL)} for one in results]
+
+
+class _Expecting:
+    """Runs one expectation of a step."""
+
+    def __init__(self, durable: Durable, values: Resolver, phase: Phase, path: str) -> None:
+        self.durable = durable
+        self.values = values
+        self.phase = phase
+        self.path = path
+
+    async def check(self, expectation: Expectation, place: str, one: CheckResult) -> None:
+        """Fill in what was found. Raises `NodeError` if the expectation does not hold or cannot be checked."""
+        kind, resolve = expectation.kind, self.values.resolve
+        if expectation.when is not None and not is_true(await resolve(expectation.when, self.phase, self.path, place)):
+            one["detail"] = NOT_WANTED
+            return
+        params = {
+            name: await resolve(value, self.phase, self.path, f"{place}.{name}")
+            for name, value in expectation.params.items()
+        }
+        one["name"] = f"{kind}: {shown(subject(params), LONGEST_NAME)}"
+        try:
+            finding = await self.durable.check(kind, params)
+        except NodeError as error:
+            one["detail"] = error.message
+            raise
+        one |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
+        if not finding.held:
+            told = expectation.message or f"`{one['name']}` does not hold"
+            raise NodeError("expectation", ": ".join(part for part in (told.rstrip("."), finding.detail) if part))
+
+
+Before = dict[str, Any]
+"""The fingerprint of each promised file that existed before the step; `*` is a key if not all paths were known."""
+
+
+async def existing_outputs(values: Resolver, phase: Phase, step: Step, path: str) -> Before:
+    """The promised files that exist before the first attempt of a step, as recorded then."""
+    found: Before = {}
+    for number, output in enumerate(step.makes):
+        place = f"before.{number}"
+        try:
+            paths = await values.resolve(output.path, phase, path, place)
+        except (Unresolved, NodeError):
+            found["*"] = None
+            continue
+        for item in paths if isinstance(paths, list) else [paths]:
+            if isinstance(item, str) and await values.durable.fact(path, place, "exists", item):
+                found[item] = await values.durable.fact(path, place, "fingerprint", item)
+    return found
+
+
+async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before: Before) -> list[PromisedFile]:
+    """The files to publish. Raises `NodeError` if a required one was there before and the step did not change it."""
+    made: list[PromisedFile] = []
+    for number, output in enumerate(step.makes):
+        found = await values.resolve(output.path, phase, path, f"makes.{number}")
+        if found is None and not output.is_own:
+            continue  # the node was not asked to make this file
+        for item in found if isinstance(found, list) else [found]:
+            if not isinstance(item, str):
+                raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
+            old = before.get(item) if output.is_own else None
+            if old is not None and old == await values.durable.look("fingerprint", item):
+                if not output.required:
+                    continue
+                raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
+            is_new = item not in before and "*" not in before
+            made.append(PromisedFile(item, output.name, output.schema, output.required, is_new))
+    written = output_of(values, phase, step, step.published)
+    paths = [written] if isinstance(written, str) else written or ()
+    return made + [PromisedFile(item, None, None, required=True) for item in paths if isinstance(item, str)]
+
+
+def output_of(values: Resolver, phase: Phase, step: Step, name: str | None) -> Any:
+    """An output of a step that has just run. None if it has no such output."""
+    outputs = values.steps[phase.id][step.id].get("outputs") if name is not None else None
+    return outputs.get(name) if isinstance(outputs, dict) else None
+
+
+SAME_FAILURE = "same-failure"
+LONGEST_FAILURE = 200
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a finished step says: what its check found, and whether an agent worked in it. None: no check failed."""
+
+    failure: str | None = None
+    has_worked: bool = False
+
+
+class RoundResults:
+    """The rounds of the repeats of one flow. `path_of` is the path of a step; `nested` has what nested flows said."""
+
+    def __init__(self, plan: FlowPlan, steps: Callable[[], Results], path_of: Callable[[Phase, Step], str]) -> None:
+        self.plan = plan
+        self.steps = steps
+        self.path_of = path_of
+        self.nested: dict[str, StepReport] = {}
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {phase.id: number for number, phase in enumerate(self.plan.phases)}
+
+    def told(self, phase: Phase, step: Step) -> StepReport:
+        found = self.steps().get(phase.id, {}).get(step.id, {})
+        if found.get("status") != "done":
+            return StepReport()
+        if step.nested is not None:
+            return self.nested.get(self.path_of(phase, step), StepReport())
+        verdict = step.verdict
+        if verdict is not None and verdict.must_be_used and (phase.again is None or step.id not in phase.again.used):
+            verdict = None
+        return StepReport(_failure(verdict, found.get("value")), step.calls_agent)
+
+    def whole(self) -> StepReport:
+        """What the flow says as a whole: its last check counts."""
+        failure, has_worked = None, False
+        for phase in self.plan.phases:
+            for step in phase.steps:
+                told = self.told(phase, step)
+                has_worked = has_worked or told.has_worked
+                if self._has_verdict(phase, step):
+                    failure = told.failure
+        return StepReport(failure, has_worked)
+
+    def _has_verdict(self, phase: Phase, step: Step) -> bool:
+        is_done = self.steps().get(phase.id, {}).get(step.id, {}).get("status") == "done"
+        return is_done and (step.verdict is not None or step.nested is not None)
+
+    def refuse_same(self, phase: Phase, step: Step, most: int) -> None:
+        """Raise `NodeError` if a step failed as in the rounds before. `most` holds if the repeat does not say."""
+        again = phase.again
+        if again is None or (failure := self.told(phase, step).failure) is None:
+            return
+        limit = most if again.limit is None else again.limit
+        if limit < 2:
+            return
+        number, at = phase.steps.index(step), phase
+        for _ in range(limit - 1):
+            before = self._before(at)
+            if before is None or self.told(before, before.steps[number]).failure != failure:
+                return
+            if again.limit is None and not self._has_worked(before, at):
+                return
+            at = before
+        told = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
+        raise NodeError(SAME_FAILURE, f"{told}: {_words(step.verdict, failure)}", transient=False)
+
+    def _before(self, phase: Phase) -> Phase | None:
+        before = phase.again.before if phase.again is not None else None
+        return self.plan.phases[self._places[before]] if before is not None else None
+
+    def _has_worked(self, first: Phase, last: Phase) -> bool:
+        """True if an agent worked between a phase and the same phase of the next round."""
+        between = self.plan.phases[self._places[first.id] : self._places[last.id] + 1]
+        return any(self.told(phase, step).has_worked for phase in between for step in phase.steps)
+
+
+def _words(verdict: OutputVerdict | None, failure: str) -> str:
+    """The last line that tells the failure. If there is only the output that decides, its name is told, too."""
+    line = shown(_last_line(failure), LONGEST_FAILURE)
+    is_alone = verdict is not None and verdict.told[:1] == (verdict.output,) and len(failure.split()) == 1
+    return f"`{verdict.output}` is {line}" if verdict is not None and is_alone else line
+
+
+def _failure(verdict: OutputVerdict | None, value: Any) -> str | None:
+    """What failed, without what differs each time; None if nothing did."""
+    if verdict is None or _member(value, verdict.output) in (None, verdict.good):
+        return None
+    return without_variable_parts("\n".join(as_text(_member(value, name)) for name in verdict.told))
+
+
+def _member(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,0 +1,258 @@
+"""Starts a run again, from its first phase or from a given one, with the current definitions.
+
+The previous attempt is kept. Files that it made and that have not changed since are removed from the project, so
+that they are not taken for the work of the new attempt. Their content stays on the shelf.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.base.errors import RefusedError
+from handrail.driven.artifacts.shelf import Shelf, digest_of_file
+from handrail.driven.expressions.tree import ABSENT
+from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
+from handrail.driven.flows.results import Results
+from handrail.driven.runs import run_events
+from handrail.driven.runs.choices import RunChoice
+from handrail.driven.runs.interpreter import FlowFailed
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.memory import BEFORE
+from handrail.driven.runs.preconditions import refuse_missing_env
+from handrail.driven.runs.request import StoredRequest
+from handrail.driven.runs.run_events import Event
+from handrail.driven.runs.runs import Plans, Runs
+from handrail.driven.runs.state import RunState
+from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, NodeError
+from handrail.source.values import Unresolved
+
+Find = Callable[[str], FoundFlow]
+Published = dict[str, list[dict[str, object]]]
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """What a restart did: the new run, the changes in its definitions, the kept phases, the files to remove.
+
+    `left` are files that the run published and that stay, with the reason.
+    """
+
+    run: LoadedRun
+    changes: list[str]
+    kept: list[str]
+    removed: list[str]
+    left: dict[str, str]
+
+
+async def restart(
+    runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: RunChoice | None = None
+) -> Restarted:
+    """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
+    plan, about, plans = _prepared(runs, catalog, find, old, start, choice or RunChoice())
+    job = _RestartJob(runs, old, _before(plan, start))
+    history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
+    changes = differences(old.plan, plan) if about.digest != old.about.digest else []
+    run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
+    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside], job.left)
+
+
+def refuse_restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> None:
+    """Raise what `restart` would raise, as far as that is known before the work. Changes nothing."""
+    plan, _, _ = _prepared(runs, catalog, find, old, start, RunChoice())
+    _refuse_unfinished(old.id, old.state, _before(plan, start))
+
+
+def _prepared(
+    runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: RunChoice
+) -> tuple[FlowPlan, StoredRequest, Plans]:
+    """The current plan of a run, and what its next attempt is about. Raises if it cannot begin."""
+    flow = find(old.about.flow)
+    assert flow.plan is not None
+    routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
+    routed["approve"] = old.permits.with_more(choice.approve).effects
+    request = replace(runs.real_request(old.about), **routed, start=start, until=None)
+    about, plans = runs.check_request(catalog, flow, request)
+    if start is None:  # phases that are kept do not need their variables any more
+        refuse_missing_env(flow.plan, plans, runs.site)
+    runs.refuse_without_agent(about, plans, about.request)
+    stored = replace(old.about.request, **routed, start=None, until=None)
+    return flow.plan, replace(about, request=stored, created=old.about.created), plans
+
+
+def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
+    if start is None:
+        return []
+    ids = [phase.id for phase in plan.phases]
+    return list(plan.phases[: ids.index(start)])
+
+
+class _RestartJob:
+    """Makes a new attempt from an old one and keeps some of its phases.
+
+    `aside` are the files to remove, as (path, digest); `left` those that stay, with the reason.
+    """
+
+    def __init__(self, runs: Runs, old: LoadedRun, kept: list[Phase]) -> None:
+        self.runs = runs
+        self.old = old
+        self.kept = kept
+        self.folder = old.about.request.folder(runs.project)
+        self.aside: list[list[str]] = []
+        self.left: dict[str, str] = {}
+
+    async def attempt(self, about: StoredRequest, history: History, durable: Durable) -> Attempt:
+        if history.attempt != self.old.attempt:
+            raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
+        self.old = self.old.with_history(history)
+        published = _published(history.records)
+        events: list[Event] = []
+        if self.kept:
+            results = await self._results(durable)
+            events.append(run_events.RunStarted(about.flow, about.digest, None, self.runs.site.by))
+            for phase in self.kept:
+                events += _kept_events(phase, results[phase.id], self.old.state, published)
+        self.aside = self._aside(published)
+        return Attempt(replace(about, aside=self.aside).to_text(), events)
+
+    async def _results(self, durable: Durable) -> Results:
+        """The results of the old attempt's steps. Every phase before the start has to be finished."""
+        run = self.old.id
+        _refuse_unfinished(run, self.old.state, self.kept)
+        interpreter = self.runs.interpreter(self.old, durable)
+        ids = {phase.id for phase in self.kept}
+        try:
+            for phase in self.old.plan.phases:
+                if phase.id in ids:
+                    await interpreter.phase(phase)
+        except (FlowFailed, NodeError, Unresolved) as error:
+            wanted = path_segment(self.kept[-1].id)
+            raise RefusedError(f"the results up to phase `{wanted}` cannot be read: {error.message}") from error
+        found = interpreter.values.steps
+        for phase in self.kept:
+            for step in phase.steps:
+                if step.id not in found.get(phase.id, {}):
+                    message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
+                    raise RefusedError(message, f"run `handrail restart {run} --from {phase.id}`")
+        return found
+
+    def _aside(self, published: Published) -> list[list[str]]:
+        """The files that the old attempt made and that have not changed since, as (path, digest). Fills `left`."""
+        shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
+        kept = {path_segment(phase.id) for phase in self.kept}
+        made = [artifact for path, many in published.items() if top_phase(path) not in kept for artifact in many]
+        events = [event for _, event in self.old.records if isinstance(event, run_events.ArtifactPublished)]
+        own = {str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept}
+        own |= self._made_before(shelf, kept)
+        found: dict[str, str] = {}
+        for path in dict.fromkeys(str(artifact["path"]) for artifact in made):
+            newest, digest = shelf.at(path), digest_of_file(os.path.join(self.folder, path))
+            if digest is None:
+                continue  # it is gone already
+            if path not in own:
+                self.left[path] = "it was there before"
+            elif newest is None or newest.run != self.old.id:
+                self.left[path] = "another run published it later"
+            elif newest.sha256 != digest:
+                self.left[path] = "it was changed since"
+            elif top_phase(newest.step) not in kept:
+                found[path] = digest
+        return [[path, digest] for path, digest in found.items()]
+
+    def _made_before(self, shelf: Shelf, kept: set[str]) -> set[str]:
+        """Files that did not exist before a step of an earlier attempt, and that no other run published since.
+
+        If that attempt failed, it left them without publishing them.
+        """
+        runs, old = self.runs, self.old
+        earlier = (runs.records(old.id, number) for number in runs.attempts(old.id) if number != old.attempt)
+        absent: dict[str, float] = {}
+        for moment, event in (record for records in earlier for record in records):
+            if isinstance(event, run_events.FactFound) and _is_absence(event) and top_phase(event.path) not in kept:
+                absent.setdefault(event.subject, moment)
+        others = [(one.path, one.created) for one in shelf.records() if one.run != old.id]
+        return {path for path, moment in absent.items() if not any(p == path and t > moment for p, t in others)}
+
+
+def _is_absence(fact: run_events.FactFound) -> bool:
+    """True if a promised file did not exist before its step."""
+    return fact.place.startswith(BEFORE) and fact.kind == "exists" and fact.value is False
+
+
+def _refuse_unfinished(run: str, state: RunState, kept: Sequence[Phase]) -> None:
+    """Raise `RefusedError` unless all of these phases are finished."""
+    unfinished = first_unfinished(state, kept)
+    if unfinished is not None:
+        message = f"phase `{unfinished}` of run `{run}` is not finished, so no later phase can be the start"
+        raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
+
+
+def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:
+    """The id of the first of these phases that is not finished; None if all are."""
+    return next((p.id for p in phases if state.phases.get(path_segment(p.id)) not in ("done", "skipped")), None)
+
+
+def _published(records: Sequence[EventRecord]) -> Published:
+    """What each step published, without phases that were rewound by `continue`."""
+    found: Published = {}
+    for _, event in records:
+        if isinstance(event, run_events.ArtifactPublished):
+            found.setdefault(event.path, []).append(event.artifact)
+        elif isinstance(event, run_events.RunResumed) and event.rewound:
+            found = {path: made for path, made in found.items() if top_phase(path) not in event.rewound}
+    return found
+
+
+def _kept_events(
+    phase: Phase, results: dict[str, dict[str, object]], state: RunState, published: Published
+) -> list[Event]:
+    """The events of a kept phase, for the new journal."""
+    path = path_segment(phase.id)
+    if state.phases[path] == "skipped":
+        why = run_events.LEFT_OUT if path in state.left_out else "kept from the previous attempt"
+        return [run_events.PhaseSkipped(path, why)]
+    events: list[Event] = [run_events.PhaseStarted(path)]
+    for step in phase.steps:
+        at, result = f"{path}/{path_segment(step.id)}", results[step.id]
+        if result["status"] != "done":
+            events.append(run_events.StepSkipped(at))
+            continue
+        value = None if result["value"] is ABSENT else result["value"]
+        events += [run_events.StepStarted(at), run_events.NodeFinished(at, "", 0, value)]
+        known = published.items()
+        events += [
+            run_events.ArtifactPublished(p, a) for p, many in known if (p + "/").startswith(at + "/") for a in many
+        ]
+        events.append(run_events.StepDone(at, False))
+    return [*events, run_events.PhaseDone(path)]
+
+
+def differences(old: FlowPlan, new: FlowPlan) -> list[str]:
+    """The differences between two plans of a flow, as sentences for people."""
+    before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
+    changes = [f"phase `{id_}` was removed" for id_ in before if id_ not in after]
+    for id_, phase in after.items():
+        if id_ not in before:
+            changes.append(f"phase `{id_}` was added")
+        elif repr(phase) != repr(before[id_]):
+            changes.extend(_steps_changed(before[id_], phase) or [f"phase `{id_}` was changed"])
+    if repr(old.constants) != repr(new.constants):
+        changes.append("the constants were changed")
+    if repr(old.params) != repr(new.params):
+        changes.append("the parameters were changed")
+    return changes or ["a nested flow was changed, or only the text of a file"]
+
+
+def _steps_changed(old: Phase, new: Phase) -> list[str]:
+    before, after = ({step.id: step for step in phase.steps} for phase in (old, new))
+    changes = [f"step `{new.id}/{id_}` was removed" for id_ in before if id_ not in after]
+    changes += [f"step `{new.id}/{id_}` was added" for id_ in after if id_ not in before]
+    changes += [
+        f"step `{new.id}/{id_}` was changed"
+        for id_, step in after.items()
+        if id_ in before and repr(before[id_]) != repr(step)
+    ]
+    return changes

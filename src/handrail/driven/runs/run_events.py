@@ -1,0 +1,474 @@
+"""The events of a run, named in the past tense, and how they are stored without secrets. Pure.
+
+`state` folds them. `path` identifies a step by names, never by a position: `phase/step`, or `phase/step/phase/step`
+inside a nested flow. An attempt of a step is its node, its expectations, its `after` and its `makes`.
+Data that later steps use keeps references to secrets; texts for people are masked. Journals hold the names of the
+event classes, so these names never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+from handrail.base.dataclasses import dataclass, fields, replace
+from handrail.driven.runs.choices import Bounded as Bounded
+from handrail.driven.runs.choices import Permitted as Permitted
+from handrail.driven.runs.choices import Routed as Routed
+from handrail.extensions.contracts import NodeError, StepAttempts
+from handrail.settings.secrets import Secrets, masked
+from handrail.source.values import restore, texts_in
+
+CANCELLED = "cancelled"
+"""The code of a step that did not fail itself: the run was interrupted, or another step failed."""
+
+WAIT = "wait"
+"""The place of the fact that says when the wait of a node ends."""
+
+OWN = "own"
+"""The place of what a node remembers until it has finished."""
+
+
+@dataclass(frozen=True)
+class AttemptStarted:
+    """A nested flow is tried again. With `again` it had ended, so all of its steps run again."""
+
+    path: str
+    attempt: int
+    again: bool
+
+
+@dataclass(frozen=True)
+class AttemptFailed:
+    """An attempt failed, and no `NodeFailed` says so. `refuted`: its work was finished, but its proof does not hold."""
+
+    path: str
+    code: str
+    message: str
+    refuted: bool
+
+
+@dataclass(frozen=True)
+class TimeSpent:
+    """How many seconds of a time limit are used up, over all lives of the run. `is_over`: the limit was reached.
+
+    Only time in which the run was driven counts. The path of the whole run is empty.
+    """
+
+    path: str
+    seconds: float
+    is_over: bool = False
+
+
+class Tries:
+    """The attempts and the used time of every step, folded from the events."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, StepAttempts] = {}
+        self.spent: dict[str, float] = {}
+
+    def of(self, path: str) -> StepAttempts:
+        return self.known.get(path, _NONE)
+
+    def start(self, path: str) -> None:
+        if path in self.known:
+            tried = self.known[path]
+            failures = 0 if tried.is_over else tried.failures
+            self.known[path] = replace(tried, failures=failures, is_over=False, is_refuted=False)
+
+    def finish(self, path: str) -> None:
+        """The node has finished; its proof is still open."""
+        self.spent.pop(path, None)
+        if path in self.known:
+            self.known[path] = replace(self.known[path], failure=None, is_refuted=False)
+
+    def fail(self, path: str, code: str, message: str, *, is_refuted: bool = False) -> None:
+        self.spent.pop(path, None)
+        tried = self.of(path)
+        self.known[path] = StepAttempts(
+            failures=(0 if tried.is_over else tried.failures) + 1,
+            total=tried.total + 1,
+            failure=(code, message),
+            is_refuted=is_refuted,
+        )
+
+    def end(self, path: str, code: str, message: str, *, is_finished: bool) -> None:
+        """The step has failed. In journals of 0.1.0 only this says that the proof of a finished node does not hold."""
+        if code == CANCELLED:
+            return
+        tried = self.of(path)
+        if is_finished and tried.failure is None:
+            self.fail(path, code, message, is_refuted=True)
+        elif tried.failure is None:
+            return
+        self.known[path] = replace(self.known[path], is_over=True)
+
+    def spend(self, event: TimeSpent) -> None:
+        if event.is_over:
+            self.spent.pop(event.path, None)
+        else:
+            self.spent[event.path] = event.seconds
+
+    def forget(self, is_gone: Callable[[str], bool]) -> None:
+        for path in [path for path in self.known if is_gone(path)]:
+            del self.known[path]
+        for path in [path for path in self.spent if is_gone(path)]:
+            del self.spent[path]
+
+
+_NONE = StepAttempts()
+
+
+Mode = Literal["run", "resume", "continue", "restart"]
+Cause = Literal[Mode, "answer"]
+"""Why a run is driven. `answer`: to use an answer. Then it is not driven if somebody has stopped it since."""
+RunStatus = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
+StepStatus = Literal["pending", "running", "done", "skipped", "failed"]
+PhaseStatus = Literal["running", "done", "skipped"]
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """`digest` is the digest of all definitions that the run was started with. The run keeps these.
+
+    Here and below, `by` says who caused the event: `person`, `script`, `agent:NAME` or `run:ID`. None if not known.
+    """
+
+    flow: str
+    digest: str
+    until: str | None
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class RunResumed:
+    """`rewound` are the finished phases that run again."""
+
+    mode: Mode
+    rewound: list[str]
+    until: str | None
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class PhaseStarted:
+    path: str
+
+
+LEFT_OUT = "the run starts with a later phase"
+
+
+@dataclass(frozen=True)
+class PhaseSkipped:
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PhaseDone:
+    path: str
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    path: str
+
+
+@dataclass(frozen=True)
+class StepSkipped:
+    path: str
+
+
+@dataclass(frozen=True)
+class NodeStarted:
+    """A node was started. `input` is the digest of its name, params and prompt; the same input is the same work.
+
+    `given` has its `prompt` and `params`. If they are long, they are in a file, and `payload` is its digest. Journals
+    of 0.1.0 have neither.
+    """
+
+    path: str
+    input: str
+    attempt: int
+    given: dict[str, Any] | None = None
+    payload: str | None = None
+
+
+@dataclass(frozen=True)
+class NodeFinished:
+    """`value` is the result. If it is large, it is in a file, and `payload` is its digest."""
+
+    path: str
+    input: str
+    attempt: int
+    value: Any
+    payload: str | None = None
+
+
+@dataclass(frozen=True)
+class NodeFailed:
+    path: str
+    input: str
+    attempt: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class FactFound:
+    """Something about the world that an expression used. A resumed run uses the recorded value again."""
+
+    path: str
+    place: str
+    kind: str
+    subject: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A person has to answer a form. `input` is its digest. Another form or attempt is another question (`id`)."""
+
+    path: str
+    input: str
+    question: dict[str, Any]
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known.
+
+    `surface` is where: `cli`, `tui` or `web`; None if it is not known.
+    """
+
+    path: str
+    input: str
+    values: dict[str, Any]
+    id: str = ""
+    by: str | None = None
+    at: float = 0.0
+    surface: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The `expect` of a step was looked at: name, kind, held, detail and seconds of each check.
+
+    `held` is None if a check did not run: its condition did not hold, or what it needs is missing.
+    """
+
+    path: str
+    results: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ArtifactPublished:
+    path: str
+    artifact: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SessionOpened:
+    """An agent began a conversation. After a crash it can be continued."""
+
+    path: str
+    agent: str
+    session: str
+
+
+@dataclass(frozen=True)
+class AgentActed:
+    """Something that an agent did: `kind` is tool, allowed, plan, denied, retry or again (it was called again)."""
+
+    path: str
+    kind: str
+    text: str
+
+    @property
+    def is_usual(self) -> bool:
+        """True for the usual work of an agent, to which people need not pay attention."""
+        return self.kind in ("tool", "allowed", "plan")
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Something happened in the workflow that an agent is driven through. See `contracts.GuideNews`.
+
+    `session` and `number` identify it, so it is recorded once. `time` is when it happened.
+    """
+
+    path: str
+    session: str
+    number: int
+    time: float
+    kind: str
+    phase: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True)
+class UsageReported:
+    """What an agent used for a step: inputTokens, outputTokens, cachedTokens, usd; None if it is not known."""
+
+    path: str
+    usage: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """The step waits until a point in time, such as the reset of a rate limit."""
+
+    path: str
+    until: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """Something that people should know. It does not change the state."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StepDone:
+    path: str
+    stop: bool
+
+
+@dataclass(frozen=True)
+class StepFailed:
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class SummarySet:
+    text: str
+
+
+@dataclass(frozen=True)
+class RunParked:
+    """The run waits for a person."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """How a run ended. `outcome` comes from the flow itself.
+
+    `code` is the reason as data: the error code of the step that failed, `stopped` (by `handrail stop`), `interrupted`,
+    `stop-flow-if` or `until`; None if the flow reached its end. `reason` and `error` are texts for people. `driven` is
+    false if no process drove the run any more when its end was recorded.
+    """
+
+    status: RunStatus
+    outcome: str | None
+    reason: str | None
+    error: str | None
+    code: str | None = None
+    by: str | None = None
+    driven: bool = True
+
+
+OfStep = (
+    PhaseStarted | PhaseSkipped | PhaseDone | StepStarted | StepSkipped | NodeStarted | NodeFinished | NodeFailed
+    | StepDone | StepFailed | AttemptStarted | AttemptFailed
+)  # fmt: skip
+OfRun = (
+    RunStarted | RunResumed | FactFound | Asked | Answered | Checked | ArtifactPublished | SummarySet | SessionOpened
+    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded | Permitted
+    | RunParked | RunEnded
+)  # fmt: skip
+Event = OfStep | OfRun
+EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """The event as JSON. If its value holds numbers like `1.10`, `written` has their texts."""
+    data = {**vars(event), "type": type(event).__name__}
+    if isinstance(event, NodeFinished) and (texts := texts_in(event.value)):
+        data["written"] = texts
+    return data
+
+
+def event_from_json(data: dict[str, Any]) -> Event:
+    """The event that `event_to_json` wrote; its time `t` is left out. Raises `ValueError` for anything else."""
+    fields = dict(data)
+    fields.pop("t", None)
+    texts = fields.pop("written", None)
+    if isinstance(texts, dict):
+        fields["value"] = restore(fields.get("value"), texts)
+    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
+    if kind is None:
+        raise ValueError(f"not an event: {data.get('type')!r}")
+    try:
+        event: Event = kind(**fields)
+    except TypeError as error:
+        raise ValueError(f"not a {kind.__name__} event: {error}") from error
+    return event
+
+
+DATA = ("value", "values", "subject", "given")
+"""Fields with data of steps and people. A resumed run uses them again."""
+TEXTS = ("message", "text", "reason", "error", "question", "results")
+"""Fields that only people read. All other fields are paths, kinds and digests, and never contain secrets."""
+
+
+def _fields_of(kind: type[Any], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    names = {field.name for field in fields(kind)}
+    return tuple(name for name in wanted if name in names)
+
+
+_FIELDS = {kind: (_fields_of(kind, DATA), _fields_of(kind, TEXTS)) for kind in EVENT_TYPES.values()}
+
+
+def stored_event(event: Event, secrets: Secrets) -> Event:
+    """The event as it is stored; the same object if it contains no secret."""
+    data, texts = _FIELDS[type(event)]
+    changes: dict[str, Any] = {}
+    for names, change in ((data, secrets.for_storage), (texts, secrets.for_people)):
+        for name in names:
+            before = getattr(event, name)
+            after = before if before is None else change(before)
+            if after is not before:
+                changes[name] = after
+    return replace(event, **changes) if changes else event
+
+
+def masked_json(event: Event) -> dict[str, Any]:
+    """A stored event as JSON for people."""
+    data = event_to_json(event)
+    names = (*_FIELDS[type(event)][0], "written")
+    return data | {name: masked(data[name]) for name in names if name in data}
+
+
+def masked_event(event: Event) -> Event:
+    """A stored event as people see it; the same object if it contains no secret."""
+    names = _FIELDS[type(event)][0]
+    if not names:
+        return event
+    changes: dict[str, Any] = {}
+    for name in names:
+        before = getattr(event, name)
+        after = masked(before)
+        if after is not before:
+            changes[name] = after
+    return replace(event, **changes) if changes else event
+
+
+def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
+    """A form as people see it. Raises `NodeError` if a person would choose or accept a value that contains a secret."""
+    for field in question.get("fields") or ():
+        offered = [field.get("default"), *(option.get("value") for option in field.get("options") or ())]
+        if secrets.for_people(offered) != offered:
+            message = f"the field `{field.get('id')}` offers a value that contains a secret, and people must not see it"
+            raise NodeError("form-secret", message, transient=False)
+    masked_: dict[str, Any] = secrets.for_people(question)
+    return masked_

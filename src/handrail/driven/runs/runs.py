@@ -1,0 +1,479 @@
+"""The runs of one project: begin, drive, answer and stop them, and load their state.
+
+This module decides what runs may do. An engine stores and drives them. A yes to something that has changed since it
+was asked is refused at once; the run looks again after each yes anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from handrail.base.dataclasses import replace
+from handrail.base.errors import HandrailError, NotFound, RefusedError, StateError, UsageError
+from handrail.driven.artifacts.project_files import ProjectFiles, Publisher
+from handrail.driven.artifacts.shelf import Shelves
+from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.plan import FlowPlan, with_nested_names
+from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
+from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
+from handrail.driven.flows.results import with_defaults
+from handrail.driven.runs.agentweaver import implicit_params
+from handrail.driven.runs.choices import Meter, Routed, RunChoice, agent_of
+from handrail.driven.runs.interpreter import Interpreter
+from handrail.driven.runs.life import FlowLife, opening_events, tree_of
+from handrail.driven.runs.loaded_run import LoadedRun, plan_named
+from handrail.driven.runs.memory import Memory, recall
+from handrail.driven.runs.overview import APPROVED, kind_of_question
+from handrail.driven.runs.preconditions import (
+    AgentSearch,
+    hint_for_params,
+    refuse_missing_env,
+    refuse_missing_params,
+    refuse_phases,
+    refuse_unusable,
+    trusted,
+)
+from handrail.driven.runs.request import (
+    RunRequest,
+    StoredRequest,
+    about_from_text,
+    needed_flows,
+    prompt_names,
+    scope_of,
+    shape_of,
+    with_task,
+)
+from handrail.driven.runs.run_events import Asked, Cause, NodeStarted
+from handrail.driven.runs.state import open_question, refuse_unless_waiting
+from handrail.driven.runs.summary import Summary, moment
+from handrail.extensions import registry
+from handrail.extensions.contracts import (
+    ApprovalKind,
+    Asker,
+    Durable,
+    Engine,
+    EventRecord,
+    Guide,
+    History,
+    NodeContext,
+    NodeError,
+    Observer,
+    Outside,
+    Site,
+    Work,
+)
+from handrail.settings.folders import file_name
+from handrail.settings.routes import parse_route, shipped_presets
+from handrail.settings.secrets import Secrets, refuse_lost
+from handrail.settings.settings import Settings
+from handrail.settings.trust import Trust
+from handrail.source.definition_files import Source
+from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.values import MAX_NESTING, Unresolved, is_too_deep
+
+Plans = Mapping[str, FlowPlan]
+
+
+class Runs:
+    """The runs of one project. `engine` stores and drives them."""
+
+    def __init__(self, site: Site, engine: Engine, settings: Settings, guide: Guide | None, trust: Trust) -> None:
+        self.site = site
+        self.trust = trust
+        self.engine = engine
+        self.settings = settings
+        self.guide = guide
+        self.project = site.project
+        self.secrets = Secrets(site.env, site.secrets)
+        self.kept = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
+
+    def ids(self) -> list[str]:
+        """The ids of all runs, the oldest first."""
+        return self.engine.ids()
+
+    def named(self, name: str) -> str:
+        """The id of the run that `name` refers to: an id, the beginning of an id, or `last`."""
+        ids = self.ids()
+        if name == "last" and ids:
+            return ids[-1]
+        begins = [id_ for id_ in ids if id_.startswith(name)]
+        return begins[0] if name not in ids and len(begins) == 1 else name
+
+    def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest, id_: str) -> LoadedRun:
+        """Store a new run. Nothing is run yet."""
+        about, plans = self.check_request(catalog, flow, request)
+        refuse_missing_params(plans[about.flow], about.request, self.project)
+        refuse_missing_env(plans[about.flow], plans, self.site)
+        self.refuse_without_agent(about, plans, about.request)
+        return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
+
+    def load(self, id_: str, *, may_be_damaged: bool = False) -> LoadedRun:
+        """A run with its current history; with `may_be_damaged`, what is readable of it."""
+        try:
+            text, history = self.engine.load(id_, may_be_damaged=may_be_damaged)
+        except LookupError as error:
+            raise self._missing(id_) from error
+        about = about_from_text(id_, text)
+        return self._loaded(id_, about, self._plans(about), history)
+
+    def updated(self, run: LoadedRun) -> LoadedRun:
+        """The same run with the events that were recorded since it was loaded."""
+        records, offset = self.engine.events(run.id, run.history.offset)
+        driver = self.engine.driver(run.id)
+        return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
+
+    def is_driven(self, id_: str) -> bool:
+        """True if a process drives this run now."""
+        return self.engine.driver(id_) is not None
+
+    def summaries(self) -> list[Summary]:
+        """A summary of each run, the oldest first. A damaged run gets a summary too."""
+        return self.engine.summaries()
+
+    def events(self, id_: str, offset: int = 0) -> tuple[list[EventRecord], int]:
+        """The events after an offset, as (time, event), and the offset for the next call."""
+        try:
+            return self.engine.events(id_, offset)
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    def attempts(self, id_: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        try:
+            return self.engine.attempts(id_)
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    def records(self, id_: str, attempt: int) -> list[EventRecord]:
+        """All events of one attempt of a run."""
+        known = self.attempts(id_)
+        if attempt not in known:
+            hint = f"attempts: {', '.join(map(str, known))}"
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+        return self.engine.records(id_, attempt)
+
+    def log(self, id_: str) -> str:
+        """The file that gets the output of a driver in the background."""
+        return self.engine.log(id_)
+
+    def _loaded(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:
+        payload = partial(self.engine.payload, id_)
+        return LoadedRun(id=id_, about=about, plans=plans, history=history, payload=payload)
+
+    def _missing(self, id_: str) -> NotFound:
+        ids = self.ids()
+        if not ids:
+            return NotFound("there are no runs in this project yet", "start one: `handrail run NAME`")
+        close = nearest(id_, ids)
+        hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
+        return NotFound(f"there is no run `{id_}` in this project", hint)
+
+    def check_request(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> tuple[StoredRequest, Plans]:
+        """The checked request of a run, and the flows that it needs."""
+        assert flow.plan is not None
+        try:
+            params = with_task(flow.plan, request)
+            with_defaults(flow.plan, params)
+        except NodeError as error:
+            if flow.source == "workflow" and not request.params:
+                name = flow.plan.phases[0].id
+                raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
+            raise UsageError(error.message, hint_for_params(flow.plan, params)) from error
+        refuse_phases(flow.plan, request)
+        _refuse_agents(request.agent, request.routes)
+        for name, value in params.items():
+            if is_too_deep(value):
+                raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
+        scope = scope_of(request, self.project, self.secrets, is_foreign=flow.plan.is_foreign)
+        table = {**self.table(flow.plan, None), **request.table}
+        params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
+        preset = request.preset or ""
+        request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
+        found = needed_flows(catalog, flow)
+        texts = {id_: [one.file, one.text] for id_, one in found.items()}
+        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
+        prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
+        env = self.secrets.variables(_env_names(plans))
+        folder = request.folder(self.project)
+        implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
+        about = StoredRequest(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
+        names = {id_: dict(one.names) for id_, one in found.items() if one.names}
+        return replace(about, names=names, shape=shape_of(flow.plan)), plans
+
+    def table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
+        """The routes of the current settings for a flow. Those for its id win over those for its other ids."""
+        chosen = self.presets.get(preset or "", {})
+        own = [self.settings.flows.get(id_, {}) for id_ in (*reversed(plan.also), plan.id)]
+        return {**self.settings.routes, **{group: route for one in own for group, route in one.items()}, **chosen}
+
+    def route_of(self, plan: FlowPlan, group: str) -> str | None:
+        """The agent and the model that the settings choose for a routing group of a flow; None if there is none."""
+        route = agent_of(Routed(None, None, {}, "", self.table(plan, None)), group, (None, None))
+        return None if route is None else str(route)
+
+    @property
+    def presets(self) -> dict[str, dict[str, str]]:
+        """The routes of each preset: the shipped ones, and those of the settings."""
+        return {**shipped_presets(), **self.settings.presets}
+
+    def routed(self, run: LoadedRun, choice: RunChoice) -> Routed:
+        """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
+        _refuse_agents(choice.agent, choice.routes)
+        now = run.routing.with_choice(choice)
+        is_whole = now.preset == "" or now.preset in self.presets
+        return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
+
+    def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
+        """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
+        refuse_unusable(plans.values())
+        plan, router = plans[about.flow], partial(agent_of, request.routing)
+        ids = [phase.id for phase in plan.phases]
+        first = ids.index(request.start) if request.start else 0
+        end = ids.index(request.until) + 1 if request.until else len(ids)
+        AgentSearch(partial(plan_named, plans), router, self.settings.acp).refuse(plan, list(plan.phases[first:end]))
+
+    def _plans(self, about: StoredRequest) -> Plans:
+        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
+        prompts = {name: PromptFile("run", file, text) for name, (file, text) in about.prompts.items()}
+        known = replace(flow_resources(prompts=prompts), schemas=frozenset())
+        plans: dict[str, FlowPlan] = {}
+        for id_, (file, text) in about.flows.items():
+            plan, _ = load_flow(Source(file, text), id_, known)
+            if plan is not None:
+                plans[id_] = with_nested_names(plan, about.names.get(id_, {}))
+        if about.flow not in plans:
+            raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
+        return plans
+
+    def outside(
+        self,
+        run: LoadedRun,
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        routed: Routed | None = None,
+        meter: Meter | None = None,
+        approve: Sequence[str] = (),
+    ) -> Outside:
+        """What an engine needs to run the steps of a run. `approve` are further effects of `--approve`."""
+        request, routing = run.about.request, routed or run.routing
+        context = NodeContext(
+            project=request.folder(self.project),
+            definitions=self.project,
+            env=self.site.env,
+            run=run.id,
+            scope=request.scope,
+            route=partial(agent_of, routing),
+            pass_env=self.settings.pass_env,
+            acp=self.settings.acp,
+            check=self.settings.check,
+            secrets=self.site.secrets,
+            guide=self.guide,
+            rules=(*run.permits.with_more(approve).rules, *self.settings.approve),
+            keeps_logins=self.settings.agent_logins,
+        )
+        return Outside(
+            nodes=registry.nodes(),
+            context=context,
+            publisher=self.publisher(context),
+            observer=observer,
+            asker=asker,
+            meter=meter,
+            by=self.site.by,
+        )
+
+    def publisher(self, context: NodeContext) -> Publisher:
+        """The publisher that puts the artifacts of a run onto the shelf of its scope."""
+        return Publisher(context, self.kept.folder_of(context.scope), self.site.clock)
+
+    async def drive(
+        self,
+        run: LoadedRun,
+        mode: Cause = "resume",
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        choice: RunChoice | None = None,
+    ) -> LoadedRun:
+        """Drive a run until it ends or waits for a person. Finished work is not done again.
+
+        If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
+        """
+        refuse_unusable(run.plans.values())
+        choice = choice or RunChoice()
+        routed = self.routed(run, choice) if run.records else run.routing
+        bounds = run.bounds.with_later(choice.bounds)
+        permits = run.permits.with_more(choice.approve)
+        pairs = ((routed, run.routing), (bounds, run.bounds), (permits, run.permits))
+        news = [now for now, before in pairs if now != before]
+        meter = run.meter(bounds)
+        life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
+        life.tree = tree_of(run, self.site, self.settings.pass_env)
+        outside = self.outside(run, observer, asker, routed, meter, choice.approve)
+        with trusted(self.trust, run, mode, self.is_driven):
+            return run.with_history(await self.engine.drive(run.id, life, outside))
+
+    def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
+        """An interpreter with the parameters and the context of the run. It has not started."""
+        interpreter = Interpreter(durable, run.plan, run.find, same=self.settings.same_failures)
+        given = {**run.about.implicit, **self.secrets.from_storage(run.about.request.params)}
+        params = with_defaults(run.plan, given)
+        interpreter.prepare(params, self._context(run.about, run.plans, run.id))
+        return interpreter
+
+    def _context(self, about: StoredRequest, plans: Plans, run: str) -> dict[str, Any]:
+        """The value of `context` in expressions, as it was when the attempt was stored.
+
+        `env` has only the variables that the flows name. A secret among them has the value that it has now.
+        """
+        request = about.request
+        return {
+            **({"run": run, "started": moment(about.created)} if run else {}),
+            "cwd": request.folder(self.project),
+            "project": request.folder(self.project),
+            "scope": request.scope,
+            "task": self.secrets.from_storage(request.task),
+            "taskKey": request.scope,
+            "issueKey": request.scope,
+            "agent": request.agent,
+            "model": request.model,
+            "dryRun": not run,
+            "mdLang": request.lang or DEFAULT_LANGUAGE,
+            "language": request.lang,
+            "jiraRef": about.implicit.get("jiraRef"),
+            "verbose": False,
+            "executionRouting": about.implicit.get("executionRouting"),
+            "env": self.secrets.from_storage(
+                self.secrets.variables(_env_names(plans)) if about.env is None else about.env
+            ),
+        }
+
+    def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> list[PreviewRow]:
+        """What a run would do. Runs no step and writes no file."""
+        about, plans = self.check_request(catalog, flow, request)
+        refuse_missing_env(plans[about.flow], plans, self.site)
+        world, part = ProjectFiles(self.project), PreviewPart(start=request.start, until=request.until)
+        exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
+        find = partial(plan_named, plans)
+        given = {**about.implicit, **self.secrets.from_storage(about.request.params)}
+        params = with_defaults(plans[about.flow], given)
+        rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
+        return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
+
+    def real_request(self, about: StoredRequest) -> RunRequest:
+        """The request with the secrets that it refers to. Raises `UsageError` if one is not set any more."""
+        request = about.request
+        params, task = self.secrets.from_storage([request.params, request.task])
+        try:
+            refuse_lost([params, task])
+        except Unresolved as error:
+            raise UsageError(error.message, "set it, then run the command again") from error
+        return replace(request, params=params, task=task)
+
+    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
+        refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
+        open_question(run.id, run.state, question)
+        return await self.engine.answer(run.id, question, values, self.site.by, surface)
+
+    async def ask_again(self, run: LoadedRun) -> bool:
+        """Let a run ask again what has changed since it asked. True if the caller has to drive it."""
+        return await self.engine.ask_again(run.id)
+
+    def notice(self, id_: str, text: str) -> None:
+        """Record something that people should know about a run. It does not change the run."""
+        try:
+            asyncio.run(self.engine.notice(id_, text))
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    async def stop(self, run: LoadedRun) -> LoadedRun:
+        """Stop a run and every process that it started. It can be resumed."""
+        status = run.state.status
+        if status in ("completed", "stopped", "cancelled"):
+            raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
+        by = self.site.by
+        return run.with_history(await self.engine.stop(run.id, opening_events(run.about, run.plan, by), by))
+
+
+def _env_names(plans: Plans) -> list[str]:
+    """The environment variables that the flows name."""
+    return sorted({name for plan in plans.values() for name in plan.env})
+
+
+def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
+    """Refuse unknown agents on the command line. Agents in the settings are checked for the steps that need them."""
+    for name in [agent, *(parse_route(route).agent for route in routes.values())]:
+        if name is not None and not registry.has_executor(name):
+            hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
+            raise UsageError(f"there is no agent `{name}`", hint)
+
+
+class ChangedError(RefusedError):
+    """What an approval is about has changed since it was asked. `can_ask_again`: the run can show what it is now."""
+
+    def __init__(self, message: str, hint: str, *, can_ask_again: bool) -> None:
+        super().__init__(message, hint)
+        self.can_ask_again = can_ask_again
+
+
+async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mapping[str, Any]) -> None:
+    """Raise `ChangedError` for a yes to something that has changed since. A no always counts.
+
+    If the look fails for another reason, such as a service that does not answer, the run has to find out.
+    """
+    if kind_of_question(asked.question) != "approval" or values.get(APPROVED) is not True:
+        return
+    kind = registry.nodes().get(str(asked.question.get("formId")))
+    work = _asked_work(runs, run, asked)
+    if kind is None or not hasattr(kind, "changed") or work is None:
+        return
+    context = await asyncio.to_thread(_recalling_context, runs, run, asked.path)
+    try:
+        names = await cast(ApprovalKind, kind).changed(work, context)
+    except NodeError as error:
+        if error.transient:
+            return
+        hint = "undo that and answer again, or say no"
+        raise ChangedError(f"a yes is not possible now: {error.message}", hint, can_ask_again=False) from error
+    except (OSError, HandrailError):
+        return
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        message = f"{listed} changed after this was asked, so the yes does not count"
+        raise ChangedError(message, "read what is asked now, then answer again", can_ask_again=True)
+
+
+def _asked_work(runs: Runs, run: LoadedRun, asked: Asked) -> Work | None:
+    """The work of the step that asks, as it was started. None if that is not recorded, or a secret in it is not set."""
+    started = [event for _, event in run.records if isinstance(event, NodeStarted) and event.path == asked.path]
+    if not started:
+        return None
+    last = started[-1]
+    try:
+        given = last.given if last.payload is None else run.payload(last.payload)
+        params = runs.secrets.from_storage(given or {}).get("params")
+        refuse_lost(params)
+    except (HandrailError, Unresolved):
+        return None
+    if not isinstance(params, dict):
+        return None
+    node = str(asked.question["formId"])
+    return Work(path=asked.path, node=node, params=params, prompt=None, own_checks=False, timeout=None)
+
+
+def _recalling_context(runs: Runs, run: LoadedRun, path: str) -> NodeContext:
+    """The context of a step that recalls what it recorded, and records nothing."""
+    memory = Memory()
+    for _, event in run.records:
+        memory.take(event)
+    recalls = partial(recall, memory.facts, runs.secrets, path)
+
+    def remember(name: str, value: Any) -> Any:
+        known = recalls(name)
+        return value if known is None else known
+
+    return replace(runs.outside(run).context, recall=recalls, remember=remember)

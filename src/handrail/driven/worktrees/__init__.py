@@ -1,0 +1,1 @@
+"""Git worktrees of runs: how they are planned, made, prepared, merged and removed, and what a kill leaves."""

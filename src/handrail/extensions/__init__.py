@@ -1,0 +1,1 @@
+"""What others implement and how it is found: contracts, the registry, plugins."""

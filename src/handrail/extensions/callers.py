@@ -1,0 +1,104 @@
+"""Who calls a command: a person, a script, an agent, or a step of a run.
+
+This keeps an agent from loosening its own leash by the usual ways. It is no sandbox: `docs/design/callers.md` says what
+it protects against and what not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import OnlyPeopleError
+from handrail.extensions.contracts.agent import Signs
+
+RUN = "HANDRAIL_RUN"
+OPEN = "open-to-agents"
+"""A file in Handrail's state folder. If it exists, agents may run every command on that state."""
+_INTERPRETERS = ("node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh")
+_DRIVES = ("run", "resume", "continue", "restart", "answer")
+"""The commands that drive a run."""
+_ENDINGS = (".js", ".mjs", ".cjs", ".exe")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """`by` is `person`, `script`, `agent:NAME` or `run:ID`. `sign` is what shows an agent, or None."""
+
+    by: str
+    sign: str | None = None
+
+
+def find_caller(
+    env: Mapping[str, str], above: Iterable[Sequence[str]], agents: Mapping[str, Signs], *, has_terminal: bool
+) -> Caller:
+    """Who calls, by the environment and by the command lines of the processes above this one."""
+    if env.get(RUN):
+        return Caller(f"run:{env[RUN]}", f"`{RUN}` is set")
+    for name, signs in agents.items():
+        for variable in signs.VARIABLES:
+            if env.get(variable):
+                return Caller(f"agent:{name}", f"`{variable}` is set")
+    for words in above:
+        for name, signs in agents.items():
+            if any(_is_program(words, program) for program in signs.PROGRAMS):
+                return Caller(f"agent:{name}", f"it was started by `{name}`")
+        run = _driven(words)
+        if run is not None:
+            return Caller(f"run:{run}", "a step of a run started it")
+    return Caller("person" if has_terminal else "script")
+
+
+def _is_program(words: Sequence[str], program: str) -> bool:
+    """True if a command line runs this program, directly or as the script of an interpreter."""
+    name = _name(words[0]) if words else ""
+    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    if name in _INTERPRETERS or name.startswith("python"):
+        return f"/{script}".endswith(f"/{program}") if "/" in program else _name(script) == program
+    return name == program
+
+
+def _driven(words: Sequence[str]) -> str | None:
+    """The run that a command line drives, `unknown` if it does not name one; None if it drives none."""
+    at = next((at for at, word in enumerate(words[:4]) if _name(word) == "handrail"), None)
+    if at is None or not _runs_module(words[:at]):
+        return None
+    rest = list(words[at + 1 :])
+    if "--project" in rest:
+        folder = rest.index("--project")
+        del rest[folder : folder + 2]
+    given = [word for word in rest if not word.startswith("-")]
+    if not given or given[0] not in _DRIVES:
+        return None
+    return given[1] if given[0] != "run" and len(given) > 1 else "unknown"
+
+
+def _runs_module(before: Sequence[str]) -> bool:
+    """True if what stands before a word makes it the program: nothing, or Python with options that run it."""
+    return not before or (_name(before[0]).startswith("python") and "-c" not in before)
+
+
+def _name(path: str) -> str:
+    name = os.path.basename(path).lstrip("-")  # a login shell has a name such as `-bash`
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def is_leashed(caller: Caller, state: str) -> bool:
+    """True if an agent calls, and Handrail's state folder is not open to agents."""
+    return caller.sign is not None and not os.path.exists(os.path.join(state, OPEN))
+
+
+def has_terminal() -> bool:
+    """True if a person may sit at one of the standard streams."""
+    return any(os.isatty(handle) for handle in (0, 1, 2))
+
+
+def refusal(caller: Caller, command: str, instead: str | None) -> OnlyPeopleError:
+    """Why an agent may not run this command. `instead` is what a person types in the agent itself, if there is that."""
+    hint = "a person can run it in a terminal that the agent did not open"
+    if instead is not None:
+        hint = f"a person can type {instead} in the agent, or run it in a terminal that the agent did not open"
+    return OnlyPeopleError(f"only a person may run `handrail {command}`, and an agent calls it: {caller.sign}", hint)

@@ -1,0 +1,318 @@
+"""What an agent implements: a host calls Handrail, Handrail calls an executor, and signs identify the agent.
+
+Each part is a module of its own, `agents/NAME/host.py`, `executor.py` and `signs.py`, and one row in the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+
+from handrail.base.dataclasses import dataclass, field
+from handrail.settings.acp_agents import AcpAgent
+
+if TYPE_CHECKING:
+    from handrail.extensions.contracts.messages import CallArguments, HostAnswer, HostRequest, StepCaller
+
+Enforcement = Literal["hard", "partial", "none"]
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """What the stubs in a host need: the command of the hook, the command of Handrail, and the version.
+
+    `state` and `home` are Handrail's state folder and the user's home, as they are during the installation. Stubs that
+    are made for other machines have neither, and use the environment. Stubs with a `conversation` are not
+    installed: they are made for one call of the agent, belong to this conversation whatever id the agent gives it, and
+    answer even if Handrail is installed, too.
+    """
+
+    hook: tuple[str, ...]
+    handrail: tuple[str, ...]
+    version: str
+    state: str = ""
+    home: str = ""
+    conversation: str = ""
+
+
+class Recipe(Protocol):
+    """How our stubs get into one agent. A recipe only makes texts; the installer reads and writes the files.
+
+    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one.
+    """
+
+    def shared(self) -> list[str]:
+        """Files that belong to others and get our entries."""
+        ...
+
+    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
+        """Files that only we use. `texts` are the shared files without our entries; None if a file does not exist."""
+        ...
+
+    def kept(self) -> list[str]:
+        """Folders that uninstalling leaves, empty, because the agent's running conversations need them."""
+        ...
+
+    def add(self, path: str, text: str | None) -> str | None:
+        """The text of a shared file with our entries added; None if it need not exist. `text` has none of them."""
+        ...
+
+    def strip(self, path: str, text: str, before: str | None) -> str | None:
+        """The text without our entries; None if it is then empty. `before` is the text before they were added."""
+        ...
+
+
+class RecipeNotes(Protocol):
+    """What a recipe has in addition if a person should know something about an installation."""
+
+    def notes(self, texts: Mapping[str, str | None]) -> list[str]:
+        """Sentences for the person. `texts` are the shared files without our entries."""
+        ...
+
+
+class RecipeTrust(Protocol):
+    """What a recipe has in addition if the agent runs only hooks that a person trusts."""
+
+    def untrusted(self) -> list[str]:
+        """Our hooks that the agent does not run. Reads the files of the agent."""
+        ...
+
+
+class RecipeSwitches(Protocol):
+    """What a recipe has in addition if settings of the agent can switch hooks off."""
+
+    def switched_off(self) -> list[str]:
+        """The settings that keep our hooks from running: `FILE: SETTING`. Reads the files of the agent."""
+        ...
+
+
+@dataclass(frozen=True)
+class StubTrial:
+    """A harmless message for installed stubs: how they are called, with which further variables, and the message.
+
+    It cancels the workflow of a conversation that does not exist, so a hook in working order says that there is none.
+    """
+
+    argv: tuple[str, ...]
+    message: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class RecipeTrial(Protocol):
+    """What a recipe has in addition if `handrail doctor` can call its stubs."""
+
+    def trial(self, conversation: str, cwd: str) -> StubTrial:
+        """How to ask the installed stubs to cancel the workflow of this conversation."""
+        ...
+
+
+class Commands(TypedDict):
+    """What a person types in the host to start a workflow and to cancel one."""
+
+    start: str
+    cancel: str
+
+
+class Host(Protocol):
+    """How an agent calls Handrail. Code that runs at every tool call imports almost nothing.
+
+    `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
+    `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
+    `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
+    """
+
+    COMMANDS: Commands
+    CONVERSATION: str | None
+    ENFORCES: Mapping[str, Enforcement]
+    LINKS: bool
+
+    def request(self, data: Mapping[str, Any]) -> HostRequest | None:
+        """The host's message as one of our requests; None for an event that Handrail does not use."""
+        ...
+
+    def reply(self, data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> Mapping[str, Any] | None:
+        """Our answer in the host's format; None if the host expects no output."""
+        ...
+
+    def conversation(self, data: Mapping[str, Any]) -> str:
+        """The conversation of a message. Also works for messages that `request` ignores, such as a status line."""
+        ...
+
+    def aliases(self, tool: str) -> tuple[str, ...]:
+        """The other names of a tool: Handrail's own name, and the names that workflows for other agents use."""
+        ...
+
+    def arguments(self, tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+        """What a call runs, reads and writes, as far as its arguments show."""
+        ...
+
+    def protected(self, env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+        """Files and folders that decide whether our hooks run. No agent may change them while a workflow is active."""
+        ...
+
+    def was_told(self, history: bytes, call: str) -> bool:
+        """True if the history of a conversation contains the result of this call of `workflow_step`."""
+        ...
+
+    def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+        """Who calls `workflow_step`, from what `reply` added to its arguments, or from what the host tells (`_meta`).
+
+        The conversation is `""` if neither names one.
+        """
+        ...
+
+    def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+        """The recipe that installs the stubs, for the user or for one project."""
+        ...
+
+
+class Forks(Protocol):
+    """What the module of a host has in addition if the history of a fork names its parent and has none of its texts."""
+
+    def forked_from(self, history: bytes) -> str | None:
+        """The conversation from which the one with this history was forked; None if it is no fork."""
+        ...
+
+
+class Compacts(Protocol):
+    """What the module of a host has in addition if its history keeps what a compaction took from the model."""
+
+    def kept(self, history: bytes) -> bytes:
+        """The part of a history that the model can still read."""
+        ...
+
+
+class Market(Protocol):
+    """What the module of a host has in addition if the agent has marketplaces of plugins."""
+
+    def marketplace(self, stubs: Stubs) -> dict[str, str]:
+        """The files of a plugin and a marketplace that the agent can install from: path → content."""
+        ...
+
+    def marketplace_steps(self, folder: str) -> list[str]:
+        """What a person types to use it."""
+        ...
+
+
+OUTCOMES = {
+    "done": "the agent finished its turn",
+    "refused": "the model refused",
+    "rate-limit": "too many requests; it works again later",
+    "quota": "the paid quota is used up",
+    "auth": "the service did not accept the credentials",
+    "overflow": "the conversation is too long for the model",
+    "unavailable": "the service failed or could not be reached",
+    "crash": "the program ended before the turn ended",
+    "timeout": "it took longer than the time limit",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentJob:
+    """What an agent gets: one prompt, a folder, a time limit. `session` continues an earlier conversation.
+
+    `permissions`: `read` may only read, `work` may edit and run programs in the folder, `full` may do anything.
+    `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
+    the id for a new conversation. `extra` are further arguments. `program` is the path of the program if a variable of
+    the user chooses it. `usd` is how many dollars it may use; None if that has no bound. `has_logins`: its program gets
+    the person's logins of git and of forges; else only the variables in `keeps`. `fresh` is the prompt for a new
+    conversation if the agent cannot continue `session`; None if it then fails. `acp` is what the settings say of an
+    agent `acp:NAME`.
+    """
+
+    prompt: str
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float
+    model: str | None = None
+    session: str | None = None
+    permissions: str = "work"
+    schema: dict[str, Any] | None = None
+    extra: tuple[str, ...] = ()
+    hold: int | None = None
+    stubs: Stubs | None = None
+    new_session: str | None = None
+    program: str | None = None
+    usd: float | None = None
+    has_logins: bool = False
+    keeps: tuple[str, ...] = ()
+    fresh: str | None = None
+    acp: AcpAgent | None = None
+
+
+@dataclass(frozen=True)
+class AgentSaid:
+    """Something that an agent did.
+
+    | kind | data |
+    | session | id |
+    | text | text |
+    | tool | id, name, input |
+    | result | id, ok, output |
+    | denied | name, reason |
+    | allowed | name, reason: the agent asked, and Handrail allowed it |
+    | plan | text: the next item of the plan that the agent made |
+    | retry | message |
+    | again | message: Handrail calls the agent again, and why |
+    | guided | news: something happened in the workflow that the agent follows, a `GuideNews` |
+    | usage | inputTokens, outputTokens, cachedTokens, usd: of this job so far; None if it is not known |
+    | finished | outcome, message, resetsAt, text, structured |
+    """
+
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a program. `files` are first written to a private folder: name → content."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: bytes | None = None
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class AgentReader(Protocol):
+    """Parses what one agent prints during one job."""
+
+    def take(self, data: dict[str, Any]) -> Iterable[AgentSaid]: ...
+
+    def end(self, exit_code: int, errors: str) -> Iterable[AgentSaid]:
+        """What is known after the program has ended. The last item is `finished`."""
+        ...
+
+
+class Executor(Protocol):
+    """A module in `agents/` that Handrail can call. `ENVIRONMENT`: names or patterns of the variables that it needs.
+
+    `folder` is private to the job and removed after it. The reader can still read it in `end`.
+    """
+
+    PROGRAM: str
+    ENVIRONMENT: tuple[str, ...]
+
+    def launch(self, job: AgentJob, folder: str) -> Launch: ...
+
+    def reader(self, job: AgentJob, folder: str) -> AgentReader: ...
+
+
+class DoctorFacts(Protocol):
+    """What a module may have in addition, for `handrail doctor`.
+
+    `TESTED` are the versions of the program that were tested, the oldest first. `LOGIN` is the file in which it keeps a
+    login: the variable that names its folder, else the folder below the user's home, and the name of the file.
+    """
+
+    TESTED: tuple[str, ...]
+    LOGIN: tuple[str, str, str]
+
+
+class Signs(Protocol):
+    """`VARIABLES`: environment variables that the agent sets for the programs that it starts.
+
+    `PROGRAMS`: names of the agent's own program. One with a `/` is the end of the path of a script.
+    """
+
+    VARIABLES: tuple[str, ...]
+    PROGRAMS: tuple[str, ...]

@@ -1,0 +1,117 @@
+"""Runs the exit checks of a phase, and says what they would run.
+
+Sessions and hooks do not import this module: it needs the kinds of checks, and these need `asyncio`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from handrail.base.digest import hex_digest
+from handrail.base.errors import RefusedError
+from handrail.base.files import real_inside
+from handrail.extensions import registry
+from handrail.extensions.contracts import CheckContext
+from handrail.guided.sessions.events import CheckResult
+from handrail.guided.workflows.plan import ExitCheck
+from handrail.guided.workflows.spec import WorkflowSpec
+from handrail.settings.folders import UserFolders, checkout, has_settings
+from handrail.settings.secrets import DEFAULT_RULES, SecretRules, Secrets
+from handrail.settings.trust import ProgramUse, without_trust_variable
+from handrail.source.output_text import without_variable_parts
+
+
+def workflow_programs(specs: Iterable[WorkflowSpec]) -> list[ProgramUse]:
+    """What a workflow and its subworkflows would run."""
+    found: list[ProgramUse] = []
+    for spec in specs:
+        for phase in spec.phases:
+            lines = phase.exit_lines or (0,) * len(phase.exit)
+            for check, line in zip(phase.exit, lines, strict=True):
+                found += _programs_of_check(check, f"{spec.key}/{phase.id}", phase.file, line)
+    return found
+
+
+def programs_of_checks(checks: Iterable[ExitCheck], by: str) -> list[ProgramUse]:
+    """What the exit checks of a phase would run. A pinned plan does not know the lines of its files."""
+    return [program for check in checks for program in _programs_of_check(check, by, "", 0)]
+
+
+def is_harmless_check(check: ExitCheck) -> bool:
+    """True if a check only looks. Every other check needs the trust of a person."""
+    return registry.check_kind(check.kind).CHECK.is_harmless
+
+
+def _programs_of_check(check: ExitCheck, by: str, file: str, line: int) -> list[ProgramUse]:
+    return [] if is_harmless_check(check) else [ProgramUse("program", check.subject or check.name, by, file, line)]
+
+
+OnCheck = Callable[[ExitCheck], None]
+_BACK = "go back to the project or to a worktree of its repository, then repeat this action"
+
+
+def work_folder(project: str, cwd: str) -> str:
+    """The folder for the checks of an agent that works in `cwd`: the project, or the same folder in a worktree.
+
+    A check belongs to the project, so it runs in the project also if the agent is in a folder below it. But in another
+    worktree of the same repository, the agent's work is there. Anywhere else the checks would prove nothing.
+    """
+    if not cwd:
+        return project
+    here, home = checkout(cwd), checkout(project)
+    if here is not None and home is not None and here.data == home.data:
+        folder = os.path.normpath(os.path.join(here.top, os.path.relpath(project, home.top)))
+        if os.path.isdir(folder):
+            return folder
+        raise RefusedError(f"The exit checks were not run: there is no `{folder}`", _BACK)
+    if real_inside(project, cwd) is not None:
+        return project
+    message = f"The exit checks were not run: you work in `{cwd}`, which is not part of the project `{project}`"
+    raise RefusedError(message, _BACK)
+
+
+def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
+    """Where exit checks run. Secrets are hidden by the settings of the user and the project."""
+    rules, places = DEFAULT_RULES, UserFolders(env)
+    if has_settings(places, project):
+        from handrail.settings.settings import read_settings, refuse_errors
+
+        settings, problems = read_settings(places.config, project)
+        refuse_errors(problems)
+        rules = SecretRules(settings.secrets, settings.not_secret)
+    return CheckContext(project, without_trust_variable(env), Secrets(env, rules).mask, project)
+
+
+async def run_checks(
+    checks: tuple[ExitCheck, ...], context: CheckContext, is_trusted: bool, on_check: OnCheck | None = None
+) -> tuple[CheckResult, ...]:
+    """The results of all checks, in order, without secrets. `on_check` is called with each check before it runs.
+
+    In a project that is not trusted, a check that starts a program is not run, so it does not hold.
+    """
+    return tuple(
+        [
+            await _run(check, context, on_check) if is_trusted or is_harmless_check(check) else _not_run(check, context)
+            for check in checks
+        ]
+    )
+
+
+def _not_run(check: ExitCheck, context: CheckContext) -> CheckResult:
+    project = context.definitions or context.project
+    why = f"it was not run, because nobody has trusted `{project}`"
+    return CheckResult(
+        check.name, check.kind, None, f"{why}; a person runs `handrail trust {project}` in a terminal", 0.0
+    )
+
+
+async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None) -> CheckResult:
+    if on_check:
+        on_check(check)
+    begin = time.monotonic()
+    finding = await registry.check_kind(check.kind).verify(check.params, context)
+    detail = context.mask(finding.detail)
+    mark = "" if finding.held else hex_digest(without_variable_parts(detail).encode())[:16]
+    return CheckResult(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3), mark)

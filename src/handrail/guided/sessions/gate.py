@@ -1,0 +1,103 @@
+"""Decides about one tool call by the gate rules of the current stop, and finds the card that has these rules.
+
+Usually the card is one small file; an outdated card is rebuilt from the journal. This runs in a new process for every
+tool call, so it imports almost nothing: the template renderer only to deny a call, the store only to rebuild a card.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail import STEP_TOOL
+from handrail.guided.sessions import hook_files as cards
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from handrail.extensions.contracts.messages import CardBody, GateRules, Verdict
+    from handrail.guided.sessions.hook_files import SessionRef
+
+
+def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touches: str | None = None) -> Verdict:
+    """Allow the call, or deny it with a reason. `gate` is None if no workflow is active.
+
+    `aliases` are other names of the tool that a workflow may use. `touches` is the first protected path that the call
+    would change, or None. A call that changes a protected path is denied in every phase.
+    """
+    names = {tool, *aliases}
+    if gate is None:
+        return _allow(tool, "no-workflow")
+    if STEP_TOOL in names:
+        return _allow(tool, "workflow-step")
+    if touches is not None:
+        return _protected(tool, touches)
+    deny, allow = gate["deny"], gate["allow"]
+    if deny is not None and not names.isdisjoint(deny):
+        return _deny(gate, tool, "blacklist")
+    if allow is not None and names.isdisjoint(allow):
+        return _deny(gate, tool, "whitelist")
+    return _allow(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
+
+
+def _allow(tool: str, rule: str) -> Verdict:
+    return {"kind": "verdict", "allow": True, "reason": None, "tool": tool, "rule": rule}
+
+
+def _deny(gate: GateRules, tool: str, rule: str) -> Verdict:
+    from handrail.source.templates import render
+
+    reason = render(gate["template"], {**gate["values"], "toolName": tool})
+    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": rule}
+
+
+def _protected(tool: str, path: str) -> Verdict:
+    reason = (
+        f"{tool} would change or call {path}, which belongs to Handrail or controls its hooks. While a workflow is "
+        "active, this is denied in every phase. Continue the task without it."
+    )
+    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "protected"}
+
+
+def too_early(tool: str) -> Verdict:
+    """The verdict about a call that ends the conversation while a workflow is active."""
+    reason = (
+        f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
+        f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
+    )
+    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "too-early"}
+
+
+def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
+    """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
+    if STEP_TOOL in {tool, *aliases}:
+        return _allow(tool, "workflow-step")
+    reason = (
+        f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
+        f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
+    )
+    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "undecided"}
+
+
+def current_card(ref: SessionRef) -> CardBody | None:
+    """The card of a session, rebuilt if it is older than the journal; None if there is no session.
+
+    Raises `ValueError` or `StateError` if there is a session, or a link to one, but its state cannot be read.
+    """
+    card: CardBody | None = cards.read_fresh_card(ref.folder)
+    if card is not None:
+        return card
+    if cards.journal_size(ref.folder) is None and cards.read_card(ref.folder) is None:
+        if ref.link is not None or os.path.lexists(os.path.join(ref.folder, cards.ABOUT)):
+            raise ValueError("the files of its session are missing")
+        return None
+    from handrail.guided.sessions.store import Session
+
+    card = Session(ref, _no_clock).card()
+    if card is None:
+        raise ValueError("the journal of its session has no valid record")
+    return card
+
+
+def _no_clock() -> float:
+    raise AssertionError("reading a card records nothing")

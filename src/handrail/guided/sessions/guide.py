@@ -1,0 +1,162 @@
+"""Guided sessions for agents that Handrail itself starts: start one, report its state, and follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from handrail.base import journal
+from handrail.extensions import registry
+from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
+from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions import words as checkwords
+from handrail.guided.sessions.events import Event, State
+from handrail.guided.sessions.sessions import Conversation, Sessions
+from handrail.guided.sessions.store import Session, SessionReport
+from handrail.guided.workflows.plan import Plan
+
+
+class Starter(Protocol):
+    """Reads definitions and starts a workflow by its name."""
+
+    def start(
+        self, name: str, task: str, *, conversation: Conversation | None = None, run: str | None = None
+    ) -> SessionReport: ...
+
+
+class SessionGuide:
+    """The sessions of agents that a step runs through a workflow. `host` is (agent, conversation)."""
+
+    def __init__(self, sessions: Sessions, starter: Starter, idle_stops: int, stubs: Stubs) -> None:
+        self.sessions = sessions
+        self.starter = starter
+        self.idle_stops = idle_stops
+        self.stubs = stubs
+
+    def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus:
+        report = self.starter.start(workflow, task, conversation=_conversation(host), run=run)
+        return _standing(report, report.message)
+
+    def standing(self, host: tuple[str, str]) -> GuideStatus | None:
+        """The state of the workflow in a conversation; None if no workflow was started there."""
+        session = _conversation(host).session
+        if not self.sessions.session(session).exists:
+            return None
+        report = self.sessions.status(session)
+        if report.plan is None or not report.state.is_active:
+            return _standing(report, report.message)
+        return _standing(report, words.reminder(report.plan, report.state))
+
+    def is_heard(self, host: tuple[str, str]) -> bool:
+        """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
+        conversation = _conversation(host)
+        if not conversation.is_linked:
+            return True
+        folder = self.sessions.session(conversation.session).folder
+        return hook_files.has_mark(folder, hook_files.SHOWN) or hook_files.has_mark(folder, hook_files.HEARD)
+
+    def thread(self, host: tuple[str, str]) -> str | None:
+        """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
+        return hook_files.mark_text(self._folder(host), hook_files.THREAD) or None
+
+    def set_thread(self, host: tuple[str, str], thread: str) -> None:
+        """Record the agent's own id of the conversation."""
+        hook_files.set_mark(self._folder(host), hook_files.THREAD, thread)
+
+    def _folder(self, host: tuple[str, str]) -> str:
+        return self.sessions.session(_conversation(host).session).folder
+
+    def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
+        """A function that returns what happened in the session since its last call. The first call returns all."""
+        return SessionFollower(self.sessions.session(_conversation(host).session))
+
+
+def _conversation(host: tuple[str, str]) -> Conversation:
+    return Conversation(*host, is_linked=registry.host(host[0]).LINKS)
+
+
+def _standing(report: SessionReport, message: str) -> GuideStatus:
+    summaries = [{"phase": phase, "summary": text} for phase, text in report.state.summaries]
+    return GuideStatus(
+        session=report.session,
+        status=report.state.status,
+        steps=report.state.steps,
+        status_line=report.status_line,
+        message=message,
+        summaries=summaries,
+        same_failures=report.state.same_failures,
+        warnings=report.state.same_failures - report.state.same_limit + 1 if report.state.is_going_in_circles else 0,
+    )
+
+
+class SessionFollower:
+    """Reads on in the journal of a session with every call. `tells_held`: checks that hold are news, too."""
+
+    def __init__(self, session: Session, *, tells_held: bool = False) -> None:
+        self.session = session
+        self.tells_held = tells_held
+        self.state = State()
+        self.number = 0
+        self._offset = 0
+
+    def __call__(self) -> list[GuideNews]:
+        """What happened since the last call."""
+        records, self._offset = journal.read_behind(self.session.journal, self._offset)
+        return [news for record in records for news in self._of_record(record)]
+
+    def _of_record(self, record: dict[str, Any]) -> list[GuideNews]:
+        found: list[GuideNews] = []
+        for data in record["events"]:
+            event = machine.event_from_json(data)
+            self.number += 1
+            self.state = machine.apply(self.state, event)
+            plan = self.session.plan(self.state.plan)
+            told = None if plan is None else _told(event, plan) or (_held(event, plan) if self.tells_held else None)
+            if plan is not None and told is not None:
+                found.append(self._news(plan, record["t"], *told))
+        return found
+
+    def _news(self, plan: Plan, time: float, kind: str, at: int, text: str) -> GuideNews:
+        return GuideNews(
+            session=self.session.id,
+            number=self.number,
+            time=time,
+            kind=kind,
+            phase=plan.stops[at].name,
+            place=words.place_text(plan, at),
+            text=text,
+        )
+
+
+def whole_story(session: Session) -> list[GuideNews]:
+    """Everything that happened in a session, also the checks that held."""
+    return SessionFollower(session, tells_held=True)()
+
+
+def _held(event: Event, plan: Plan) -> tuple[str, int, str] | None:
+    if not isinstance(event, machine.Checked) or not event.results:
+        return None
+    return "check-held", event.at, checkwords.held_checks(event.results, plan.stops[event.at])
+
+
+def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
+    """The kind of the news, the phase that it is about, and its text; None if it is no news."""
+    match event:
+        case machine.Started():
+            return "entered", 0, ""
+        case machine.Moved():
+            return "entered", event.to, event.summary
+        case machine.Looped():
+            return "looped", event.to, ""
+        case machine.Checked() if not all(result.held for result in event.results):
+            return "check-failed", event.at, checkwords.failed_checks(event.results, plan.stops[event.at])
+        case machine.SentOn():
+            return "sent-on", event.at, ""
+        case machine.LetGo():
+            return "let-go", event.at, event.reason
+        case machine.Finished():
+            return "finished", event.origin, event.summary
+        case machine.Cancelled():
+            return "cancelled", event.at, event.reason
+        case _:
+            return None

@@ -1,0 +1,332 @@
+"""The guided sessions of one project: start, move and report them. The counterpart of `Runs`.
+
+This module does not read definitions: the caller passes the plan. It imports only the standard library, so that the
+server of `workflow_step` starts fast.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail.base.errors import NotFound, RefusedError, StateError
+from handrail.base.files import refuse_shared
+from handrail.base.record import Record
+from handrail.guided.sessions import hook_files, machine, phase_requirements, words
+from handrail.guided.sessions.events import CheckResult, State, WorkFolders
+from handrail.guided.sessions.gate import current_card, undecided, verdict
+from handrail.guided.sessions.hook_files import SessionRef
+from handrail.guided.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Start, StopGuidance
+from handrail.guided.sessions.store import Session, SessionReport, report_after, report_now, sessions_in, start_lock
+from handrail.guided.workflows.plan import ExitCheck, Plan, relocate
+from handrail.settings.folders import UserFolders, session_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from handrail.extensions.contracts.messages import Verdict
+    from handrail.guided.sessions.store import Who
+
+
+class Conversation(Record):
+    """A conversation of a host. `is_linked`: the host finds its session by a link, not by the session's id."""
+
+    agent: str
+    id: str
+    is_linked: bool = True
+
+    @property
+    def session(self) -> str:
+        return session_name(self.agent, self.id) if self.is_linked else self.id
+
+
+class Opening(Record):
+    """How to start a workflow: the task, the session, and the conversation of a host, if there is one.
+
+    `run` is the id of the run that drives the agent; None if a person does.
+    """
+
+    task: str
+    session: str | None = None
+    conversation: Conversation | None = None
+    replaces: bool = False
+    idle_stops: int = machine.IDLE_STOPS
+    notices: tuple[str, ...] = ()
+    reminders: int = machine.REMINDERS
+    run: str | None = None
+    same_failures: int = machine.SAME_FAILURES
+
+
+class Leaving(Record):
+    """A phase that is about to be left: its session, the state before its checks run, and the checks."""
+
+    session: Session
+    state: State
+    checks: tuple[ExitCheck, ...]
+
+
+class Sessions:
+    """The guided sessions of one project."""
+
+    def __init__(
+        self,
+        project: str,
+        env: Mapping[str, str],
+        clock: Callable[[], float],
+        token: Callable[[], str],
+        by: Who | None = None,
+    ) -> None:
+        self.project = os.path.realpath(project)
+        self.env = env
+        self.places = UserFolders(env)
+        self.clock = clock
+        self.token = token
+        self.by = by
+
+    def session(self, id_: str) -> Session:
+        session = self._unchecked(id_)
+        refuse_shared(self.places.state, session.folder)
+        return session
+
+    def _unchecked(self, id_: str) -> Session:
+        ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
+        return Session(ref, self.clock, self.by)
+
+    def all(self) -> list[Session]:
+        folder = self.places.sessions(self.project)
+        refuse_shared(self.places.state, folder)
+        return sessions_in(folder, self.project, self.clock, self.by)
+
+    def reports(self, *, active: bool = False) -> list[SessionReport]:
+        """A report per session, or per session that is active for a person: the agent of a run is driven by its run.
+
+        An unreadable session has its error as refusal.
+        """
+        reports: list[SessionReport] = []
+        for session in self.all():
+            run = session.run()
+            try:
+                reports.append(report_now(session, session.read())._replace(run=run))
+            except StateError as error:
+                refusal = Refusal(error.code, error.message)
+                reports.append(SessionReport(session.id, None, State(), error.message, refusal, run=run))
+        return [report for report in reports if report.state.is_active and not report.run] if active else reports
+
+    def choose(self, id_: str | None) -> Session:
+        """The session with this id; without an id, the only active session."""
+        if id_ is None:
+            return self._only()
+        session = self.session(id_)
+        if not session.exists:
+            raise self._missing(id_)
+        return session
+
+    def _missing(self, id_: str) -> NotFound:
+        from handrail.source.suggestions import did_you_mean
+
+        hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
+        return NotFound(f"there is no session `{id_}` in this project", hint)
+
+    def _active_or_unreadable(self) -> list[SessionReport]:
+        """Active sessions, and unreadable ones, which count as active. Not the sessions of runs."""
+        return [report for report in self._all_active_or_unreadable() if not report.run]
+
+    def _all_active_or_unreadable(self) -> list[SessionReport]:
+        return [report for report in self.reports() if report.state.is_active or report.refusal]
+
+    def _only(self) -> Session:
+        """The only session that is active for a person."""
+        found = self._all_active_or_unreadable()
+        reports = [report for report in found if not report.run]
+        if len(reports) == 1:
+            return self.session(reports[0].session)
+        if not reports and found:
+            names = ", ".join(f"`{report.session}` belongs to run `{report.run}`" for report in found)
+            hint = "name it with `--session ID`, or start a workflow: `handrail start NAME TASK`"
+            raise NotFound(f"no workflow is active for you in this project; {names}", hint)
+        if not reports:
+            raise NotFound("no workflow is active in this project", "start one: `handrail start NAME TASK`")
+        names = ", ".join(f"`{report.session}` ({report.status_line or 'cannot be read'})" for report in reports)
+        raise RefusedError(f"{len(reports)} sessions are active: {names}", "name one with `--session ID`")
+
+    def start(self, plan: Plan, opening: Opening) -> SessionReport:
+        """Start a workflow in a new session, or in a session without an active workflow."""
+        with start_lock(self.places.sessions(self.project)):
+            return self._start(plan, opening)
+
+    def _start(self, plan: Plan, opening: Opening) -> SessionReport:
+        id_, conversation = opening.session, opening.conversation
+        session = (
+            self.choose(None)
+            if id_ is None and self._active_or_unreadable()
+            else self.session(id_ or f"s-{self.token()}")
+        )
+        if not opening.replaces and session.exists and session.read().state.is_active:
+            raise self._busy(session)
+        unmet = phase_requirements.unmet_requirement(
+            self.places, conversation.agent if conversation else None, plan.stops
+        )
+        if unmet is not None:
+            raise RefusedError(*unmet)
+        now = self.clock()
+        is_linked = conversation is not None and conversation.is_linked
+        session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
+        task_id = f"wf-{int(now * 1000)}-{self.token()}"
+        limits = opening.idle_stops, opening.reminders, opening.same_failures
+        guidance = self._guidance(plan, 0, opening.task)
+        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits, guidance)
+        outcome = session.do(command)
+        if outcome.decision.refusal:
+            raise self._busy(session)
+        message = words.initial_message(plan, outcome.after)
+        started = outcome.decision.events[-1]
+        return SessionReport(
+            session.id, plan, outcome.after, message, notices=opening.notices, event=started, by=outcome.by
+        )
+
+    def link(self, conversation: Conversation) -> str:
+        """The path of the link from a host's conversation to its session."""
+        return hook_files.link_path(self.places, conversation.agent, conversation.id)
+
+    def _busy(self, session: Session) -> RefusedError:
+        report = report_now(session, session.read())
+        message = f"session `{session.id}` is busy: {report.status_line}"
+        return RefusedError(
+            message,
+            "finish it, `handrail cancel` it, start with `--replace`, or start a second session with `--session NAME`",
+        )
+
+    def status(self, id_: str | None) -> SessionReport:
+        session = self.choose(id_)
+        return report_now(session, session.read())
+
+    def leaving(self, id_: str | None) -> Leaving:
+        """The exit checks of the current phase. The caller runs them without holding the session's lock."""
+        session = self.choose(id_)
+        state = session.read().state
+        plan = session.pinned(state)
+        checks = plan.stops[state.at].checks if plan and state.is_active else ()
+        return Leaving(session, state, checks)
+
+    def leave(
+        self, leaving: Leaving, summary: str, results: tuple[CheckResult, ...], place: WorkFolders | None = None
+    ) -> SessionReport:
+        """Leave the phase if all checks passed."""
+        session, known = leaving.session, leaving.state
+        plan = session.pinned(known) if all(result.held for result in results) else None
+        guidance = self._guidance(plan, known.at + 1, known.task)
+        command = Next(summary, results, place or WorkFolders(), guidance)
+
+        def guard(found: State) -> Decision | None:
+            moved = _moved_meanwhile(leaving.state, found)
+            if moved is not None or not all(result.held for result in results):
+                return moved
+            return self._unmet(session, found, found.at + 1)
+
+        outcome = session.do(command, guard)
+        return report_after(leaving.session, outcome, results)
+
+    def loop(self, id_: str | None) -> SessionReport:
+        session = self.choose(id_)
+        state = session.read().state
+        plan = session.pinned(state)
+        first = plan.stops[state.at].scope_first if plan is not None else 0
+        command = Loop(self._guidance(plan, first, state.task))
+        return report_after(session, session.do(command, lambda found: self._unmet(session, found, None)))
+
+    def _guidance(self, plan: Plan | None, at: int, task: str) -> StopGuidance:
+        """The practices of the project for a stop. They are chosen now, and kept while the session is there."""
+        names = plan.stops[at].guidance if plan is not None and 0 <= at < len(plan.stops) else ()
+        if not names:
+            return machine.NO_GUIDANCE
+        from importlib import import_module
+
+        phases = import_module("handrail.steps.playbook.guidance")  # not on the path of hooks: it needs a YAML parser
+        return StopGuidance(at, phases.practices_for(self.project, names, task))
+
+    def _unmet(self, session: Session, state: State, to: int | None) -> Decision | None:
+        """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
+        plan = session.pinned(state)
+        if plan is None or not state.is_active:
+            return None
+        at = plan.stops[state.at].scope_first if to is None else to
+        unmet = phase_requirements.unmet_requirement(self.places, session.agent(), plan.stops[at : at + 1])
+        if unmet is None:
+            return None
+        why, what = unmet
+        reason = f"{why[:1].upper()}{why[1:]}. Tell the person: {what}."
+        return Decision(_withdrawn(state), Refusal("not-enforced", reason))
+
+    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> SessionReport:
+        """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
+
+        `link` is the link of the session's conversation, if the caller knows it.
+        """
+        if not confirmed:
+            session = self.choose(id_)
+            return report_after(session, session.do(Cancel(False, reason)))
+        from handrail.guided.sessions.forced_cancel import free_agent, free_orphan
+
+        session = self.choose(None) if id_ is None else self._unchecked(id_)
+        if os.path.lexists(session.folder):
+            return free_agent(session, link or session.link(), reason)
+        if link is None or hook_files.is_link_absent(link):
+            raise self._missing(session.id)
+        return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))
+
+    def workflow_of(self, id_: str | None) -> tuple[Session, str]:
+        """A session, and the key of the workflow that is active in it."""
+        session = self.choose(id_)
+        plan = session.plan(session.read().state.plan)
+        if plan is None:
+            raise RefusedError("no workflow is active in this session")
+        return session, plan.key
+
+    def reload(self, session: Session, plan: Plan) -> SessionReport:
+        """Continue with an edited workflow at the same phase."""
+        state = session.read().state
+        old = session.pinned(state)
+        to = relocate(old, state.at, plan) if old is not None else 0
+        guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
+        return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
+
+    def note_refused(self, id_: str | None, command: str) -> None:
+        """Tell the person that an agent tried this command: in its session, or in all active ones without an id."""
+        names = [id_] if id_ is not None else [report.session for report in self.reports() if report.state.is_active]
+        for name in names:
+            if self.session(name).exists:
+                self.session(name).do(machine.NoteRefused(command))
+
+    def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
+        """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
+        if id_ is None and not self._active_or_unreadable():
+            return verdict(None, tool, aliases)
+        session = self.session(id_) if id_ is not None else self._only()
+        try:
+            card = current_card(session.ref)
+            return verdict(card["gate"] if card else None, tool, aliases, touches)
+        except (StateError, ValueError) as error:
+            return undecided(tool, getattr(error, "message", None) or str(error), session.id, aliases)
+
+    def context(self, id_: str | None) -> str:
+        """The context text for the agent at the current phase."""
+        session = self.choose(id_)
+        card = session.card()
+        if card is None or card["context"] is None:
+            message = f"no workflow is active in session `{session.id}`"
+            raise RefusedError(message, "start one: `handrail start NAME TASK`")
+        return card["context"]
+
+
+def _withdrawn(state: State) -> tuple[machine.CancelWithdrawn, ...]:
+    return (machine.CancelWithdrawn(state.at),) if state.cancel_asked else ()
+
+
+def _moved_meanwhile(known: State, found: State) -> Decision | None:
+    """A refusal if the session moved while the checks ran: their results are valid for their own stop only."""
+    if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
+        return None
+    return Decision(
+        _withdrawn(found),
+        Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
+    )

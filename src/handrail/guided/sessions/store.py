@@ -1,0 +1,472 @@
+"""One session on disk: a journal, its pinned plans, the card that hooks read, and the report after a command.
+
+Every command goes through `Session.do`: lock, read, decide, record, write the card. The journal is the only source of
+the state, and a command is answered only after it is recorded. The file `about` has the id, the project, the link and
+the run of a session, in one line with a checksum; version 0.1.0 wrote it without one, and such a file is still read.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from handrail.base import files, journal, jsonlite, locks
+from handrail.base import jsonlite as lines
+from handrail.base.digest import hex_digest
+from handrail.base.errors import StateError
+from handrail.base.files import make_private, put_aside
+from handrail.base.record import Record
+from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions import hook_files as cards
+from handrail.guided.sessions import words as checkwords
+from handrail.guided.sessions.events import SUMMARY_LENGTH, CheckResult, State, is_cut_summary
+from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
+from handrail.guided.sessions.machine import Command, Decision, Refusal, leaves_phase, why_impossible
+from handrail.guided.workflows.plan import Plan, plan_from_json, plan_to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from handrail.extensions.contracts.messages import Card, CardBody
+    from handrail.guided.sessions.events import Event
+
+
+class SessionAbout(Record):
+    """What is known about a session without its journal. `run` is the run that drives its agent, if one does."""
+
+    session: str
+    project: str
+    link: str | None = None
+    run: str | None = None
+
+
+def write_about(folder: str, about: SessionAbout) -> None:
+    files.replace(os.path.join(folder, ABOUT), lines.encode_line(about._asdict()), durable=True)
+
+
+def read_about(folder: str) -> SessionAbout | None:
+    """What the file in this folder says; None if there is none or it is damaged."""
+    try:
+        data = files.read_regular(os.path.join(folder, ABOUT))
+        found = jsonlite.loads(data.decode()) if data.startswith(b"{") else lines.decode_line(data.removesuffix(b"\n"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not {"session", "project"} <= found.keys():
+        return None
+    return SessionAbout(found["session"], found["project"], found.get("link"), found.get("run"))
+
+
+def session_abouts(folder: str, project: str) -> Iterator[tuple[str, SessionAbout]]:
+    """(folder, about) of every session in the folder of a project, sorted by name.
+
+    A session whose `about` is missing or damaged is listed too, by the name of its folder.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StateError(f"the sessions in `{folder}` cannot be listed: {error.strerror}") from error
+    for name in [name for name in names if not name.startswith(".")]:
+        path = os.path.join(folder, name)
+        about = read_about(path)
+        if about is None and os.path.lexists(os.path.join(path, JOURNAL)):
+            about = SessionAbout(_id_from_name(name), project)
+        if about is not None:
+            yield path, about
+
+
+def _id_from_name(name: str) -> str:
+    """The id that `project.file_name` made this name from. A long id cannot be restored."""
+    from urllib.parse import unquote
+
+    return unquote(name.replace("+", "/"), errors="surrogateescape")
+
+
+if TYPE_CHECKING:
+    Who = Callable[[], str]
+    """Who writes: `person`, `script`, `agent:NAME` or `run:ID`."""
+
+LOCK_SECONDS = 8.0
+"""Less than a hook may take (`agents.calls.hook.SECONDS`), so that a hook can still say why it failed."""
+
+
+class SessionBusy(StateError):
+    """Another process holds the session's lock."""
+
+    code = "busy"
+
+
+class Snapshot(Record):
+    """The state from a session's journal, and where the next record goes. `by` is who caused the last record."""
+
+    state: State
+    number: int = 0
+    end: int = 0
+    last: int = 0
+    mark: str = ""
+    by: str | None = None
+
+
+class CommandOutcome(Record):
+    """A decided command: the states before and after it, the decision, and who caused the last record."""
+
+    plan: Plan | None
+    before: State
+    after: State
+    decision: Decision
+    by: str | None = None
+
+
+class Session:
+    """One agent conversation, on disk. `by` says who writes to it, and is asked only then."""
+
+    def __init__(self, ref: SessionRef, clock: Callable[[], float], by: Who | None = None) -> None:
+        self.ref = ref
+        self.folder = ref.folder
+        self.id = ref.session
+        self.clock = clock
+        self._by = by
+        self.journal = os.path.join(ref.folder, cards.JOURNAL)
+        self._plans: dict[str, Plan] = {}
+
+    @property
+    def exists(self) -> bool:
+        return os.path.exists(self.journal)
+
+    def read(self) -> Snapshot:
+        """The current state. Takes no lock: a record that is being written at this moment is not included."""
+        card = cards.read_card(self.folder)
+        if card is not None:
+            self._raise_if_truncated(card)
+            with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
+                return self._from_card(card)
+        scan = journal.read(self.journal)
+        try:
+            return self._apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
+            raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
+
+    def _raise_if_truncated(self, card: Card) -> None:
+        """Raise an error if the card covers more bytes than the journal has: then the journal lost its end."""
+        size = cards.journal_size(self.folder)
+        if isinstance(card.get("end"), int) and card["end"] > (size or 0):
+            message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
+            raise journal.JournalDamaged(message, self._way_out)
+
+    def _from_card(self, card: Card) -> Snapshot:
+        """Read on from the card. Raises `ValueError` if the card's last record differs from the journal's."""
+        last, number = card["last"], card["number"]
+        scan = journal.read(self.journal, last, number - 1)
+        if not scan.records or scan.mark != card["mark"]:
+            raise ValueError("the card belongs to another journal")
+        by = scan.records[0].get("by")
+        known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"], by=by)
+        return self._apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
+
+    def _apply_records(self, known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
+        """The state after these records. Raises `JournalDamaged` for a move that `decide` cannot have decided."""
+        state = known.state
+        for record in records:
+            events = [machine.event_from_json(data) for data in record["events"]]
+            for place, event in enumerate(events):
+                if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
+                    message = (
+                        f"the journal `{self.journal}` is damaged at record {record['n']}: there was no such state"
+                    )
+                    raise journal.JournalDamaged(message, self._way_out)
+                if leaves_phase(event) and (why := why_impossible(self.plan(state.plan), state, event, events[:place])):
+                    message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
+                    raise journal.JournalDamaged(message, self._way_out)
+                state = machine.apply(state, event)
+        mark = lines.line_checksum(records[-1]) if records else known.mark
+        by = records[-1].get("by") if records else known.by
+        return Snapshot(state, known.number + len(records), end, last, mark, by)
+
+    def state_after(self, number: int) -> State:
+        """The state after the first `number` records. Before them, no workflow is active in the first plan.
+
+        Raises `StateError` if there are fewer records.
+        """
+        records = self.records()
+        if not 0 <= number <= len(records):
+            raise StateError(f"the journal `{self.journal}` has {len(records)} records, not {number}", self._way_out)
+        events = [[machine.event_from_json(data) for data in record["events"]] for record in records[: number or 1]]
+        state = machine.fold([event for few in events for event in few])
+        return state if number else State(plan=state.plan)
+
+    @property
+    def _way_out(self) -> str:
+        return f"`handrail cancel --yes --session {self.id}` moves it away and frees the session"
+
+    def plan(self, digest: str) -> Plan | None:
+        """The pinned plan with this digest; None if the digest is empty. Each plan is read once."""
+        if not digest:
+            return None
+        if digest not in self._plans:
+            self._plans[digest] = self._read_plan(digest)
+        return self._plans[digest]
+
+    def _read_plan(self, digest: str) -> Plan:
+        path = os.path.join(self.folder, f"plan-{digest}")
+        try:
+            text = files.read_regular(path).decode()
+            if _digest(text) != digest:
+                raise ValueError("its content does not match its name")
+            return plan_from_json(jsonlite.loads(text))
+        except (OSError, ValueError) as error:
+            message = f"the pinned plan `{path}` cannot be read: {error}"
+            raise StateError(message, "`handrail cancel --yes` frees the session") from error
+
+    def pinned(self, state: State) -> Plan | None:
+        """The pinned plan of a state. Raises `StateError` if the state is not inside the plan."""
+        plan = self.plan(state.plan)
+        if plan is not None and not 0 <= state.at < len(plan.stops):
+            raise StateError(f"session `{self.id}` is at phase {state.at}, but its plan has {len(plan.stops)}")
+        return plan
+
+    def link(self) -> str | None:
+        """The path of the host's link to this session; None if there is no link."""
+        about = read_about(self.folder)
+        return about.link if about is not None else None
+
+    def agent(self) -> str | None:
+        """The agent whose conversation this session belongs to; None if no link leads to it."""
+        link = self.link()
+        return os.path.basename(os.path.dirname(link)) if link is not None else None
+
+    def run(self) -> str | None:
+        """The id of the run that drives the agent of this session; None if a person does."""
+        about = read_about(self.folder)
+        return about.run if about is not None else None
+
+    def describe(self, link: str | None, run: str | None = None) -> None:
+        """Record the id, project, link and run of this session. With a link, also write the link."""
+        make_private(self.folder)
+        write_about(self.folder, SessionAbout(self.id, self.ref.project, link, run))
+        if link is not None:
+            make_private(os.path.dirname(link))
+            hook_files.write_link(link, self.ref)
+
+    def pin(self, plan: Plan) -> str:
+        """Store a plan with the session and return its digest. Has to run before a record refers to the plan."""
+        text = jsonlite.dumps(plan_to_json(plan))
+        digest = _digest(text)
+        path = os.path.join(self.folder, f"plan-{digest}")
+        if not os.path.exists(path):
+            make_private(self.folder)
+            files.replace(path, text.encode(), durable=True)
+        self._plans[digest] = plan
+        return digest
+
+    @contextlib.contextmanager
+    def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+        """Hold the session's lock, so that no other process writes to the session."""
+        with locks.locked(os.path.join(self.folder, "lock"), seconds, self._busy):
+            yield
+
+    def _busy(self) -> SessionBusy:
+        message = f"session `{self.id}` is held by another process"
+        return SessionBusy(message, "wait for it to end, then run the command again")
+
+    def do(
+        self,
+        command: Command,
+        guard: Callable[[State], Decision | None] | None = None,
+        seconds: float = LOCK_SECONDS,
+    ) -> CommandOutcome:
+        """Decide a command and record its events. `guard` may refuse it because of the state."""
+        with self.locked(seconds):
+            known = self.read()
+            plan = self.pinned(known.state)
+            decision = guard(known.state) if guard else None
+            if decision is None:
+                decision = machine.decide(plan, known.state, command)
+            if not decision.events:
+                return CommandOutcome(plan, known.state, known.state, decision, known.by)
+            by = self._by() if self._by is not None else None
+            return CommandOutcome(plan, known.state, self._record(known, decision, plan, by), decision, by)
+
+    def _record(self, known: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
+        events = [machine.event_to_json(event) for event in decision.events]
+        record = {"n": known.number, "t": self.clock(), "by": by, "events": events}
+        end = journal.append(self.journal, known.end, record)
+        state = machine.fold(decision.events, known.state)
+        if state.plan != known.state.plan:
+            plan = self.plan(state.plan)
+        if plan is not None:
+            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, lines.line_checksum(record)))
+        if (state.told or state.status == "none") and (link := self.link()):
+            with contextlib.suppress(OSError):  # the card says that the workflow has ended
+                hook_files.remove_link(link)
+        return state
+
+    def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
+        """Write the card for hooks, with the part of the journal it covers and the mark of its last record."""
+        body = card_body(self.ref, plan, known.state)
+        place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
+        cards.write_card(self.folder, {"format": cards.CARD_FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
+        return body
+
+    def card(self) -> CardBody | None:
+        """The up-to-date card; written if it was outdated. None if no workflow was ever started."""
+        fresh = cards.read_fresh_card(self.folder)
+        if fresh is not None:
+            return fresh
+        known = self.read()
+        plan = self.pinned(known.state)
+        return None if plan is None else self._write_card(plan, known)
+
+    def records(self) -> list[dict[str, Any]]:
+        return journal.read(self.journal).records
+
+    def move_aside(self) -> str:
+        """Move an unreadable session to the folder `aside` and return its new path. Nothing is deleted."""
+        state = os.path.dirname(os.path.dirname(os.path.dirname(self.folder)))
+        return put_aside(self.folder, state)
+
+
+def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
+    """The part of a card that is derived from plan and state alone."""
+    active = state.is_active
+    return {
+        "session": ref.session,
+        "project": ref.project,
+        "state": machine.state_to_json(state),
+        "gate": words.gate_rules(plan, state),
+        "statusLine": words.status_line(plan, state),
+        "title": words.session_title(plan, state.task),
+        "context": words.context_text(plan, state) if active else None,
+        "brief": words.brief(plan, state) if active else None,
+        "reminder": words.reminder(plan, state) if active else None,
+        "farewell": None if state.told else words.farewell(plan, state),
+    }
+
+
+def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> list[Session]:
+    """Every session in the folder of a project, sorted by name."""
+    found = session_abouts(folder, project)
+    return [Session(SessionRef(path, about.project, about.session), clock, by) for path, about in found]
+
+
+@contextlib.contextmanager
+def start_lock(folder: str) -> Iterator[None]:
+    """Hold the lock for starting a session in this folder."""
+    with locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, lambda: _start_busy(folder)):
+        yield
+
+
+def _start_busy(folder: str) -> SessionBusy:
+    message = f"another process is starting a session in `{folder}`"
+    return SessionBusy(message, "wait for it to end, then run the command again")
+
+
+def fork_session(parent: SessionRef, child: SessionRef) -> None:
+    """Copy the parent's session at its current phase. From then on the two are independent."""
+    first, second = Session(parent, time.time), Session(child, time.time)
+    make_private(second.folder)
+    with first.locked():
+        known = first.read()
+        for name in os.listdir(first.folder):
+            if name.startswith("plan-") and not name.endswith(".new"):
+                plan = files.read_regular(os.path.join(first.folder, name))
+                files.replace(os.path.join(second.folder, name), plan, durable=True)
+        files.replace(second.journal, files.read_regular(first.journal)[: known.end], durable=True)
+    second.describe(child.link)
+
+
+def _digest(text: str) -> str:
+    return hex_digest(text.encode())[:32]
+
+
+class SessionReport(Record):
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
+
+    `message` is for the agent; `view.text.session` has that for a person. `event` is what the command caused last.
+    `by` is who caused the last record of the session. `run` is the id of the run that the session belongs to; None if a
+    person works in it, or if it was not looked up.
+    """
+
+    session: str
+    plan: Plan | None
+    state: State
+    message: str
+    refusal: Refusal | None = None
+    results: tuple[CheckResult, ...] = ()
+    notices: tuple[str, ...] = ()
+    event: Event | None = None
+    by: str | None = None
+    run: str | None = None
+
+    @property
+    def status_line(self) -> str | None:
+        return words.status_line(self.plan, self.state) if self.plan else None
+
+    @property
+    def path(self) -> list[tuple[str, int]]:
+        """The stack of (workflow key, index), as in pi-workflows.
+
+        If a workflow that ends with a subworkflow is done, it is one past the last entry of the top level.
+        """
+        if self.plan is None:
+            return []
+        stop = self.plan.stops[self.state.at]
+        if self.state.status == "done" and len(stop.levels) > 1:
+            return [(self.plan.key, stop.levels[0].total)]
+        return stop.path
+
+
+def report_now(session: Session, known: Snapshot) -> SessionReport:
+    """The report of a session without a command."""
+    plan = session.pinned(known.state)
+    message = words.status_text(plan, known.state, moment(known.state.started)) if plan else ""
+    return SessionReport(session.id, plan, known.state, message, by=known.by)
+
+
+def report_after(session: Session, outcome: CommandOutcome, results: tuple[CheckResult, ...] = ()) -> SessionReport:
+    """The report of a session after a command."""
+    plan = session.plan(outcome.after.plan)
+    message = _message(outcome, plan, results)
+    decision = outcome.decision
+    event = decision.events[-1] if decision.events and decision.refusal is None else None
+    return SessionReport(
+        session.id, plan, outcome.after, message, decision.refusal, results, event=event, by=outcome.by
+    )
+
+
+def moment(seconds: float) -> str:
+    """`2026-02-03T04:05:06+00:00`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(seconds))
+
+
+def _message(outcome: CommandOutcome, plan: Plan | None, results: tuple[CheckResult, ...]) -> str:
+    before, after, decision = outcome.before, outcome.after, outcome.decision
+    if plan is None or outcome.plan is None:
+        return decision.refusal.reason if decision.refusal else ""
+    if decision.refusal:
+        if decision.refusal.code == "check-failed":
+            return checkwords.checks_failed_text(results, outcome.plan.stops[before.at], after)
+        return decision.refusal.reason
+    match decision.events[-1]:
+        case machine.Moved() | machine.Finished() as left:
+            told = words.moved_text(plan, before, after)
+            return (
+                f"{told}\n\n{f'Note: the summary was too long. Its first {SUMMARY_LENGTH:,} characters are kept.'}"
+                if is_cut_summary(left.summary)
+                else told
+            )
+        case machine.Looped():
+            return words.looped_text(plan, before, after)
+        case machine.CancelAsked():
+            return words.cancel_asked_text(after)
+        case machine.Cancelled():
+            return words.cancelled_text(plan, after)
+        case machine.Reloaded():
+            return f"The session continues with the edited files at {words.status_line(plan, after)}."
+        case _:
+            return ""

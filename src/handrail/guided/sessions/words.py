@@ -1,0 +1,404 @@
+"""The texts that an agent or a person reads in guided mode, made from a plan and a state. Pure.
+
+The default texts are defined here, and placeholders are resolved here. A workflow may replace most of the defaults.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from handrail import STEP_TOOL
+from handrail.guided.workflows.plan import DONE, NONE
+from handrail.source.templates import render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.extensions.contracts.messages import GateRules
+    from handrail.guided.sessions.events import CheckResult, State
+    from handrail.guided.workflows.plan import ExitCheck, Plan, Stop
+    from handrail.guided.workflows.spec import WorkflowSpec
+
+MAX_LISTED = 40
+
+DEFAULTS: dict[str, str] = {
+    "sessionNamePrefix": "Workflow: ",
+    "roleInstruction": (
+        "This session follows the workflow {workflowName}, one phase at a time. Do what the current phase asks. "
+        "Do not start work that belongs to a later phase. Handrail denies tools that the phase does not allow."
+    ),
+    "advanceReminder": (
+        'When this phase is finished, call {toolName} with action "next" and a short summary of what you did. '
+        "Do not end your turn before the workflow is done."
+    ),
+    "blockReasonTemplate": (
+        "{toolName} is not allowed in the phase {phaseName} of {workflowName}. In this phase, {toolRules}. "
+        f'Do what this phase asks. When it is finished, call {STEP_TOOL} with action "next".'
+    ),
+    "notDoneReminder": (
+        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
+        'Continue with what this phase asks. When it is finished, call {toolName} with action "next". '
+        'Action "status" shows the instructions again.'
+    ),
+}
+ORCHESTRATOR: dict[str, str] = {
+    "roleInstruction": (
+        "You coordinate the workflow {workflowName}, one phase at a time, and change no files yourself. Give the work "
+        "of the current phase to subagents, tell them all that they need, and judge what they report. Do not start "
+        "work that belongs to a later phase. Handrail denies tools that the phase does not allow."
+    ),
+    "advanceReminder": (
+        'When this phase is finished, call {toolName} with action "next" and a short summary of what was done. If this '
+        'part of the workflow has to be repeated, call it with action "loop". Do not end your turn before the workflow '
+        "is done."
+    ),
+    "notDoneReminder": (
+        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
+        'Continue with what this phase asks. When it is finished, call {toolName} with action "next", or with "loop" '
+        'if this part of the workflow has to be repeated. Action "status" shows the instructions again.'
+    ),
+}
+"""Defaults that differ for files of pi-workflows. Their authors rely on them: the agent delegates and does not edit."""
+_CHANGERS = frozenset(("edit", "write", "multiedit", "notebookedit", "apply_patch"))
+_SHELL = "bash"
+_DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
+_CANCELLED_MESSAGE = "{workflowName} was cancelled in the phase {phaseName}.\nTask: {taskDescription}"
+
+
+def allowed_tools(stop: Stop) -> str:
+    if stop.allow is not None:
+        return ", ".join(stop.allow)
+    if stop.deny:
+        return "all except: " + ", ".join(stop.deny)
+    return "all"
+
+
+def tool_rules(stop: Stop) -> str:
+    """What a phase allows and denies, so that an agent does not look for a way around it; empty without lists.
+
+    A list that denies both `edit` and `write` means that no files are changed, also not with a tool that it allows.
+    """
+    if stop.allow is not None:
+        if not stop.allow:
+            return f"no tool is allowed but {STEP_TOOL}"
+        only, names = f"only these tools are allowed: {', '.join(stop.allow)}", {name.lower() for name in stop.allow}
+        return f"{only}; change no files, also not through the shell" if _is_way_around(names) else only
+    if not stop.deny:
+        return ""
+    denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
+    if not {"edit", "write"} <= names:
+        quoted = ", ".join(f"`{name}`" for name in stop.deny)
+        return f"{quoted} {'is' if len(stop.deny) == 1 else 'are'} denied"
+    shell = "" if _SHELL in names else "; do not write through the shell either"
+    return f"change no files by any means ({denied} are denied{shell})"
+
+
+def _is_way_around(allowed: set[str]) -> bool:
+    """True if a whitelist has a shell, but no tool that changes files."""
+    return _SHELL in allowed and allowed.isdisjoint(_CHANGERS)
+
+
+def variables(plan: Plan, state: State) -> dict[str, str]:
+    """Every placeholder and its value at the current stop."""
+    stop, first = plan.stops[state.at], plan.stops[0]
+    values = {
+        "workflowName": plan.name,
+        "workflowKey": plan.key,
+        "description": state.task,
+        "taskDescription": state.task,
+        "taskId": state.task_id,
+        "phaseId": stop.id,
+        "phaseName": stop.name,
+        "phaseEmoji": stop.emoji,
+        "phaseCount": str(first.levels[0].total),
+        "previousPhaseName": stop.previous,
+        "nextPhaseName": stop.next,
+        "firstPhaseId": first.id,
+        "firstPhaseName": first.name,
+        "firstPhaseEmoji": first.emoji,
+        "firstPhaseProfiles": ", ".join(first.profiles) or NONE,
+        "availableProfiles": ", ".join(stop.profiles) or NONE,
+        "blockedToolsList": ", ".join(stop.deny or ()) or NONE,
+        "allowedTools": allowed_tools(stop),
+        "toolRules": tool_rules(stop) or "all tools are allowed",
+        "toolName": STEP_TOOL,
+        "breadcrumbPath": stop.breadcrumb,
+        "globalStepCount": str(state.steps),
+    }
+    values["phaseInstructions"] = render(stop.instructions, values)
+    return values
+
+
+def message_template(plan: Plan | WorkflowSpec, name: str) -> str:
+    """A message template: the one of the workflow if it has one, else the default."""
+    defaults = {**DEFAULTS, **ORCHESTRATOR} if plan.orchestrates else DEFAULTS
+    return plan.texts.get(name, defaults.get(name, ""))
+
+
+def initial_message(plan: Plan, state: State) -> str:
+    return render(plan.initial_message, variables(plan, state))
+
+
+def session_title(plan: Plan | WorkflowSpec, task: str) -> str:
+    """The title of the host's session: the prefix and the task, cut to the length that the workflow sets."""
+    shown = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
+    return message_template(plan, "sessionNamePrefix") + shown
+
+
+def status_line(plan: Plan, state: State) -> str | None:
+    """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
+    if not state.is_active:
+        return None
+    return f"{plan.name} > {place_text(plan, state.at)}"
+
+
+def place_text(plan: Plan, at: int) -> str:
+    """A stop inside its workflow: `Review [2/3] > 🔍 Static Analysis [1/2]`."""
+    stop = plan.stops[at]
+    names = [level.name for level in stop.levels[1:]] + [f"{stop.emoji} {stop.name}"]
+    parts = [f"{name} [{level.position + 1}/{level.total}]" for name, level in zip(names, stop.levels, strict=True)]
+    return " > ".join(parts)
+
+
+def step_list(plan: Plan, at: int) -> list[str]:
+    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it.
+
+    As in pi-workflows, all phases are numbered in one row, also those of subworkflows.
+    """
+    first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
+    last = min(len(plan.stops), first + MAX_LISTED)
+    lines = [
+        f"{'▶ ' if i == at else '  '}{i + 1}. {plan.stops[i].emoji} {plan.stops[i].name}" for i in range(first, last)
+    ]
+    if first:
+        lines.insert(0, f"  … {first} before")
+    if last < len(plan.stops):
+        lines.append(f"  … {len(plan.stops) - last} after")
+    return lines
+
+
+def context_text(plan: Plan, state: State) -> str:
+    """The context text: where the agent is, what to do now, how to continue."""
+    stop = plan.stops[state.at]
+    values = variables(plan, state)
+    here = stop.levels[-1]
+    scope = "phases" if len(stop.levels) == 1 else "in current scope"
+    lines = [
+        f"[Workflow path: {stop.breadcrumb} ▸ {stop.emoji} {stop.name}]",
+        "",
+        render(message_template(plan, "roleInstruction"), values),
+        "",
+        f"**Task:** {state.task}",
+        f"**Task ID:** {state.task_id}",
+        f"**Current Phase:** {stop.emoji} {stop.name}",
+        f"**Progress:** Step {state.steps} ({here.position + 1}/{here.total} {scope})",
+        *_tools(stop),
+        "",
+        "**All Steps:**",
+        *step_list(plan, state.at),
+        "",
+        *_summaries(state),
+        "**What to do now:**",
+        values["phaseInstructions"],
+        "",
+        *_guidance(state),
+        *_checks(stop),
+        *_profiles(plan, stop),
+        render(message_template(plan, "advanceReminder"), values),
+    ]
+    return "\n".join(lines)
+
+
+def _summaries(state: State) -> list[str]:
+    if not state.summaries:
+        return []
+    return ["**Done so far:**", *[f"- {phase}: {summary}" for phase, summary in state.summaries], ""]
+
+
+def _tools(stop: Stop) -> list[str]:
+    rules = tool_rules(stop)
+    return [f"**Tools:** In this phase, {rules}."] if rules else []
+
+
+def _checks(stop: Stop) -> list[str]:
+    if not stop.checks:
+        return []
+    lines = [f"- {check.claim}" for check in stop.checks]
+    return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
+
+
+def _guidance(state: State) -> list[str]:
+    """The practices of the project that were chosen when the phase was entered."""
+    return ["**Practices of this project:**", "", state.guidance, ""] if state.guidance else []
+
+
+def _profiles(plan: Plan, stop: Stop) -> list[str]:
+    if not plan.profiles:
+        return []
+    here = ", ".join(stop.profiles) or NONE
+    return [f"**Profiles for this phase:** {here}", f"**All profiles:** {', '.join(plan.profiles)}", ""]
+
+
+def reminder(plan: Plan, state: State) -> str:
+    """The text for an agent that stops before the workflow is done. Later reminders are short, and all differ."""
+    if state.reminders > 1 and "notDoneReminder" not in plan.texts:
+        name = plan.stops[state.at].name
+        count = str(state.sent_on)
+        if state.reminders != state.sent_on:
+            count = f"{state.reminders} in this phase, {count} in all"
+        return f'Still in {name} (reminder {count}). Continue, or call {STEP_TOOL} with action "next".'
+    said = render(message_template(plan, "notDoneReminder"), variables(plan, state))
+    return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
+
+
+def brief(plan: Plan, state: State) -> str:
+    """The text for a subagent: the phase and its allowed tools."""
+    values = variables(plan, state)
+    return (
+        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
+        f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
+    )
+
+
+def farewell(plan: Plan, state: State) -> str | None:
+    """The text for the person, shown once when the workflow has ended; None while it has not."""
+    if state.status not in ("done", "cancelled"):
+        return None
+    default = _DONE_MESSAGE if state.status == "done" else _CANCELLED_MESSAGE
+    return render(plan.texts.get("completionMessage", default), variables(plan, state))
+
+
+def gate_rules(plan: Plan, state: State) -> GateRules | None:
+    """The gate rules of the current stop, for `gate.verdict`; None if no workflow is active."""
+    if not state.is_active:
+        return None
+    stop = plan.stops[state.at]
+    values = variables(plan, state)
+    template = message_template(plan, "blockReasonTemplate")
+    used = {name: value for name, value in values.items() if "{" + name + "}" in template}
+    return {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
+
+
+def instructions(plan: Plan, state: State) -> str:
+    """The instructions of the current phase, the rules for its tools, its practices, and the list of its checks."""
+    stop = plan.stops[state.at]
+    tools = _tools(stop)
+    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *([""] if tools else [])]
+    lines += [*_guidance(state), *_checks(stop)]
+    return "\n".join(lines).rstrip()
+
+
+def moved_text(plan: Plan, before: State, after: State) -> str:
+    """The result of `next`: the move, the phases before and after, and the instructions."""
+    origin = plan.stops[before.at]
+    if after.status == "done":
+        return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
+    stop = plan.stops[after.at]
+    coming = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
+    return "\n".join(
+        [
+            f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
+            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {coming}",
+            "",
+            instructions(plan, after),
+        ]
+    )
+
+
+def _verb(origin: Stop, stop: Stop) -> str:
+    came, went = [level.key for level in origin.levels], [level.key for level in stop.levels]
+    same = came == went and origin.scope_first == stop.scope_first
+    if same:
+        return "Advanced"
+    if len(went) >= len(came):
+        return f"Entered subworkflow '{stop.levels[-1].name}'"
+    return f"Back in {stop.breadcrumb}"
+
+
+def looped_text(plan: Plan, before: State, after: State) -> str:
+    stop, scope = plan.stops[after.at], plan.stops[before.at].levels[-1]
+    head = f"🔄 Starting '{scope.name}' over at: {stop.emoji} {stop.name}"
+    return f"{head}\n\n{instructions(plan, after)}"
+
+
+def status_text(plan: Plan, state: State, started: str) -> str:
+    """The result of `status`. `started` is the start time as text."""
+    if not state.is_active:
+        return farewell(plan, state) or "No workflow is active in this session."
+    stop = plan.stops[state.at]
+    here = stop.levels[-1]
+    nested = f" (step {state.steps})" if len(stop.levels) > 1 else ""
+    lines = [
+        f"**Workflow:** {plan.name} ({plan.key})",
+        f"**Task ID:** {state.task_id}",
+        f"**Task:** {state.task}",
+        *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
+        f"**Phase:** {stop.emoji} {stop.name} [{here.position + 1}/{here.total}]{nested}",
+        f"**Started:** {started}",
+        *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
+        "",
+        *_summaries(state),
+        "**What to do now:**",
+        instructions(plan, state),
+    ]
+    return "\n".join(lines)
+
+
+def cancel_asked_text(state: State) -> str:
+    return (
+        f'Cancel the workflow for "{state.task}"? Nothing is cancelled yet. '
+        'To confirm, repeat the action "cancel" as your very next action. Any other action keeps the workflow.'
+    )
+
+
+def cancelled_text(plan: Plan, state: State) -> str:
+    return farewell(plan, state) or ""
+
+
+def checks_failed_text(results: tuple[CheckResult, ...], stop: Stop, state: State) -> str:
+    """The result of `next` if an exit check fails. `state` is the one after it."""
+    return "\n".join([*check_lines(results, stop), *_same_again(state), 'Fix this, then repeat the action "next".'])
+
+
+def _same_again(state: State) -> list[str]:
+    """Tells an agent that its work did not change how the exit checks fail."""
+    if not state.is_going_in_circles:
+        return []
+    told = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
+    advice = "Do not try the same again. Find the cause first: read the whole output, and question your assumptions."
+    return [f"{told} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
+
+
+def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
+    """Which exit checks of a stop hold and which do not, for agents and people."""
+    lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
+    for check, result in zip(stop.checks, results, strict=True):
+        lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
+        if not result.held and "\n" in result.detail:
+            lines.extend("    " + line for line in result.detail.splitlines()[1:])
+    return lines
+
+
+def _failed(results: tuple[CheckResult, ...]) -> str:
+    failed, number = sum(not result.held for result in results), len(results)
+    if number == 1:
+        return "the exit check does not hold"
+    return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
+
+
+def failed_checks(results: tuple[CheckResult, ...], stop: Stop) -> str:
+    """The checks that failed, in one line: "`make test` ended with exit code 2"."""
+    pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
+    return "; ".join(_check_line(check, result) for check, result in pairs)
+
+
+def held_checks(results: tuple[CheckResult, ...], stop: Stop) -> str:
+    """The checks that hold, in one line: "`make test` passes"."""
+    pairs = zip(stop.checks, results, strict=True)
+    return "; ".join(_check_line(check, result) for check, result in pairs if result.held)
+
+
+def _check_line(check: ExitCheck, result: CheckResult) -> str:
+    """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
+    found = result.detail.partition("\n")[0]
+    if result.held or not found:
+        return check.claim
+    return f"{check.about} {found[3:]}" if found.startswith("it ") else f"{check.about}: {found}"

@@ -1,0 +1,521 @@
+"""The catalog of all workflows that were found: usable, shadowed or broken.
+
+A broken workflow never hides a usable one. Workflows without problems are cached between starts, keyed by the stamps of
+all their files. An entry is used only if every file has the same identity, size and times as before. Workflows with
+files that changed less than a second ago are not cached. Deleting or damaging the cache costs only time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+
+import handrail
+from handrail import __version__
+from handrail.base import jsonlite
+from handrail.base.errors import DefinitionError, NotFound, RefusedError, UsageError
+from handrail.base.files import write_whole
+from handrail.base.record import Record
+from handrail.extensions import registry
+from handrail.guided.workflows import rules
+from handrail.guided.workflows.plan import ExitCheck, Plan
+from handrail.guided.workflows.spec import (
+    MAX_STOPS,
+    WORKFLOW_FILE,
+    LazyEntries,
+    PhaseEntry,
+    PhaseSpec,
+    Reference,
+    WorkflowSpec,
+    compile_plan,
+    count_stops,
+)
+from handrail.settings.folders import name_prefix
+from handrail.source.diagnostics import Diagnostic, blame, file_problem, sorted_problems
+from handrail.source.plain_text import command_line
+from handrail.source.suggestions import nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import Any, Protocol
+
+    from handrail.guided.workflows.load import Loaded
+    from handrail.source.definition_files import Root
+
+FRESH_NS = 1_000_000_000
+
+
+class CachedWorkflow(Record):
+    """One cached workflow: its file names, their stamps in one flat list, its head fields and its entries."""
+
+    names: list[str]
+    stamps: list[int]
+    head: dict[str, Any]
+    references: list[list[Any]]
+    phases: int
+    entries: bytes
+
+
+class CatalogCache:
+    """Workflows that were read before, in one cache file per definitions root."""
+
+    def __init__(self, folder: str, now_ns: Callable[[], int]) -> None:
+        self.folder = os.path.join(folder, "catalog")
+        self.now_ns = now_ns
+        self.known: dict[str, dict[str, CachedWorkflow]] = {}
+        self.changed: set[str] = set()
+
+    def recall(self, root: str, folder: str) -> WorkflowSpec | None:
+        if root not in self.known:
+            self.known[root] = self._read(root)
+        row = self.known[root].get(folder)
+        if row is None:
+            return None
+        stamps, place = row.stamps, 0
+        try:
+            for name in row.names:
+                now = os.stat(name if name[0] == "/" else f"{folder}/{name}")
+                if stamp_numbers(now) != stamps[place : place + 5]:
+                    return None
+                place += 5
+        except OSError:
+            return None
+        return _spec_from_row(row)
+
+    def store(self, root: str, folder: str, loaded: Loaded) -> None:
+        """Cache a workflow if it has no problems and none of its files changed just now."""
+        known = self.known.setdefault(root, {})
+        self.changed.add(root)
+        known.pop(folder, None)
+        stamps = list(loaded.stamps.values())
+        if loaded.spec is not None and not loaded.problems and self._are_settled(stamps):
+            below = folder + "/"
+            names = [path.removeprefix(below) for path in loaded.stamps]
+            flat = [number for stamp in stamps if stamp is not None for number in stamp_numbers(stamp)]
+            known[folder] = _row_from_spec(loaded.spec, names, flat)
+
+    def _are_settled(self, stamps: list[os.stat_result | None]) -> bool:
+        limit = self.now_ns() - FRESH_NS
+        return all(stamp is not None and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
+
+    def save(self) -> None:
+        """Write the changed roots. An error while writing is ignored."""
+        for root in self.changed:
+            with contextlib.suppress(OSError):
+                self._write(root)
+        self.changed.clear()
+
+    def _file(self, root: str) -> str:
+        return os.path.join(self.folder, f"{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}.json")
+
+    def _write(self, root: str) -> None:
+        os.makedirs(self.folder, 0o700, exist_ok=True)
+        rows = self.known[root]
+        heads = {folder: [row.names, row.stamps, row.head, row.references, row.phases] for folder, row in rows.items()}
+        body = jsonlite.dumps({"root": root, "version": _cache_version(), "rows": heads})
+        data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
+        write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
+
+    def _read(self, root: str) -> dict[str, CachedWorkflow]:
+        """The cached rows of a root; empty if the file is missing, damaged or from another version."""
+        try:
+            with open(self._file(root), "rb") as file:
+                head, data = file.read(9), file.read()
+            if head != b"%08x\n" % zlib.crc32(data):
+                return {}
+            first, *entries = data.split(b"\n")
+            kept = jsonlite.loads(first.decode())
+            if kept["root"] != root or kept["version"] != _cache_version():
+                return {}
+            rows = zip(kept["rows"].items(), entries, strict=True)
+            return {folder: _row_from_json(row, body) for (folder, row), body in rows}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _row_from_json(row: list[Any], entries: bytes) -> CachedWorkflow:
+    names, stamps, head, references, phases = row
+    return CachedWorkflow(names, stamps, head, references, phases, entries)
+
+
+def stamp_numbers(stamp: os.stat_result) -> list[int]:
+    """What tells two states of a file apart without reading it."""
+    return [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
+
+
+def _cache_version() -> str:
+    """A key that changes whenever the code that reads definitions, or a kind of check, changes."""
+    package = handrail.__path__[0]
+    newest = 0
+    for room in ("steps/checks", "source", "guided/workflows"):
+        with os.scandir(os.path.join(package, room)) as entries:
+            newest = max([newest, *(e.stat().st_mtime_ns for e in entries if e.name.endswith(".py"))])
+    return f"{__version__}/{newest}/{zlib.crc32(registry.version().encode()):08x}"
+
+
+def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> CachedWorkflow:
+    entries = [["ref" if isinstance(e, Reference) else "phase", e._asdict()] for e in workflow.entries]
+    head = {name: value for name, value in workflow._asdict().items() if name != "entries"}
+    references = [list(ref) for ref in workflow.references]
+    return CachedWorkflow(names, stamps, head, references, len(entries), jsonlite.dumps(entries).encode())
+
+
+def _spec_from_row(row: CachedWorkflow) -> WorkflowSpec:
+    references = [Reference(*ref) for ref in row.references]
+    entries = LazyEntries(row.phases, references, lambda: _cached_entries(row.entries))
+    return WorkflowSpec(**row.head, entries=entries)
+
+
+def _cached_entries(data: bytes) -> tuple[PhaseEntry, ...]:
+    return tuple(
+        Reference(**row) if kind == "ref" else _cached_phase(row) for kind, row in jsonlite.loads(data.decode())
+    )
+
+
+def _cached_phase(row: dict[str, Any]) -> PhaseSpec:
+    lists = {
+        name: None if row[name] is None else tuple(row[name])
+        for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
+    }
+    return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})
+
+
+if TYPE_CHECKING:
+
+    class SpecMemory(Protocol):
+        """Caches specs between starts. `recall` may return None at any time."""
+
+        def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
+
+        def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
+
+
+MAX_DEPTH = 6
+MAX_FOLDERS = 20_000
+MAX_NESTING = 100
+
+
+class FoundWorkflow(Record):
+    """A workflow folder. `spec` is None if its files have errors. `is_foreign`: it was written for pi-workflows."""
+
+    source: str
+    root: str
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    references: tuple[Reference, ...] = ()
+    is_foreign: bool = False
+
+
+class Catalog(Record):
+    """The usable workflows by key, everything that was found in order of precedence, and all problems."""
+
+    workflows: dict[str, WorkflowSpec]
+    found: tuple[FoundWorkflow, ...]
+    problems: tuple[Diagnostic, ...]
+
+    def source_of(self, spec: WorkflowSpec) -> str:
+        return next(found.source for found in self.found if found.file == spec.file)
+
+    def visible(self) -> list[WorkflowSpec]:
+        return [spec for spec in self.in_precedence() if spec.is_visible]
+
+    def in_precedence(self) -> list[WorkflowSpec]:
+        """The usable workflows, nearest source first."""
+        return [f.spec for f in self.found if f.spec is not None and self.workflows.get(f.key) is f.spec]
+
+    def shadowed(self) -> list[tuple[FoundWorkflow, WorkflowSpec]]:
+        """Workflows without errors that are not used because a nearer one has the same key."""
+        return [
+            (found, self.workflows[found.key])
+            for found in self.found
+            if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
+        ]
+
+    def broken_nearer(self, spec: WorkflowSpec) -> list[FoundWorkflow]:
+        """Nearer definitions with the same key that have errors; `spec` is used instead of them."""
+        entries = [found for found in self.found if found.key == spec.key]
+        return entries[: [found.file for found in entries].index(spec.file)]
+
+    def find(self, name: str) -> WorkflowSpec:
+        """The workflow with this command name or key. Raises an error with a suggestion if there is none."""
+        for spec in self.visible():
+            if spec.command == name:
+                return spec
+        if name in self.workflows:
+            return self.workflows[name]
+        self._explain_broken(name)
+        names = sorted({spec.command for spec in self.visible()})
+        close = nearest(name, [*names, *self.workflows], most=3)
+        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
+        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
+        raise NotFound(f"there is no workflow `{name}`", hint)
+
+    def _explain_broken(self, name: str) -> None:
+        for found in self.found:
+            if found.key == name:
+                message = f"workflow `{name}` cannot be used: {blame(found.file, self.problems)}"
+                hint = f"run `{command_line('handrail', 'validate', os.path.dirname(found.file))}`"
+                raise DefinitionError(message, hint)
+
+    def plan(self, spec: WorkflowSpec) -> Plan:
+        return compile_plan(self.workflows, spec.key)
+
+    def startable(self, name: str) -> tuple[Plan, tuple[str, ...]]:
+        """The plan of the workflow that people start by this name, and notices for the person who starts it."""
+        spec = self.find(name)
+        self.refuse_hidden(spec)
+        source, broken = self.source_of(spec), self.broken_nearer(spec)
+        notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
+        return self.plan(spec), tuple(notices)
+
+    def refuse_hidden(self, spec: WorkflowSpec) -> None:
+        """Raise `RefusedError` if people cannot start this workflow."""
+        if not spec.is_visible:
+            message = f"`{spec.key}` only runs inside other workflows"
+            raise RefusedError(message, "`handrail list` shows what can be started")
+
+    def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
+        """The warnings in the files of a workflow and of all its subworkflows."""
+        folders = {_folder(used.file) for used in self.with_subworkflows(spec)}
+        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
+
+    def problems_in(self, file: str) -> list[Diagnostic]:
+        """The problems in the files of a workflow, also of one that cannot be used. `file` is its `workflow.yaml`."""
+        return [problem for problem in self.problems if _folder(problem.file) == _folder(file)]
+
+    def with_subworkflows(self, spec: WorkflowSpec) -> list[WorkflowSpec]:
+        """A workflow and all workflows that run inside it, each once."""
+        found, waiting = {spec.file: spec}, [spec]
+        while waiting:
+            used = [self.workflows[ref.key] for ref in waiting.pop().references]
+            waiting.extend(other for other in used if other.file not in found)
+            found.update({other.file: other for other in used})
+        return list(found.values())
+
+
+def _folder(file: str) -> str:
+    return os.path.dirname(file) + os.sep
+
+
+def read_catalog(
+    roots: Iterable[tuple[str, str]], memory: SpecMemory | None = None, orchestrating: Collection[str] = ()
+) -> Catalog:
+    """All workflows below the roots. If two roots have the same key, the first root wins.
+
+    `orchestrating` are the roots with workflows that were written for pi-workflows.
+    """
+    problems: list[Diagnostic] = []
+    found: list[FoundWorkflow] = []
+    for source, path in roots:
+        if os.path.isdir(path):
+            reader = _FolderReader(source, path, is_foreign=path in orchestrating)
+            found.extend(_read_folders(reader, workflow_folders(path, problems), memory, problems))
+    return _resolve(found, problems)
+
+
+def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
+    """The workflows at these paths, with precedence over all others. Reports problems of these workflows only."""
+    problems: list[Diagnostic] = []
+    given: list[FoundWorkflow] = []
+    for path in paths:
+        roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
+        foreign = {entry.root for entry in others.found if entry.is_foreign}
+        for root, folders in _folders_by_root(path, roots, problems).items():
+            reader = _FolderReader("given", root, is_foreign=root in foreign)
+            given.extend(_read_folders(reader, folders, None, problems))
+    files = {entry.file for entry in given}
+    found = [*given, *[entry for entry in others.found if entry.file not in files]]
+    local = list(problems)
+    catalog = _resolve(found, problems)
+    mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
+    return catalog._replace(problems=tuple(mine))
+
+
+def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
+    """Root → workflow folders for a path from the command line. A known root is used if the folder is below it."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
+        return {_root_of(folder, roots) or os.path.dirname(folder): [folder]}
+    if folder == path:
+        found: dict[str, list[str]] = {}
+        for below in workflow_folders(path, problems):
+            found.setdefault(_root_of(below, roots) or path, []).append(below)
+        return found
+    hint = "name a workflow folder, its `workflow.yaml`, a flow file, or a folder of these"
+    raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
+
+
+def _root_of(folder: str, roots: list[str]) -> str | None:
+    return next((root for root in roots if folder.startswith(root + os.sep)), None)
+
+
+def _resolve(found: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalog:
+    candidates: dict[str, list[WorkflowSpec]] = {}
+    for entry in found:
+        specs = candidates.setdefault(entry.key, [])
+        if entry.spec is not None:
+            specs.append(entry.spec)
+    files = {entry.key: entry.file for entry in reversed(found)}
+    chosen, broken = rules.resolve(candidates, files)
+    problems.extend(broken)
+    problems.extend(_dangling_of_broken(found, files))
+    problems.extend(_cycles_of_broken(found))
+    chosen = _without_oversized(chosen, problems)
+    catalog = Catalog(chosen, tuple(found), ())
+    built_in = {entry.file for entry in found if entry.source == "builtin"}
+    twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
+    problems.extend(_located(problem, "commandName") for problem in twice)
+    if any(problem.code == "phase-unused" for problem in problems):
+        used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
+        problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
+    return catalog._replace(problems=tuple(sorted_problems(_with_keys(problem, candidates) for problem in problems)))
+
+
+def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
+    """A missing phase file with the key of a workflow: a subworkflow is meant."""
+    line, begin = problem.excerpt or "", problem.column - 1
+    name = line[begin : begin + problem.width].strip("'\"")
+    if problem.code != "file-missing" or os.path.basename(problem.file) != WORKFLOW_FILE or name not in keys:
+        return problem
+    if f"`{name}.md`" in (problem.hint or ""):
+        return problem
+    return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
+
+
+def _located(problem: Diagnostic, key: str) -> Diagnostic:
+    from handrail.guided.workflows.load import located  # reads files; not needed if there are no problems
+
+    return located(problem, key)
+
+
+def _dangling_of_broken(found: list[FoundWorkflow], files: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Dangling references in workflows that also have other errors, so that all are reported together."""
+    for entry in found:
+        for ref in entry.references if entry.spec is None else ():
+            if ref.key not in files:
+                yield rules.dangling((entry.key, entry.file), ref, files)
+
+
+def _cycles_of_broken(found: list[FoundWorkflow]) -> Iterator[Diagnostic]:
+    """Cycles through workflows that also have other errors. If a key is found twice, the first one counts."""
+    first: dict[str, FoundWorkflow] = {}
+    for entry in found:
+        first.setdefault(entry.key, entry)
+    broken = frozenset(key for key, entry in first.items() if entry.spec is None and entry.references)
+    if broken:
+        linked = {key: entry if entry.spec is None else entry.spec for key, entry in first.items()}
+        yield from rules.cycles_of_broken(linked, broken)
+
+
+def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
+    kept: dict[str, WorkflowSpec] = {}
+    levels = rules.nesting_depths(chosen)
+    for key, spec in chosen.items():
+        if levels[key] > MAX_NESTING:
+            message = f"the workflow nests workflows {levels[key]} levels deep; the limit is {MAX_NESTING}"
+            hint = "put workflows one after the other instead of inside each other"
+        elif spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
+            message = f"the workflow unfolds to {total} phases; the limit is {MAX_STOPS}"
+            hint = "each use of a subworkflow adds all its phases; use fewer"
+        else:
+            kept[key] = spec
+            continue
+        problem = file_problem("plan-too-large", spec.file, message, hint)
+        problems.append(_located(problem, "phases"))
+    return kept
+
+
+class _FolderReader:
+    """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
+
+    def __init__(self, source: str, path: str, *, is_foreign: bool) -> None:
+        self.source = source
+        self.path = path
+        self.is_foreign = is_foreign
+        self._root: Root | None = None
+
+    def load(self, folder: str) -> Loaded:
+        from handrail.guided.workflows.load import load
+        from handrail.source.definition_files import Root
+
+        self._root = self._root or Root(self.path, is_foreign=self.is_foreign)
+        return load(self._root, folder)
+
+
+def _read_folders(
+    reader: _FolderReader, folders: Iterable[str], memory: SpecMemory | None, problems: list[Diagnostic]
+) -> Iterator[FoundWorkflow]:
+    path, is_foreign = reader.path, reader.is_foreign
+    owners: dict[str, str] = {}
+    for folder in folders:
+        key = name_prefix(reader.source) + os.path.basename(folder)
+        file = os.path.join(folder, WORKFLOW_FILE)
+        if key in owners:
+            other = os.path.relpath(owners[key], path)
+            message = f"there are two workflows `{key}` in this place; the other is `{other}`"
+            hint = "rename one of the folders; until then, only the other is used"
+            problems.append(file_problem("key-twice", file, message, hint))
+            continue
+        owners[key] = file
+        spec = memory.recall(path, folder) if memory else None
+        references: tuple[Reference, ...] = ()
+        if spec is None:
+            loaded = reader.load(folder)
+            problems.extend(loaded.problems)
+            spec, references = loaded.spec, loaded.references
+            if memory is not None:
+                memory.store(path, folder, loaded)
+        if spec is not None and is_foreign:
+            spec = spec._replace(orchestrates=True)
+        if spec is not None and spec.key != key:
+            spec = spec._replace(key=key, command=key if spec.command else "")
+        yield FoundWorkflow(reader.source, path, key, file, spec, references, is_foreign)
+
+
+def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
+    """Every folder below `root` that contains a `workflow.yaml`, sorted by path."""
+    waiting = [(root, 0)]
+    seen = 0
+    while waiting:
+        folder, depth = waiting.pop()
+        seen += 1
+        if seen > MAX_FOLDERS:
+            message = f"there are more than {MAX_FOLDERS} folders here; the rest is ignored"
+            hint = "keep only workflows here"
+            problems.append(file_problem("too-many-folders", root, message, hint))
+            return
+        below, is_workflow = _scan_folder(folder, depth, problems)
+        if is_workflow:
+            yield folder
+        waiting.extend((path, depth + 1) for path in sorted(below, reverse=True))
+
+
+def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
+    """(subfolders to visit, whether this folder is a workflow)."""
+    below: list[str] = []
+    is_workflow = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == WORKFLOW_FILE and depth > 0:
+                    is_workflow = True
+                elif entry.name in (WORKFLOW_FILE, "workflow.yml"):
+                    message = f"`{entry.name}` is not read here"
+                    hint = f"rename it to `{WORKFLOW_FILE}`" if depth else f"move it to `KEY/{WORKFLOW_FILE}`"
+                    problems.append(file_problem("file-name", entry.path, message, hint, severity="warning"))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_symlink() and os.path.isdir(entry.path):
+                    message = f"`{entry.name}` is a link to a folder and is not followed"
+                    hint = "copy or move the folder here"
+                    problems.append(file_problem("folder-link", entry.path, message, hint, severity="warning"))
+    except OSError as error:
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "give yourself permission to list it, or move it elsewhere"
+        problems.append(file_problem("folder-unreadable", folder, message, hint))
+    if depth >= MAX_DEPTH:
+        return [], is_workflow
+    return below, is_workflow

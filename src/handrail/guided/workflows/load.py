@@ -1,0 +1,460 @@
+"""`workflow.yaml` and its phase files → a spec, and the problems of all these files.
+
+There is a spec only if the workflow's own files have no errors. Warnings are allowed. The exit checks of a phase have a
+long and a short form; the kinds of checks are imported only if a phase has any.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from handrail.base.record import Record
+from handrail.extensions import contracts, registry
+from handrail.guided.workflows import rules
+from handrail.guided.workflows.keys import EXIT, GUIDANCE, PHASE, TEXTS, WORKFLOW
+from handrail.guided.workflows.plan import ExitCheck
+from handrail.guided.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
+from handrail.guided.workflows.tool_names import WRITING_HINT, can_write, read_tools
+from handrail.source.definition_files import OpenedFile, Root, Source, UnopenedFile, decode, stamp
+from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
+from handrail.source.field_checks import check_fields, value_of
+from handrail.source.fields import (
+    KIND,
+    ChosenKind,
+    Field,
+    MappingReader,
+    Shape,
+    choose_kind,
+    found,
+    kinds_with_short_form,
+    meant_kind,
+    quoted,
+    several_kinds_message,
+    shape,
+    short_example,
+    short_forms,
+    union_shape,
+)
+from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.tree import TreeNode
+from handrail.source.yaml_text import no_front_matter, read_mapping, read_yaml, split_front_matter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CheckDeclarations = Mapping[str, contracts.Check]
+
+
+def exit_checks() -> dict[str, contracts.Check]:
+    """The kinds of checks that are allowed in `exit`."""
+    return {name: check for name, check in registry.checks().items() if "exit" in check.places}
+
+
+def read_exit(phase: MappingReader) -> tuple[tuple[ExitCheck, ...], tuple[int, ...]]:
+    """The exit checks of a phase, and their lines. The kinds are imported only if the phase has any."""
+    if "exit" not in phase.node.value:
+        return (), ()
+    checks = exit_checks()
+    examples = " or ".join(f"`- {short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
+    node = phase.child("exit", f"write {examples} below `exit:`")
+    if node is None:
+        return (), ()
+    items: list[TreeNode] = [node] if node.kind == "mapping" else node.value
+    found_: list[ExitCheck] = []
+    lines: list[int] = []
+    for item in items:
+        if item.kind != "mapping":
+            message = f"an exit check has to be a mapping, found {found(item)}"
+            phase.on(item, "wrong-type", message, f"write {examples}")
+            continue
+        chosen = _chosen_check(phase, item, checks)
+        check = _exit_check(phase, item, chosen, checks[chosen.kind]) if chosen is not None else None
+        if check is not None:
+            found_.append(check)
+            lines.append(item.line)
+    return tuple(found_), tuple(lines)
+
+
+def _chosen_check(phase: MappingReader, item: TreeNode, checks: CheckDeclarations) -> ChosenKind | None:
+    kind, names = item.value.get(KIND), short_forms(item, checks)
+    if kind is not None:
+        if kind.kind == "text" and kind.value in checks:
+            return choose_kind(kind.value, checks[kind.value], is_short=False)
+        hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
+        if kind.kind == "text" and kind.value in registry.checks():
+            hint = f"`{kind.value}` is only for `expect` of a step in a flow; known here: {', '.join(checks)}"
+        phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
+        return None
+    if len(names) == 1:
+        return choose_kind(names[0], checks[names[0]], is_short=True)
+    if names:
+        last = max(names, key=lambda name: item.keys[name])
+        place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
+        phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
+        return None
+    _report_no_kind(phase, item, checks)
+    return None
+
+
+def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarations) -> None:
+    """Report a check without a kind, at the key that was probably meant as one, and problems of its other keys."""
+    problems: list[Diagnostic] = []
+    reader = MappingReader(phase.source, item, union_shape("exit", "", checks, EXIT), problems.append)
+    strange = [name for name in item.keys if meant_kind(name, checks)]
+    strange += [name for name in item.keys if name not in reader.shape.by_name]
+    known = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
+    if strange and not reader.misspelt & checks.keys():
+        place = (*item.keys[strange[0]], phase.key_width(strange[0], *item.keys[strange[0]]))
+        meant = meant_kind(strange[0], checks)
+        problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
+        hint = f"did you mean `{meant}`?" if meant else f"write {known}"
+        phase.at(place, "exit-check", f"there is no exit check `{strange[0]}`", hint)
+    elif not strange:
+        wanted = " or ".join(f"`{name}`" for name in kinds_with_short_form(checks))
+        phase.at((item.line, item.column, 1), "exit-check", f"an exit check needs {wanted}", f"add {known}")
+    rest = item._replace(value={name: node for name, node in item.value.items() if name not in strange})
+    check_fields(MappingReader(phase.source, rest._replace(keys={}), reader.shape, problems.append))
+    for problem in problems:
+        phase.report(problem)
+
+
+def _unusable_check(phase: MappingReader, item: TreeNode, kind: str, declared: contracts.Check) -> ExitCheck:
+    """A check of a plugin that cannot be used now. The workflow is known all the same; it cannot be started."""
+    error = registry.unusable(kind)
+    if error is not None:
+        written = KIND if KIND in item.value else kind
+        place = (*item.keys[written], phase.key_width(written, *item.keys[written]))
+        phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
+    return ExitCheck(kind, {}, kind, declared.words, kind)
+
+
+def _exit_check(
+    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check
+) -> ExitCheck | None:
+    if declared.takes_any:
+        return _unusable_check(phase, item, chosen.kind, declared)
+    problems: list[Diagnostic] = []
+    kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
+    fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
+    reader = MappingReader(phase.source, item, fields, problems.append)
+    given = item.value.keys() | reader.misspelt
+    missing = [field for field in chosen.shape.fields if field.required and field.name not in given]
+    for field in missing:
+        reader.on(item.value[KIND], "missing-key", f"`{chosen.kind}` needs `{field.name}`", f"add `{field.name}:`")
+    check_fields(reader)
+    for problem in problems:
+        phase.report(problem)
+    if has_errors(problems):
+        return None
+    nodes = chosen.params(item)
+    params = {
+        own.name: value_of(own, nodes[own.name]) if own.name in nodes else own.default
+        for own in declared.params
+        if own.name in nodes or own.default is not None
+    }
+    name: TreeNode | None = item.value.get("name")
+    subject = declared.subject(params)
+    return ExitCheck(chosen.kind, params, name.value if name is not None else subject, declared.words, subject)
+
+
+_PHASE_KEY = re.compile(r"^(?:id|emoji|tools|exit)\s*:", re.MULTILINE)
+_KEY_HINT = "name the key of a workflow: the name of its folder"
+
+
+class Loaded(Record):
+    """The result for one workflow folder: a spec or None, all problems, and a stamp for each file."""
+
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    problems: tuple[Diagnostic, ...]
+    stamps: dict[str, os.stat_result | None]
+    references: tuple[Reference, ...] = ()
+
+
+class _Load:
+    """One workflow folder being read."""
+
+    def __init__(self, root: Root, folder: str) -> None:
+        self.root = root
+        self.folder = folder
+        self.key = os.path.basename(folder)
+        self.problems: list[Diagnostic] = []
+        self.stamps: dict[str, os.stat_result | None] = {}
+        self.references: list[Reference] = []
+        self.has_entries = False
+        self.unwritable: dict[str, Diagnostic] = {}
+
+    def report(self, problem: Diagnostic) -> None:
+        self.problems.append(problem)
+
+    def read(self, entry: str, place: Callable[[], Diagnostic]) -> Source | None:
+        """The text of a file of this workflow. `place` locates the reference to the file if it cannot be opened."""
+        is_plain = "/" not in entry and entry not in ("", ".", "..")
+        path = f"{self.folder}/{entry}" if is_plain else os.path.normpath(os.path.join(self.folder, entry))
+        opened = self.root.open(self.folder, entry)
+        if isinstance(opened, UnopenedFile):
+            self.stamps[path] = stamp(path)
+            self.report(place()._replace(code=opened.code, message=opened.message, hint=opened.hint))
+            return None
+        self.stamps[path] = opened.stamp
+        source, problems = decode(path, opened.data)
+        source.is_foreign = self.root.is_foreign
+        self.problems.extend(problems)
+        return None if problems else source
+
+    def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> MappingReader | None:
+        """The top-level mapping of a YAML text, ready to be read by its shape."""
+        return read_mapping(source, text, first_line, shape, self.report)
+
+
+def load(root: Root, folder: str) -> Loaded:
+    """Read the workflow in `folder`."""
+    job = _Load(root, folder)
+    file = os.path.join(folder, WORKFLOW_FILE)
+    source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))
+    reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
+    spec = _workflow(job, reader, file) if reader else None
+    _check_unnamed(job)
+    ok = spec is not None and not has_errors(job.problems)
+    return Loaded(
+        key=job.key,
+        file=file,
+        spec=spec if ok else None,
+        problems=tuple(job.problems),
+        stamps=job.stamps,
+        references=tuple(job.references),
+    )
+
+
+def _check_unnamed(job: _Load) -> None:
+    """Check the phase files that no entry names. An entry may be misspelt, or `phases` could not be read.
+
+    If neither is the case, the file has no effect: a warning. Other programs ignore such files.
+    """
+    job.stamps[job.folder] = stamp(job.folder)
+    missing = [os.path.basename(path) for path, found_ in job.stamps.items() if found_ is None]
+    named = {(found_.st_dev, found_.st_ino) for found_ in job.stamps.values() if found_ is not None}
+    try:
+        names = sorted(name for name in os.listdir(job.folder) if name.endswith(".md"))
+    except OSError:
+        return
+    for name in names:
+        path = f"{job.folder}/{name}"
+        opened = None if path in job.stamps else job.root.open(job.folder, name)
+        source, wrong = decode(path, opened.data) if isinstance(opened, OpenedFile) else (None, [])
+        parts = split_front_matter(source.text) if source is not None and not wrong else None
+        if source is None or not isinstance(opened, OpenedFile) or parts is None or not _PHASE_KEY.search(parts[0]):
+            continue
+        job.stamps[path] = opened.stamp
+        if (opened.stamp.st_dev, opened.stamp.st_ino) in named:
+            continue
+        source.is_foreign = job.root.is_foreign
+        if not job.has_entries or any(nearest(entry, [name]) for entry in missing):
+            _phase(job, source)
+        elif not source.is_foreign:
+            message, hint = "no entry of `phases` names this file", f"add `- {name}` to `phases`, or remove the file"
+            job.report(source.problem("phase-unused", (1, 1, 3), message, hint, "warning"))
+
+
+def _workflow(job: _Load, reader: MappingReader, file: str) -> WorkflowSpec | None:
+    name = reader.text("name")
+    show_node = reader.child("show")
+    show = show_node.value if show_node else "user"
+    is_unclear = show_node is None and "show" in reader.node.value
+    command, message = _start(reader, show, is_unclear)
+    phases = reader.child("phases")
+    entries = _entries(job, reader, phases) if phases else None
+    texts = {field.name: text for field in TEXTS if (text := reader.text(field.name)) is not None}
+    loopable = reader.flag("loopable", True)
+    length = reader.integer("sessionNameMaxLength")
+    if length is not None and length < 0:
+        node = reader.node.value["sessionNameMaxLength"]
+        hint = "write how many characters of the task the title may show"
+        reader.on(node, "bad-value", f"`sessionNameMaxLength` has to be 0 or more, found {quoted(node)}", hint)
+    for field, text in (("initialMessage", message), *texts.items()):
+        if text:
+            node = reader.node.value[field]
+            _placeholders(job, reader.source, text, (node.line, node.column))
+    if name is None or entries is None:
+        return None
+    return WorkflowSpec(
+        key=job.key,
+        file=file,
+        name=name,
+        command=command,
+        show=show,
+        loopable=loopable,
+        initial_message=message,
+        entries=entries,
+        texts=texts,
+        session_name_length=50 if length is None else length,
+    )
+
+
+def _start(reader: MappingReader, show: str, is_unclear: bool) -> tuple[str, str]:
+    """(command name, first message). Both are required if `show` is `user`; `is_unclear` means `show` is invalid."""
+    command, message = reader.text("commandName"), reader.text("initialMessage")
+    if show == "user":
+        abouts = (("commandName", "the name it is started by"), ("initialMessage", "the first message to the agent"))
+        for name, about in abouts:
+            value = command if name == "commandName" else message
+            node: TreeNode | None = reader.node.value.get(name)
+            if node is None and (is_unclear or name in reader.misspelt):
+                continue
+            if node is None:
+                place = (reader.node.line, reader.node.column, 1)
+                hint = f"add `{name}:`, {about}, or `show: workflows` if it only runs inside others"
+                reader.at(place, "missing-key", f"key `{name}` is missing", hint)
+            elif value is not None and not value.strip():
+                reader.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {about}")
+            elif name == "commandName" and value is not None and not rules.is_command_name(value):
+                instead = rules.as_command_name(value)
+                hint = "use letters, digits, `_` and `-` only" + (f", such as `{instead}`" if instead else "")
+                reader.on(node, "command-name", f"`{value}` cannot be typed as the name of a command", hint)
+    return command or "", message or ""
+
+
+def _entries(job: _Load, reader: MappingReader, node: TreeNode) -> tuple[PhaseSpec | Reference, ...] | None:
+    if not node.value:
+        reader.on(node, "phases-empty", "`phases` is empty", "list at least one phase file")
+        return None
+    job.has_entries = True
+    entries: list[PhaseSpec | Reference | None] = []
+    seen: dict[str, str] = {}
+    for item in node.value:
+        if item.kind == "text":
+            phase, id_ = _phase_entry(job, reader, item)
+            entries.append(phase)
+            if id_ is not None and id_ in seen:
+                hint = f"`{seen[id_]}` has it already; give each phase its own id"
+                reader.on(item, "phase-id-twice", f"phase id `{id_}` is used twice in this workflow", hint)
+            elif id_ is not None:
+                seen[id_] = item.value
+        elif item.kind == "mapping" and "subworkflow" in item.value:
+            reference = _reference(reader, item)
+            entries.append(reference)
+            job.references.extend([reference] if reference else [])
+        else:
+            names = item.value if item.kind == "mapping" else ()
+            near = any(nearest(name, ["subworkflow"]) for name in names)
+            hint = "did you mean `subworkflow`?" if near else "write the path of a phase file, or `subworkflow: KEY`"
+            message = f"a phase has to be a path or a subworkflow, found {found(item)}"
+            reader.on(item, "phase-entry", message, hint)
+            entries.append(None)
+    whole = tuple(entry for entry in entries if entry is not None)
+    for entry in whole:
+        if not isinstance(entry, PhaseSpec) or can_write(entry.allow):
+            break
+        if entry.file in job.unwritable:
+            job.report(job.unwritable[entry.file])
+    return whole if len(whole) == len(entries) else None
+
+
+def _reference(reader: MappingReader, item: TreeNode) -> Reference | None:
+    target: TreeNode = item.value["subworkflow"]
+    if target.kind != "text":
+        is_scalar = target.kind in ("integer", "number", "boolean")
+        hint = f'put it in quotes: `subworkflow: "{reader.written(target)}"`' if is_scalar else _KEY_HINT
+        reader.on(target, "phase-entry", f"`subworkflow` has to be text, found {found(target)}", hint)
+        return None
+    if not target.value.strip():
+        reader.on(target, "subworkflow-blank", "`subworkflow` is blank", _KEY_HINT)
+        return None
+    for name, (line, column) in item.keys.items():
+        if name != "subworkflow":
+            hint = "a subworkflow takes no other keys"
+            reader.at((line, column, len(name)), "unknown-key", f"unknown key `{name}`", hint, "warning")
+    excerpt = reader.source.line(target.line)
+    return Reference(target.value, target.line, target.column, target.width, excerpt)
+
+
+def _phase_entry(job: _Load, reader: MappingReader, item: TreeNode) -> tuple[PhaseSpec | None, str | None]:
+    """(the phase, its id). The id is known even if other parts of the phase are wrong."""
+    if not item.value.strip():
+        reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
+        return None, None
+    source = job.read(item.value, lambda: reader.source.problem("", (item.line, item.column, item.width), ""))
+    return _phase(job, source) if source else (None, None)
+
+
+def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
+    parts = split_front_matter(source.text)
+    if parts is None:
+        job.report(no_front_matter(source))
+        return None, None
+    front, body, body_line = parts
+    reader = job.mapping(source, front, 2, PHASE)
+    if reader is None:
+        return None, None
+    id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
+    deny, allow = read_tools(reader)
+    profiles = reader.texts("availableProfiles") or ()
+    checks, lines = read_exit(reader)
+    require = reader.text("require") or ""
+    guidance = _guidance(reader, id_, name)
+    if any(check.words == "exists" for check in checks) and not can_write(allow):
+        message = "this phase waits for a file, but no phase so far allows a tool that writes files"
+        place = (*reader.node.keys["exit"], 4)
+        job.unwritable[source.file] = source.problem("exit-unwritable", place, message, WRITING_HINT, "warning")
+    instructions = body.strip()
+    if not instructions:
+        hint = "write what the agent has to do below the front matter"
+        place = (min(body_line, source.text.count("\n") + 1), 1, 1)
+        job.report(source.problem("instructions-blank", place, "the phase has no instructions", hint))
+    _placeholders(job, source, body, (body_line, 1))
+    if id_ is None or name is None or emoji is None:
+        return None, id_
+    phase = PhaseSpec(
+        id=id_,
+        name=name,
+        emoji=emoji,
+        instructions=instructions,
+        deny=deny,
+        allow=allow,
+        profiles=profiles,
+        exit=checks,
+        file=source.file,
+        require=require,
+        exit_lines=lines,
+        guidance=guidance,
+    )
+    return phase, id_
+
+
+def _guidance(reader: MappingReader, id_: str | None, name: str | None) -> tuple[str, ...]:
+    """The names of the playbook's phase, the best first. Empty if the phase gets no practices."""
+    node = reader.child("guidance")
+    if node is None or node.kind == "boolean":
+        return tuple(filter(None, (id_, name))) if node is not None and node.value else ()
+    phase = MappingReader(reader.source, node, GUIDANCE, reader.report).text("phase")
+    return (phase,) if phase is not None else ()
+
+
+def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:
+    """Warn about misspelt placeholders. `start` is where the text begins in the file."""
+    misspelt = rules.misspelt_placeholders(text)
+    at = source.starts[start[0] - 1] + start[1] - 1 if misspelt else 0
+    for placeholder, hint in misspelt:
+        written = "{" + placeholder + "}"
+        found_at = source.text.find(written, at)
+        place = (*start, 1) if found_at < 0 else (*source.place(found_at), len(written))
+        at = max(at, found_at + 1)
+        message = f"`{written}` is not a placeholder; it will be shown as it is"
+        job.report(source.problem("placeholder", place, message, hint, "warning"))
+
+
+def located(problem: Diagnostic, key: str) -> Diagnostic:
+    """A problem of a whole workflow, moved to a key of its file. Specs do not store the place of every key."""
+    folder = os.path.dirname(problem.file)
+    opened = Root(os.path.dirname(folder)).open(folder, WORKFLOW_FILE)
+    source = None if isinstance(opened, UnopenedFile) else decode(problem.file, opened.data)[0]
+    tree = read_yaml(source.text)[0] if source else None
+    if source is None or tree is None or key not in tree.keys:
+        return problem
+    node = tree.value[key]
+    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
+    return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))

@@ -1,0 +1,209 @@
+"""Rules beyond the shape of a single file: names, references, cycles. Pure.
+
+Rules return all problems and raise nothing. `resolve` removes broken workflows until all others are valid.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from handrail.guided.workflows.plan import PLACEHOLDERS
+from handrail.guided.workflows.spec import Reference, WorkflowSpec
+from handrail.source.diagnostics import Diagnostic, file_problem
+from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.templates import placeholders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Protocol
+
+    class Linked(Protocol):
+        """A workflow as far as references go, with or without other errors."""
+
+        @property
+        def key(self) -> str: ...
+        @property
+        def file(self) -> str: ...
+        @property
+        def references(self) -> Iterable[Reference]: ...
+
+
+_COMMAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def is_command_name(text: str) -> bool:
+    return bool(text) and _COMMAND.issuperset(text)
+
+
+def as_command_name(text: str) -> str:
+    """The nearest valid command name; empty if no character of the text is allowed."""
+    return "-".join("".join(c if c in _COMMAND else " " for c in text).split()).strip("-")
+
+
+def misspelt_placeholders(template: str) -> list[tuple[str, str]]:
+    """Unknown placeholders that are similar to a known one: (name, hint)."""
+    if "{" not in template:
+        return []
+    wrong: list[tuple[str, str]] = []
+    for name, _ in placeholders(template):
+        if name not in PLACEHOLDERS and len(name) > 3 and (meant := _similar(name)):
+            wrong.append((name, f"did you mean `{{{meant}}}`?"))
+    return wrong
+
+
+@functools.lru_cache(maxsize=1024)
+def _similar(name: str) -> str | None:
+    return next(iter(nearest(name, PLACEHOLDERS)), None)
+
+
+def resolve(
+    candidates: Mapping[str, Iterable[WorkflowSpec]], files: Mapping[str, str]
+) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
+    """(for each key the first candidate without a cycle or a dangling reference, the problems of the others).
+
+    Removing a candidate may break others, so this repeats until nothing changes. `files` has the file of each key, also
+    if it has errors.
+    """
+    left = {key: list(specs) for key, specs in candidates.items()}
+    problems: list[Diagnostic] = []
+    while True:
+        chosen = {key: specs[0] for key, specs in left.items() if specs}
+        broken: dict[str, list[Diagnostic]] = {}
+        for cycle in cycles(chosen):
+            for key in cycle:
+                spec = chosen[key]
+                absent = [ref for ref in spec.references if ref.key not in left and key not in broken]
+                found = broken.setdefault(key, [])
+                found.extend(_in_cycle(spec, cycle))
+                found.extend(dangling((key, spec.file), ref, files) for ref in absent)
+        broken = broken or _all_dangling(chosen, files)
+        if not broken:
+            return chosen, problems
+        for key, found in broken.items():
+            left[key].pop(0)
+            problems.extend(found)
+
+
+def _all_dangling(chosen: Mapping[str, WorkflowSpec], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
+    """Workflows with a reference to a missing workflow, directly or through other workflows."""
+    users: dict[str, list[WorkflowSpec]] = {}
+    for spec in chosen.values():
+        for ref in spec.references:
+            users.setdefault(ref.key, []).append(spec)
+    broken: dict[str, list[Diagnostic]] = {}
+    waiting = [key for key in users if key not in chosen]
+    while waiting:
+        for spec in users.get(waiting.pop(), ()):
+            if spec.key not in broken:
+                broken[spec.key] = []
+                waiting.append(spec.key)
+    for key, found in broken.items():
+        spec = chosen[key]
+        absent = [ref for ref in spec.references if ref.key not in chosen or ref.key in broken]
+        found.extend(dangling((spec.key, spec.file), ref, files) for ref in absent)
+    return broken
+
+
+def cycles(specs: Mapping[str, Linked]) -> Iterator[list[str]]:
+    """The cycles that a depth-first walk finds, each as the list of its keys."""
+    finished: set[str] = set()
+    for start in sorted(specs):
+        if start in finished:
+            continue
+        path, walks = {start: 0}, [_targets(specs, start)]
+        while path:
+            target = next(walks[-1], None)
+            if target is None:
+                finished.add(path.popitem()[0])
+                walks.pop()
+            elif target in path:
+                yield list(path)[path[target] :]
+            elif target not in finished:
+                path[target] = len(path)
+                walks.append(_targets(specs, target))
+
+
+def nesting_depths(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
+    """The nesting depth of each workflow; 1 if it has no subworkflows. There must be no cycles."""
+    levels: dict[str, int] = {}
+    waiting = list(specs)
+    while waiting:
+        key = waiting[-1]
+        below = list(_targets(specs, key))
+        unknown = [] if key in levels else [target for target in below if target not in levels]
+        waiting.extend(unknown)
+        if not unknown:
+            levels[waiting.pop()] = 1 + max((levels[target] for target in below), default=0)
+    return levels
+
+
+def _targets(specs: Mapping[str, Linked], key: str) -> Iterator[str]:
+    return iter(dict.fromkeys(ref.key for ref in specs[key].references if ref.key in specs))
+
+
+def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) -> Diagnostic:
+    return Diagnostic(
+        code=code,
+        severity="error",
+        file=file,
+        line=ref.line,
+        column=ref.column,
+        message=message,
+        hint=hint,
+        excerpt=ref.excerpt,
+        width=ref.width,
+    )
+
+
+def cycles_of_broken(linked: Mapping[str, Linked], broken: frozenset[str]) -> Iterator[Diagnostic]:
+    """The cycles through workflows that have other errors, so that all are reported together."""
+    for cycle in cycles(linked):
+        for key in cycle if not broken.isdisjoint(cycle) else ():
+            yield from _in_cycle(linked[key], cycle)
+
+
+def _in_cycle(spec: Linked, cycle: list[str]) -> list[Diagnostic]:
+    place = cycle.index(spec.key)
+    turned = [*cycle[place:], *cycle[:place], spec.key]
+    message = f"workflows run each other in a circle: {' → '.join(turned)}"
+    hint = "remove one of the references; none of these workflows can be used"
+    if len(cycle) == 1:
+        message, hint = f"workflow `{spec.key}` runs itself", "remove this reference; the workflow could never end"
+    return [_at(spec.file, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
+
+
+def dangling(user: tuple[str, str], ref: Reference, files: Mapping[str, str]) -> Diagnostic:
+    """The problem of a reference to a missing workflow, or a note if the workflow is there, but has errors.
+
+    `user` is (key, file) of the referring workflow, `files` has the files of all.
+    """
+    own, file = user
+    if ref.key in files:
+        message = f"subworkflow `{ref.key}` has errors, so `{own}` cannot be used"
+        note = _at(file, ref, "nested-broken", message, f"fix `{ref.key}` first")
+        return note._replace(severity="note", cause=files[ref.key])
+    others = sorted(key for key in files if key != own)
+    hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
+    return _at(file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
+
+
+def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] = ()) -> Iterator[Diagnostic]:
+    """Warnings for workflows with the same command name: the first one is started.
+
+    `built_in` are the files that Handrail ships. The warning is never located there, because people cannot edit them.
+    """
+    first: dict[str, WorkflowSpec] = {}
+    pairs = [(first.setdefault(spec.command, spec), spec) for spec in specs if spec.is_visible]
+    for owner, spec in pairs:
+        if owner is spec:
+            continue
+        if spec.file in built_in and owner.file not in built_in:
+            at, which, whose = owner, "the built-in one", "this one"
+            message = f"command `{spec.command}` also starts the built-in workflow `{spec.key}`; this one wins"
+        else:
+            at, which, whose = spec, "this one", "one of them"
+            message = f"command `{spec.command}` already starts `{owner.key}`"
+        can = f"can be started as `{spec.key}`" if spec.key not in first else "cannot be started"
+        hint = f"give {whose} another `commandName`; until then, {which} {can}"
+        yield file_problem("command-twice", at.file, message, hint, severity="warning")

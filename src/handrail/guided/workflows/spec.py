@@ -1,0 +1,192 @@
+"""A workflow as its files define it, and how specs are compiled into a flat plan. Pure.
+
+The keys that the files may have are in `keys`. `compile_plan` expects specs without dangling references and cycles;
+`rules.resolve` removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handrail.base.errors import DefinitionError
+from handrail.base.record import Record
+from handrail.guided.workflows.plan import DONE, START, ExitCheck, Level, Plan, Stop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+WORKFLOW_FILE = "workflow.yaml"
+
+
+class PhaseSpec(Record):
+    """One stage of a workflow. `exit_lines` are the lines of its exit checks in its file. `guidance` are names for the
+    phase of the playbook; empty without practices.
+    """
+
+    id: str
+    name: str
+    emoji: str
+    instructions: str
+    deny: tuple[str, ...] | None
+    allow: tuple[str, ...] | None
+    profiles: tuple[str, ...]
+    exit: tuple[ExitCheck, ...]
+    file: str
+    require: str = ""
+    exit_lines: tuple[int, ...] = ()
+    guidance: tuple[str, ...] = ()
+
+
+class Reference(Record):
+    """A place where another workflow runs as one phase of this one."""
+
+    key: str
+    line: int
+    column: int
+    width: int
+    excerpt: str | None
+
+
+PhaseEntry = PhaseSpec | Reference
+
+
+class LazyEntries(Sequence[PhaseEntry]):
+    """Entries that are decoded at the first access. Their number and their references are known before."""
+
+    __slots__ = ("_count", "_entries", "_read", "references")
+
+    def __init__(self, count: int, references: list[Reference], read: Callable[[], tuple[PhaseEntry, ...]]) -> None:
+        self._count = count
+        self._read = read
+        self._entries: tuple[PhaseEntry, ...] | None = None
+        self.references = references
+
+    def _all(self) -> tuple[PhaseEntry, ...]:
+        if self._entries is None:
+            self._entries = self._read()
+        return self._entries
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # like a list
+
+
+class WorkflowSpec(Record):
+    """A workflow and everything its own files say.
+
+    `orchestrates`: it was written for pi-workflows, whose default texts make the agent an orchestrator.
+    """
+
+    key: str
+    file: str
+    name: str
+    command: str
+    show: str
+    loopable: bool
+    initial_message: str
+    entries: Sequence[PhaseEntry]
+    texts: dict[str, str]
+    session_name_length: int
+    orchestrates: bool = False
+
+    @property
+    def references(self) -> list[Reference]:
+        if isinstance(self.entries, LazyEntries):
+            return self.entries.references
+        return [entry for entry in self.entries if isinstance(entry, Reference)]
+
+    @property
+    def phases(self) -> list[PhaseSpec]:
+        return [entry for entry in self.entries if isinstance(entry, PhaseSpec)]
+
+    @property
+    def is_visible(self) -> bool:
+        return self.show == "user"
+
+
+MAX_STOPS = 2_000
+
+
+class _Scope(Record):
+    """A workflow that is being unfolded: the levels above it, and the name of what follows it there."""
+
+    spec: WorkflowSpec
+    above: tuple[Level, ...]
+    after: str
+
+
+def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
+    """The number of stops in the plan of `key`, without building it."""
+    known: dict[str, int] = {}
+
+    def count(name: str) -> int:
+        if name not in known:
+            entries = specs[name].entries
+            known[name] = sum(count(e.key) if isinstance(e, Reference) else 1 for e in entries)
+        return known[name]
+
+    return count(key)
+
+
+def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
+    """The flat plan of the workflow `key`."""
+    spec = specs[key]
+    total = count_stops(specs, key)
+    if total > MAX_STOPS:
+        message = f"`{key}` unfolds to {total} phases; the limit is {MAX_STOPS}"
+        raise DefinitionError(message, "each use of a subworkflow adds all its phases; use fewer")
+    stops: list[Stop] = []
+    _unfold(specs, _Scope(spec, (), DONE), stops)
+    return Plan(
+        key=spec.key,
+        name=spec.name,
+        command=spec.command,
+        initial_message=spec.initial_message,
+        texts=spec.texts,
+        session_name_length=spec.session_name_length,
+        stops=tuple(stops),
+        orchestrates=spec.orchestrates,
+    )
+
+
+def _unfold(specs: Mapping[str, WorkflowSpec], scope: _Scope, stops: list[Stop]) -> None:
+    spec = scope.spec
+    names = [specs[e.key].name if isinstance(e, Reference) else e.name for e in spec.entries]
+    first = len(stops)
+    for index, entry in enumerate(spec.entries):
+        levels = (*scope.above, Level(spec.key, spec.name, index, len(spec.entries)))
+        after = names[index + 1] if index + 1 < len(names) else scope.after
+        if isinstance(entry, Reference):
+            _unfold(specs, _Scope(specs[entry.key], levels, after), stops)
+        else:
+            before = names[index - 1] if index else START
+            stops.append(_stop(entry, levels, first, spec.loopable, (before, after)))
+
+
+def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: bool, around: tuple[str, str]) -> Stop:
+    return Stop(
+        id=phase.id,
+        name=phase.name,
+        emoji=phase.emoji,
+        instructions=phase.instructions,
+        levels=levels,
+        scope_first=first,
+        scope_loopable=loopable,
+        previous=around[0],
+        next=around[1],
+        deny=phase.deny,
+        allow=phase.allow,
+        profiles=phase.profiles,
+        checks=phase.exit,
+        require=phase.require,
+        guidance=phase.guidance,
+    )

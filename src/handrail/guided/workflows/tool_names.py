@@ -1,0 +1,255 @@
+"""Reads `tools` of a phase and checks its names: a name that no agent has does nothing.
+
+In Handrail's own files, `tools` that limit nothing are an error, because their author relies on them. A list that names
+only another agent's tools limits nothing in an agent. Handrail's own names and `mcp:SERVER/TOOL` mean the same to every
+agent, also if it has no such tool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from handrail import STEP_TOOL
+from handrail.extensions import registry
+from handrail.guided.workflows.keys import TOOLS
+from handrail.source.diagnostics import Diagnostic, file_problem
+from handrail.source.fields import MappingReader
+from handrail.source.suggestions import nearest
+from handrail.source.tree import TreeNode, node_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handrail.guided.workflows.spec import PhaseSpec
+
+SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
+
+LISTS = frozenset(["blacklist", "whitelist"])
+LISTS_HINT = "write `blacklist: [TOOL]` or `whitelist: [TOOL]`"
+SYNONYMS = {
+    "blacklist": ("deny", "denied", "block", "forbid", "disallow", "exclude", "except", "not"),
+    "whitelist": ("allow", "permit", "only", "include", "enable"),
+}
+READING = frozenset(
+    ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
+)
+WRITING_HINT = "add `write`, `edit` or `bash` to `whitelist`, or remove the check"
+
+
+def can_write(allow: tuple[str, ...] | None) -> bool:
+    """True if a phase with this whitelist may allow a tool that writes files. Most tools might."""
+    return allow is None or not READING.issuperset(allow)
+
+
+def read_tools(phase: MappingReader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """(blacklist, whitelist) of a phase; both None if it limits nothing."""
+    node = phase.child("tools", f"{LISTS_HINT} below `tools:`")
+    if node is None:
+        return None, None
+    problems: list[Diagnostic] = []
+    tools = MappingReader(phase.source, node, TOOLS, problems.append)
+    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
+        problems = [_no_list(phase, node)]
+    _check_names(tools)
+    for problem in problems:
+        phase.report(problem)
+    if deny is not None and allow is not None:
+        line, column = node.keys["whitelist"]
+        hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
+        phase.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
+    return deny, allow
+
+
+def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
+    """The problem of a `tools` mapping without a list. If it has a key with a list, that list is probably meant."""
+    name = next((name for name, child in node.value.items() if child.kind == "list"), next(iter(node.value), None))
+    if name is None:
+        place = (node.line, node.column, node.width)
+        return phase.source.problem("tools-open", place, "`tools` has no list, so it limits nothing", LISTS_HINT)
+    meant = next((own for own, others in SYNONYMS.items() if name.casefold().startswith(others)), None)
+    place = (*node.keys[name], phase.key_width(name, *node.keys[name]))
+    message = f"unknown key `{name}`, so `tools` limits nothing"
+    return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
+
+
+def _check_names(tools: MappingReader) -> None:
+    """Report forms that are not supported, names that no agent has, and lists that match nothing in an agent."""
+    for field in ("blacklist", "whitelist"):
+        node: TreeNode | None = tools.node.value.get(field)
+        if node is None or node.kind != "list":
+            continue
+        items = [(item, node_text(item)) for item in node.value if item.kind not in ("list", "mapping")]
+        known = registry.known_tools()
+        doubtful = [(item, name) for item, name in items if name not in known]
+        wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
+        if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items):
+            continue
+        for item, name in doubtful:
+            if item not in wrong:
+                _check_name(tools, item, name)
+        if field == "whitelist" and items and not wrong:
+            _check_hosts(tools, node, [name for _, name in items])
+
+
+def _denies_nothing(tools: MappingReader, node: TreeNode, items: list[tuple[TreeNode, str]]) -> bool:
+    """Report a blacklist without a single name that an agent has."""
+    known = registry.known_tools()
+    if tools.source.is_foreign or any(name in known for _, name in items):
+        return False
+    hints = [unknown_tool(name, registry.hosts()) or "" for _, name in items]
+    if not all(hints):
+        return False
+    begin, end = "did you mean ", "?"
+    near = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
+    meant = f"{begin}{', '.join(near)}{end}"
+    hint = meant if near else f"no agent that Handrail knows has these tools; {SUPPORTED}"
+    tools.on(node, "tools-open", "`blacklist` has no tool that an agent has, so it denies nothing", hint)
+    return True
+
+
+def _has_wrong_form(tools: MappingReader, item: TreeNode, name: str) -> bool:
+    if "(" in name:
+        message = f"`{name}` limits the arguments of a tool, which is not supported"
+        hint = f"write the name of the tool: `{name.partition('(')[0].strip()}`; {SUPPORTED}"
+    elif "*" in name or "?" in name:
+        message, hint = f"`{name}` is a pattern, which is not supported", f"write each tool by its name; {SUPPORTED}"
+    elif _is_incomplete(name):
+        message, hint = f"`{name}` names no tool of a server", "write `mcp:SERVER/TOOL`"
+    elif not name.strip():
+        message, hint = "the name of a tool is blank", SUPPORTED
+    else:
+        return False
+    tools.on(item, "tool-form", message, hint)
+    return True
+
+
+def _is_incomplete(name: str) -> bool:
+    """True if the name of a server's tool lacks the server or the tool."""
+    for begin, between in (("mcp:", "/"), ("mcp__", "__")):
+        if name.startswith(begin):
+            return not all(name.removeprefix(begin).partition(between)[::2])
+    return False
+
+
+def _check_name(tools: MappingReader, item: TreeNode, name: str) -> None:
+    hint = unknown_tool(name, registry.hosts())
+    if hint is not None:
+        place = (item.line, item.column, item.width)
+        tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+
+
+def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
+    """A hint for a tool that none of these hosts has; None if one of them may have it."""
+    if name.startswith(("mcp:", "mcp__")):
+        return None
+    names = [names for host in hosts for names in registry.tool_names(host)]
+    if name == STEP_TOOL or any(name in some for some in names):
+        return None
+    known = {STEP_TOOL}.union(*names)
+    alike = sorted(other for other in known if other[:1].islower() is name[:1].islower())
+    same = [other for other in sorted(known) if other.casefold() == name.casefold()]
+    near = same or nearest(name, alike) or nearest(name, sorted(known))
+    return f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
+
+
+def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str]) -> None:
+    """Warn if an agent has none of the tools of a whitelist: every call would be denied there."""
+    if any(name.startswith(("mcp:", "mcp__")) for name in names):
+        return
+    for host in registry.installable():
+        now, former = registry.tool_names(host)
+        if not now.isdisjoint(names) or (former | now).isdisjoint(names):
+            continue
+        message = f"`{host}` has none of these tools, so every call would be denied there"
+        hint = "add a tool that it has, such as `read` or `bash`"
+        tools.at((node.line, node.column, node.width), "tool-nowhere", message, hint, "warning")
+
+
+VOCABULARY: dict[str, str] = {
+    "read": "read a file",
+    "write": "write a whole file",
+    "edit": "change a part of a file",
+    "bash": "run a program",
+    "search": "look for files or for text in files",
+    "fetch": "read the web",
+    "agent": "start another agent",
+}
+"""Handrail's own names of tools, and what such a tool does."""
+
+
+def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str]) -> list[Diagnostic]:
+    """A warning for each name in a list of these phases that means nothing to one of the agents."""
+    found = []
+    for phase in phases:
+        for names in (phase.deny, phase.allow):
+            for name in dict.fromkeys(names or ()):
+                strangers = [agent for agent in agents if _is_nothing(name, names or (), agent)]
+                if strangers:
+                    found.append(_warning(phase, name, strangers))
+    return found
+
+
+def _is_nothing(name: str, names: Iterable[str], agent: str) -> bool:
+    """True if an agent has no tool of this name, and the list has no other name for the same tool that it knows."""
+    if name in VOCABULARY or name == STEP_TOOL or name.startswith("mcp:"):
+        return False
+    now, former = registry.tool_names(agent)
+    if name.startswith("mcp__"):
+        general = _general(name)
+        return general not in names and general not in registry.host(agent).aliases(name)
+    if name in now or name in former or name not in registry.known_tools():
+        return False
+    same = _same_tools(name)
+    return not any(other in same and (other in VOCABULARY or other in now | former) for other in names)
+
+
+def _general(name: str) -> str:
+    """`mcp__SERVER__TOOL` as every agent understands it."""
+    server, _, tool = name.removeprefix("mcp__").partition("__")
+    return f"mcp:{server}/{tool}"
+
+
+def _same_tools(name: str) -> frozenset[str]:
+    """All names of the tools that some agent calls so."""
+    groups = [group for agent in registry.hosts() for group in registry.tool_groups(agent) if name in group]
+    return frozenset().union(*groups)
+
+
+def _warning(phase: PhaseSpec, name: str, agents: list[str]) -> Diagnostic:
+    message = f"`{name}` means nothing to {', '.join(f'`{agent}`' for agent in agents)}"
+    general = [_general(name)] if name.startswith("mcp__") else sorted(VOCABULARY.keys() & _same_tools(name))
+    instead = " or ".join(f"`{other}`" for other in general)
+    hint = f"write {instead}, which means the same to every agent" if general else "add that agent's name for it"
+    warning = file_problem("tool-elsewhere", phase.file, message, hint, "warning")
+    return _located(warning, name)
+
+
+def _located(warning: Diagnostic, name: str) -> Diagnostic:
+    """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
+    from handrail.source.definition_files import OpenedFile, Root, decode
+    from handrail.source.tree import node_text
+    from handrail.source.yaml_text import read_yaml, split_front_matter
+
+    folder, base = os.path.split(warning.file)
+    opened = Root(os.path.dirname(folder)).open(folder, base)
+    if not isinstance(opened, OpenedFile):
+        return warning
+    source = decode(warning.file, opened.data)[0]
+    parts = split_front_matter(source.text)
+    tree = read_yaml(parts[0], 2)[0] if parts is not None else None
+    node = next((item for item in _listed(tree) if node_text(item) == name), None) if tree is not None else None
+    if node is None:
+        return warning
+    return warning._replace(line=node.line, column=node.column, width=node.width, excerpt=source.line(node.line))
+
+
+def _listed(tree: TreeNode) -> list[TreeNode]:
+    """The items of both lists."""
+    tools = tree.value.get("tools") if tree.kind == "mapping" else None
+    if tools is None or tools.kind != "mapping":
+        return []
+    lists = [tools.value.get(field) for field in ("blacklist", "whitelist")]
+    return [item for node in lists if node is not None and node.kind == "list" for item in node.value]

@@ -1,1 +1,0 @@
-"""What happens now: topics that follow the journals of runs and sessions, for every surface."""

@@ -1,1 +1,0 @@
-"""One file per node: what a step of a flow does. Each has `NODE = Node(...)` and `async def run(work, context)`."""

@@ -1,1 +1,0 @@
-"""Nodes that use git: what changed, a commit, a branch, a push, and a pull or merge request for it."""

@@ -1,1 +1,0 @@
-"""Nodes that read issues and pull requests of GitHub, and one that writes a comment."""

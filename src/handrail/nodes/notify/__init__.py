@@ -1,1 +1,0 @@
-"""A message to people on one or several channels."""

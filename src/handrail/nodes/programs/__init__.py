@@ -1,1 +1,0 @@
-"""Nodes that look for programs, run checks, and explain their failures."""

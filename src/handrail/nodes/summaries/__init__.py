@@ -1,1 +1,0 @@
-"""Nodes that read and write short summaries."""

@@ -1,0 +1,1 @@
+"""The definitions of a project and what is done with them: validation, scopes, pruning, import, notifications."""

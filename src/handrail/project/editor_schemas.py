@@ -1,0 +1,118 @@
+"""The JSON Schemas that editors use for the files that people write, one row per kind of file.
+
+A schema is draft-07, because editors understand no later one completely. It names no address, so nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from handrail import __version__
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import RefusedError
+from handrail.base.files import real_inside, write_whole
+from handrail.driven.flows.keys import FLOW, flow_schema
+from handrail.extensions import registry
+from handrail.extensions.plugins.plugin import MANIFEST_FILE as MANIFEST
+from handrail.extensions.plugins.plugin import manifest_schema
+from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
+from handrail.settings.settings import SETTINGS, settings_schema
+from handrail.steps.playbook.spec import ENTRY, MANIFEST_KEYS, entry_json_schema
+from handrail.steps.playbook.spec import manifest_json_schema as playbook_schema
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+FOLDER = os.path.join(".handrail", "editor")
+_MAPS = ("properties", "patternProperties", "definitions")
+_LISTS = ("anyOf", "allOf", "oneOf")
+_SINGLE = ("items", "additionalProperties", "if", "then", "else", "not")
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file: its title, the files of a project that have this kind, and its schema."""
+
+    title: str
+    files: str
+    build: Callable[[], dict[str, Any]]
+
+
+KINDS = {
+    "workflow": FileKind(WORKFLOW.title, ".handrail/workflows/*/workflow.yaml", workflow_schema),
+    "phase": FileKind(PHASE.title, ".handrail/workflows/*/*.md", lambda: phase_schema(registry.checks())),
+    "flow": FileKind(
+        FLOW.title,
+        ".handrail/flows/*.yaml",
+        lambda: flow_schema(registry.node_declarations(), registry.checks()),
+    ),
+    "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda: settings_schema(registry.executors())),
+    "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", playbook_schema),
+    "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", entry_json_schema),
+    "plugin": FileKind(MANIFEST, ".handrail/plugins/*/plugin.toml", manifest_schema),
+}
+
+
+def editor_schema(kind: str) -> dict[str, Any]:
+    """The schema of a kind of file."""
+    row = KINDS[kind]
+    about = f"`handrail schema --write` of Handrail {__version__} wrote this file"
+    return {"$schema": DRAFT, "$comment": about, "title": row.title, **_with_markdown(row.build())}
+
+
+def schema_name(kind: str) -> str:
+    return f"{kind}.schema.json"
+
+
+def schema_files() -> Iterator[tuple[str, str]]:
+    """The name and the text of the schema file of every kind."""
+    for kind in KINDS:
+        yield schema_name(kind), json.dumps(editor_schema(kind), indent=1, ensure_ascii=False) + "\n"
+
+
+def write_schemas(project: str, folder: str) -> dict[str, bool]:
+    """Write all schema files to a folder. Returns their paths; False if a file had this text already.
+
+    Raises `RefusedError` if a link in the project leads out of it.
+    """
+    written: dict[str, bool] = {}
+    for name, text in schema_files():
+        path = os.path.join(folder, name)
+        inside = os.path.relpath(path, project)
+        if not inside.startswith("..") and real_inside(project, inside) is None:
+            raise RefusedError(f"`{path}` leads out of the project", "remove the link")
+        written[path] = _read(path) != text
+        if written[path]:
+            os.makedirs(folder, exist_ok=True)
+            write_whole(path, text.encode(), durable=False, mode=0o644)
+    return written
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _with_markdown(schema: Any) -> Any:
+    """A schema in which every description with code in it is marked as Markdown, as our texts are."""
+    if not isinstance(schema, dict):
+        return schema
+    found = dict(schema)
+    for name in _MAPS:
+        if name in found:
+            found[name] = {key: _with_markdown(part) for key, part in found[name].items()}
+    for name in _LISTS:
+        if name in found:
+            found[name] = [_with_markdown(part) for part in found[name]]
+    for name in _SINGLE:
+        if name in found:
+            found[name] = _with_markdown(found[name])
+    if "`" in found.get("description", ""):
+        found["markdownDescription"] = found["description"]
+    if any("`" in text for text in found.get("enumDescriptions", ())):
+        found["markdownEnumDescriptions"] = found["enumDescriptions"]
+    return found

@@ -1,0 +1,291 @@
+"""Tells a person once that a run needs them or has ended: by bell, desktop, program or webhook.
+
+The first process marks an alert as told, beside the question. A channel that it cannot use is left to another process.
+What cannot be sent becomes a notice of the run, and never fails it. An alert never has what an agent or a program
+wrote: it goes to other programs and machines. The address of a webhook may be a secret, so messages name its host only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import HandrailError
+from handrail.base.processes import Task, run_task
+from handrail.driven.runs import run_events
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.memory import RERUN
+from handrail.driven.runs.overview import ENDED
+from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.summary import given_in, kind_of, seconds_in
+from handrail.extensions.contracts import NodeError
+from handrail.settings.secrets import SecretRules, without_secrets
+from handrail.settings.sections import Channel
+from handrail.source.output_text import clean
+from handrail.source.plain_text import counted
+from handrail.steps.services.addresses import host_of
+from handrail.steps.services.http import HttpLimits, Service
+
+MAX_TEXT = 120
+LONG_RUN = 60.0
+"""In seconds: only the end of a run that took longer is told."""
+_END_WORDS = {"completed": "is done", "stopped": "stopped", "failed": "failed", "cancelled": "was cancelled"}
+
+
+@dataclass(frozen=True)
+class Alert:
+    """`key` says what it is about: of all alerts of a run with the same key, one is sent per channel."""
+
+    run: str
+    key: str
+    kind: Literal["need", "end"]
+    name: str
+    words: str
+
+    @property
+    def text(self) -> str:
+        """The whole line, of at most `MOST` characters. The name is cut first: the question says what to do."""
+        room = MAX_TEXT - len(self.words) - 2
+        name = _cut(self.name, max(room, 20))
+        return _cut(f"{name}: {self.words}", MAX_TEXT)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "run": self.run, "name": self.name, "text": self.text}
+
+
+def question_alert(run: str, name: str, question: str, path: str, form: Mapping[str, Any]) -> Alert:
+    """A question is open. `question` is its id, `path` the step that asks, `form` what it asks."""
+    title = clean_line(str(form.get("title") or "a question"))
+    if form.get("formId") == RERUN:  # its title quotes why a check failed
+        title = f"may `{clean_line(path)}` run again?"
+    return Alert(run, f"need.{question}", "need", clean_line(name), title)
+
+
+def end_alert(run: str, name: str, resumes: int, status: str, path: str | None) -> Alert:
+    """A run has ended, after so many resumes in this attempt. `path` is the step that made it fail."""
+    where = f" at {clean_line(path)}" if path and status == "failed" else ""
+    return Alert(run, f"end.{resumes}", "end", clean_line(name), f"{_END_WORDS.get(status, status)}{where}")
+
+
+def clean_line(text: str) -> str:
+    return clean(" ".join(text.split()))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+SEND_SECONDS = 5.0
+_APPLE = "on run words\ndisplay notification (item 1 of words) with title (item 2 of words)\nend run"
+
+
+class NotSent(Exception):
+    """An alert could not be sent. The message is a sentence for people."""
+
+
+def program_of_desktop(env: Mapping[str, str]) -> str | None:
+    """The program that shows notifications on this machine; None if there is none."""
+    return next((name for name in ("notify-send", "osascript") if shutil.which(name, path=env.get("PATH"))), None)
+
+
+def can_send(channel: Channel, env: Mapping[str, str], *, has_bell: bool) -> bool:
+    """True if this process can use the channel. If not, another one may, and nothing is said."""
+    match channel.kind:
+        case "bell":
+            return has_bell
+        case "desktop":
+            return program_of_desktop(env) is not None
+        case _:
+            return True
+
+
+def channel_name(channel: Channel) -> str:
+    """The channel for people. It also tells apart the channels of one kind."""
+    match channel.kind:
+        case "command":
+            return f"the command `{channel.argv[0]}`"
+        case "webhook":
+            return f"the webhook at `{host_of(channel.url)}`"
+        case _:
+            return f"`{channel.kind}`"
+
+
+async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rules: SecretRules) -> None:
+    """Send an alert. Raises `NotSent`. The bell is the caller's."""
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            match channel.kind:
+                case "desktop":
+                    await _run_program(_desktop(alert, env), None, alert, without_secrets(env, rules=rules))
+                case "command":
+                    data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
+                    await _run_program([*channel.argv, alert.text], data, alert, without_secrets(env, rules=rules))
+                case "webhook":
+                    await _post(channel.url, alert)
+                case "bell":
+                    raise AssertionError("the caller rings")
+    except TimeoutError:
+        raise NotSent(f"{channel_name(channel)} took more than {counted(SEND_SECONDS, 'second')}") from None
+
+
+def _desktop(alert: Alert, env: Mapping[str, str]) -> list[str]:
+    if program_of_desktop(env) == "notify-send":
+        return ["notify-send", "--app-name=Handrail", "--", "Handrail", alert.text]
+    return ["osascript", "-e", _APPLE, f" {alert.text}", "Handrail"]  # a word must not begin with a dash
+
+
+async def _run_program(argv: list[str], stdin: bytes | None, alert: Alert, env: Mapping[str, str]) -> None:
+    """Run a program. It is not a person: `HANDRAIL_RUN` keeps it from answering in place of one."""
+    words = [word.encode("utf-8", "replace").decode().replace("\0", "") for word in argv]
+    home = env.get("HOME", "")
+    given = {**env, "HANDRAIL_RUN": alert.run}
+    cwd = home if os.path.isdir(home) else "/"
+    try:
+        ended = await run_task(Task(argv=words, cwd=cwd, env=given, timeout=SEND_SECONDS, stdin=stdin))
+    except OSError as error:
+        raise NotSent(f"`{argv[0]}` cannot be started: {error.strerror}") from None
+    if ended.timed_out:
+        raise NotSent(f"`{argv[0]}` took more than {counted(SEND_SECONDS, 'second')}")
+    if ended.exit_code != 0:
+        raise NotSent(f"`{argv[0]}` ended with {ended.exit_code}")
+
+
+async def _post(url: str, alert: Alert) -> None:
+    limits = HttpLimits(seconds=SEND_SECONDS, connect=SEND_SECONDS, tries=1, longest_pause=0.0, size=64 * 1024)
+    path = url.partition("://")[2].partition("/")[2]
+    secrets = tuple(secret for secret in (url, path) if len(secret) > 1)
+    service = Service(name=f"the webhook at `{host_of(url)}`", base=url, headers={}, secrets=secrets, limits=limits)
+    try:
+        async with service:
+            await service.deliver("", alert.to_json())
+    except NodeError as error:
+        raise NotSent(error.message) from None
+
+
+Ring = Callable[[], None]
+OPEN_FOR = 1.0
+"""In seconds: how long a question stays open until a person is told while the run goes on."""
+
+
+def make_notifier(runs: Runs, ring: Ring | None = None) -> Notifier:
+    """A teller that uses the channels of the user's settings. Without such a setting, it does nothing."""
+    return Notifier(runs, runs.settings.notify or (), runs.site.env, ring)
+
+
+def claim_desktop(runs: Runs, alert: Alert) -> bool:
+    """True if nobody showed this alert on the desktop yet. The caller shows it then, and nobody else does."""
+    return Notifier(runs, (), {}).is_first(alert, Channel("desktop"))
+
+
+class Notifier:
+    """Tells a person about runs. `ring` rings a bell; None if this process has no terminal."""
+
+    def __init__(
+        self, runs: Runs, channels: Iterable[Channel], env: Mapping[str, str], ring: Ring | None = None
+    ) -> None:
+        self.runs = runs
+        self.channels = list(channels)
+        self.env = env
+        self.ring = ring
+
+    async def tell(self, alert: Alert) -> list[str]:
+        """Send an alert by every channel by which nobody sent it yet. Returns the kinds of those that were used."""
+        usable = [one for one in self.channels if can_send(one, self.env, has_bell=self.ring is not None)]
+        first = [one for one in usable if self.is_first(alert, one)]
+        await asyncio.gather(*(self._send(channel, alert) for channel in first))
+        return [channel.kind for channel in first]
+
+    async def tell_needs(self, id_: str) -> None:
+        """Tell of every open question of a run. Raises `HandrailError` if the run cannot be read."""
+        run = await asyncio.to_thread(self.runs.load, id_) if self.channels else None
+        for alert in open_question_alerts(run) if run is not None else ():
+            await self.tell(alert)
+
+    def is_first(self, alert: Alert, channel: Channel) -> bool:
+        which = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]
+        try:
+            return self.runs.engine.tell_once(alert.run, f"{alert.key}.{channel.kind}.{which}")
+        except (HandrailError, LookupError):
+            return False
+
+    async def _send(self, channel: Channel, alert: Alert) -> None:
+        if channel.kind == "bell":
+            if self.ring is not None:
+                self.ring()
+            return
+        try:
+            await send_alert(channel, alert, self.env, self.runs.site.secrets)
+        except NotSent as error:
+            with contextlib.suppress(HandrailError, LookupError, OSError):
+                await self.runs.engine.notice(alert.run, f"`notify` could not tell you: {error}")
+
+
+class OpenQuestions:
+    """The open questions of a run while it is driven: a person is told although other steps still work.
+
+    If the run waits for nothing else, it parks at once, and whoever drives it tells then.
+    """
+
+    def __init__(self, teller: Notifier, run: LoadedRun) -> None:
+        self.teller = teller
+        self.run, self.name = run.id, run_name(run)
+        self._open: dict[str, tuple[float, run_events.Asked]] = {}
+
+    def observe(self, event: run_events.Event) -> None:
+        match event:
+            case run_events.Asked():
+                self._open[event.path] = (time.monotonic(), event)
+            case run_events.Answered() | run_events.StepDone() | run_events.StepFailed() | run_events.StepSkipped():
+                self._open.pop(event.path, None)
+
+    async def follow(self, is_over: asyncio.Event) -> None:
+        """Tell of questions that stay open, until the run is not driven any more."""
+        while not is_over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), OPEN_FOR)
+            known = list(self._open.values()) if not is_over.is_set() else []
+            for at, asked in known:
+                if time.monotonic() - at >= OPEN_FOR:
+                    await self.teller.tell(question_alert(self.run, self.name, asked.id, asked.path, asked.question))
+
+
+def open_question_alerts(run: LoadedRun) -> list[Alert]:
+    """An alert for each open question of a run that waits."""
+    name = run_name(run)
+    return [question_alert(run.id, name, one.id, one.path, one.question) for one in run.state.questions.values()]
+
+
+def ended_run_alert(run: LoadedRun) -> Alert | None:
+    """An alert for the end of a run that took long enough; None if there is nothing to tell."""
+    state = run.state
+    moments = ((at, kind_of(type(event).__name__, vars(event))) for at, event in run.records)
+    if state.status not in ENDED or (seconds_in(moments) or 0.0) <= LONG_RUN:
+        return None
+    resumes = sum(isinstance(event, run_events.RunResumed) for _, event in run.records)
+    return end_alert(run.id, run_name(run), resumes, state.status, _failed_at(run))
+
+
+def _failed_at(run: LoadedRun) -> str | None:
+    """The step that failed, the innermost one of nested flows."""
+    found: list[str] = []
+    for _, event in run.records:
+        if isinstance(event, run_events.RunResumed):
+            found.clear()
+        elif isinstance(event, run_events.StepFailed) and event.code == run.state.code:
+            found.append(event.path)
+    return found[0] if found else None
+
+
+def run_name(run: LoadedRun) -> str:
+    """The name of a run for people: its flow, and its task or its parameters."""
+    given = given_in(run.about.to_text())[1]
+    name = run.plan.id.removeprefix("workflow:")
+    return f"{name} {given}" if given else name

@@ -1,0 +1,162 @@
+"""Removes old runs and ended sessions of one project, and what killed processes left of worktrees.
+
+What is active or waits for a person is never removed. A run is kept if its worktree has work that is nowhere else.
+The artifacts of a removed run, with their history, stay on the shelf of their scope: other runs refer to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from handrail.base.dataclasses import dataclass, field
+from handrail.driven.runs.overview import ENDED
+from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.summary import Summary, moment
+from handrail.driven.worktrees.leftovers import Leftover
+from handrail.driven.worktrees.worktrees import Worktrees
+from handrail.guided.sessions.forced_cancel import last_change, remove_session
+from handrail.guided.sessions.sessions import Sessions
+
+INTERRUPTED = "interrupted"
+DAMAGED = "damaged"
+LEFT = "left"
+"""The status of an active session whose run has ended. It is removed only together with its run."""
+RUN_STATUSES = (*ENDED, INTERRUPTED)
+SESSION_STATUSES = ("done", "cancelled")
+STATUSES = tuple(dict.fromkeys((*RUN_STATUSES, *SESSION_STATUSES)))
+MONTH = 30 * 86_400.0
+
+
+@dataclass(frozen=True)
+class PruneRule:
+    """What is removed: all that is true for it has to be true. `keep` is a number of the newest runs and sessions.
+
+    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed. With `leftovers`, what is
+    left of worktrees after a kill is removed, too.
+    """
+
+    older_than: float | None = None
+    keep: int | None = None
+    statuses: tuple[str, ...] = ()
+    damaged: bool = False
+    leftovers: bool = False
+
+
+@dataclass(frozen=True)
+class PruneItem:
+    """A run, a session, or a leftover of a worktree. `ended` is when it changed last; None if that is not known."""
+
+    kind: Literal["run", "session", "worktree"]
+    id: str
+    name: str
+    status: str
+    ended: float | None
+    run: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name or None,
+            "status": self.status,
+            "ended": moment(self.ended),
+        }
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was removed, or would be, and how many runs and sessions are left. `held`: leftovers that hold work."""
+
+    removed: list[PruneItem]
+    kept: int
+    held: list[str] = field(default_factory=list)
+
+
+def items_to_remove(items: Iterable[PruneItem], rule: PruneRule, now: float) -> list[PruneItem]:
+    """The items of one kind that a rule removes. A later item is newer."""
+    statuses = rule.statuses or (*ENDED, *SESSION_STATUSES)
+    allowed = [item for item in items if item.status in ((DAMAGED,) if rule.damaged else STATUSES)]
+    old = allowed[: -rule.keep or None] if rule.keep else allowed
+    if rule.older_than is not None:
+        before = now - rule.older_than
+        old = [item for item in old if item.ended is not None and item.ended <= before]
+    return old if rule.damaged else [item for item in old if item.status in statuses]
+
+
+def prune(
+    runs: Runs, sessions: Sessions, worktrees: Worktrees, rule: PruneRule, now: float, *, dry_run: bool
+) -> Pruned:
+    """Remove what a rule chooses. With `dry_run`, only say what that is."""
+    all_runs = [_run_item(summary) for summary in runs.summaries()]
+    ended = {item.id for item in all_runs if item.status in ENDED}
+    all_sessions = _session_items(sessions, ended)
+    chosen = [item for item in items_to_remove(all_runs, rule, now) if not _has_work(worktrees, item)]
+    gone = {item.id for item in chosen}
+    if not rule.damaged:
+        own = [item for item in all_sessions if item.run is not None and item.run in gone]
+        chosen += own + items_to_remove([item for item in all_sessions if item not in own], rule, now)
+    if not dry_run:
+        for item in chosen if not rule.damaged else ():
+            _remove_trees(worktrees, item)
+        chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
+    kept = len(all_runs) + len(all_sessions) - len(chosen)
+    removed, held = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
+    return Pruned([*chosen, *removed], kept, held)
+
+
+def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tuple[list[PruneItem], list[str]]:
+    """Remove what kills left of worktrees. What holds work is kept, and named."""
+    if worktrees.is_empty:
+        return [], []
+    ids = frozenset(runs.ids())
+    found = asyncio.run(worktrees.leftovers(ids.__contains__))
+    held = [left.words for left in found if left.work is not None]
+    free = [left for left in found if left.work is None]
+    if not dry_run:
+        free = [left for left in free if asyncio.run(worktrees.sweep(left))]
+    return [_left_item(left) for left in free], held
+
+
+def _left_item(left: Leftover) -> PruneItem:
+    return PruneItem("worktree", left.run or left.name, left.name, left.kind, None)
+
+
+def _has_work(worktrees: Worktrees, item: PruneItem) -> bool:
+    """True if a run has a worktree with work that is nowhere else: it is kept with its run."""
+    return bool(worktrees.of_run(item.id)) and asyncio.run(worktrees.would_lose(item.id))
+
+
+def _remove_trees(worktrees: Worktrees, item: PruneItem) -> None:
+    for tree in worktrees.of_run(item.id) if item.kind == "run" else ():
+        asyncio.run(worktrees.remove(tree, force=False))
+
+
+def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, gone: set[str]) -> bool:
+    """Remove a run or a session. False if it is used again by now."""
+    if item.kind == "run":
+        return runs.engine.remove(item.id, aside=aside)
+    return remove_session(sessions.session(item.id), is_orphan=item.run in gone)
+
+
+def _run_item(summary: Summary) -> PruneItem:
+    status = summary.status
+    if summary.driver is not None:
+        status = "running"
+    elif status == "running":
+        status = INTERRUPTED
+    return PruneItem("run", summary.id, summary.flow, status, summary.ended or summary.started)
+
+
+def _session_items(sessions: Sessions, ended: set[str]) -> list[PruneItem]:
+    """The sessions, the oldest first. A session that cannot be read may be active."""
+    found = []
+    for report in sessions.reports():
+        status: str = report.state.status if report.refusal is None else "active"
+        if report.state.is_active and report.run in ended:
+            status = LEFT
+        changed = last_change(sessions.session(report.session))
+        name = report.plan.name if report.plan is not None else ""
+        found.append(PruneItem("session", report.session, name, status, changed, report.run))
+    return sorted(found, key=lambda item: (item.ended or 0.0, item.id))

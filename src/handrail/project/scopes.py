@@ -1,0 +1,196 @@
+"""The scopes of one project: finds them, judges their stages, resets and restores them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+
+import handrail
+from handrail.base import locks
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import NotFound, RefusedError, StateError
+from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
+from handrail.driven.artifacts.scope import default_scope, issue_key
+from handrail.driven.artifacts.shelf import Shelf, Shelves
+from handrail.driven.forms.form import DEFAULT_BLOCKING_SEVERITIES, blocking_severities
+from handrail.driven.runs.overview import ENDED
+from handrail.driven.runs.runs import Runs
+from handrail.project import scope_archive
+from handrail.project.agentweaver_files import ARCHIVES, FlowState, entries, files_below
+from handrail.project.scope_evidence import ScopeContext, ScopeRun, gather_evidence, last_code_change, runs_by_scope
+from handrail.project.scope_stages import Stage, StagePiece, StageStanding, judge_stages, stages_from
+from handrail.settings.folders import file_name
+from handrail.source.plain_text import some
+from handrail.source.suggestions import did_you_mean
+from handrail.source.values import Unresolved
+
+ROOTS = (AGENTWEAVER, HANDRAIL)
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class ScopeView:
+    """A scope at one moment: its stages, its runs, what AgentWeaver saved, other artifacts, and its archives."""
+
+    key: str
+    folders: list[str]
+    standings: list[StageStanding]
+    runs: list[ScopeRun]
+    states: list[FlowState]
+    others: int
+    archives: list[str]
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What a reset archives, or archived: per folder the archive, the number of files and their size."""
+
+    key: str
+    archives: list[tuple[str, str, int, int]]
+    waiting: list[ScopeRun]
+    claimed: list[FlowState]
+
+
+class Scopes:
+    """The scopes of one project. `state` is Handrail's state folder. `folder` has their files, if it is a worktree."""
+
+    def __init__(
+        self, runs: Runs, kept: Shelves, state: str, env: Mapping[str, str], folder: str | None = None
+    ) -> None:
+        self.project = folder or runs.project
+        self.runs = runs
+        self.kept = kept
+        self.state = os.path.join(state, "scopes", file_name(self.project))
+        self.env = env
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        here = handrail.__path__[0]
+        with open(os.path.join(here, "builtin", "stages.json"), encoding="utf-8") as file:
+            return stages_from(json.load(file))
+
+    @cached_property
+    def _runs(self) -> dict[str, list[ScopeRun]]:
+        return runs_by_scope(self.runs, [prompt for stage in self.stages for prompt in stage.prompts])
+
+    @cached_property
+    def _code(self) -> StagePiece | None:
+        return asyncio.run(last_code_change(self.project, self.env))
+
+    def keys(self) -> list[str]:
+        """The keys of all scopes that have a folder or published artifacts."""
+        found = {
+            entry.name
+            for root in ROOTS
+            for entry in entries(os.path.join(self.project, root))
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+        }
+        return sorted(found | {record.scope for record in self.kept.records()})
+
+    def find(self, name: str) -> str:
+        """The key of a scope: the key itself, an issue, or the only key that begins like this."""
+        known = self.keys()
+        issue = issue_key(name)
+        wanted = [name]
+        with suppress(Unresolved):
+            wanted += [scope_name(name), default_scope(self.project, issue or name)]
+        exact = [key for key in wanted if key in known]
+        if exact:
+            return exact[0]
+        begins = [key for key in known if name and key.startswith(name.lower())]
+        if len(begins) == 1:
+            return begins[0]
+        hint = f"scopes: {some(begins or known)}" if known else "`handrail run FLOW` makes one"
+        near = None if begins else did_you_mean(name, known)
+        raise NotFound(f"there is no scope `{name}` in this project", near or hint)
+
+    def view(self, key: str) -> ScopeView:
+        """A scope as it stands. Finishes a reset that was killed."""
+        for folder in self._folders(key, also_missing=True):
+            if scope_archive.is_unsettled(folder):
+                with self._locked(key):
+                    scope_archive.settle(folder)
+        ground = self._ground(key)
+        found = judge_stages(gather_evidence(ground, self.stages), self._code, ground.contents)
+        own = {piece.path for one in found for piece in one.evidence.pieces}
+        others = {record.path for record in ground.records if os.path.isfile(os.path.join(self.project, record.path))}
+        return ScopeView(
+            key,
+            self._folders(key),
+            [one for one in found if one.state != "missing" or not one.stage.is_optional],
+            list(ground.runs),
+            ground.states,
+            len(others - own),
+            [path for folder in self._folders(key) for path in scope_archive.attempts(folder)],
+            key == default_scope(self.project),
+        )
+
+    def _ground(self, key: str) -> ScopeContext:
+        try:
+            blocking = blocking_severities(None, self.env)
+        except Unresolved:
+            blocking = list(DEFAULT_BLOCKING_SEVERITIES)
+        shelf = Shelf(self.kept.folder_of(key))
+        return ScopeContext(self.project, key, shelf, tuple(self._runs.get(key, ())), blocking)
+
+    def _folders(self, key: str, *, also_missing: bool = False) -> list[str]:
+        """The folders of a scope."""
+        found = [os.path.join(self.project, root, key) for root in ROOTS]
+        return [folder for folder in found if also_missing or os.path.isdir(folder)]
+
+    def plan_reset(self, key: str) -> Reset:
+        """What a reset would archive. Raises `RefusedError` if a run of the scope is driven now."""
+        runs = self._runs.get(key, [])
+        driven = [run.summary.id for run in runs if self.runs.is_driven(run.summary.id)]
+        if driven:
+            hint = f"`handrail stop {driven[0]}` stops it"
+            raise RefusedError(f"the scope `{key}` is used by a run that is running: {some(driven)}", hint)
+        filled = [folder for folder in self._folders(key) if scope_archive.contents(folder)]
+        for folder in filled:
+            scope_archive.refuse_link(folder)
+        open_ = [run for run in runs if run.summary.status not in (*ENDED, "damaged")]
+        claimed = [state for state in self._ground(key).states if state.status == "running"]
+        return Reset(key, [self._archive(folder) for folder in filled], open_, claimed)
+
+    def _archive(self, folder: str) -> tuple[str, str, int, int]:
+        sizes = [entry.stat(follow_symlinks=False).st_size for entry in files_below(folder, without=(ARCHIVES,))]
+        return folder, scope_archive.next_attempt(folder), len(sizes), sum(sizes)
+
+    def reset(self, key: str) -> Reset:
+        """Archive everything of a scope. Each of its folders is archived in one step."""
+        with self._locked(key):
+            for folder in self._folders(key, also_missing=True):
+                scope_archive.settle(folder)
+            plan = self.plan_reset(key)
+            for folder, _, _, _ in plan.archives:
+                scope_archive.archive(folder)
+        return plan
+
+    def restore(self, key: str, attempt: str) -> list[str]:
+        """Put an archive back. Returns the paths of the archives that were restored."""
+        with self._locked(key):
+            self.plan_reset(key)
+            return [scope_archive.restore(folder, attempt) for folder in self.having(key, attempt)]
+
+    def having(self, key: str, attempt: str) -> list[str]:
+        """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
+        folders = self._folders(key)
+        found = [folder for folder in folders if scope_archive.attempt_named(folder, attempt)]
+        if not found:
+            scope_archive.refuse_unknown(
+                folders[0] if folders else os.path.join(self.project, AGENTWEAVER, key), attempt
+            )
+        return found
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        def busy() -> StateError:
+            return StateError(f"the scope `{key}` is being reset by another process", "wait until it ends")
+
+        with locks.locked(os.path.join(self.state, f"{file_name(key)}.lock"), PATIENCE, busy):
+            yield

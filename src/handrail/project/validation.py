@@ -1,0 +1,336 @@
+"""Checks all definitions of a project, or those at paths; settings and schemas, too.
+
+A folder is checked with everything below it: nested projects, and workflows and flows that no project uses. The search
+follows no links, and skips hidden folders and folders of installed packages.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from handrail.base.dataclasses import dataclass, field
+from handrail.base.errors import UsageError
+from handrail.base.files import is_below
+from handrail.driven.artifacts.schemas import FOLDER as SCHEMAS
+from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
+from handrail.driven.flows.catalog import FlowCatalog, problems_at
+from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
+from handrail.driven.flows.load_state import FlowResources
+from handrail.extensions import registry
+from handrail.extensions.plugins.plugin import MANIFEST_FILE as MANIFEST
+from handrail.guided.workflows.catalog import Catalog, FoundWorkflow, read_given, workflow_folders
+from handrail.guided.workflows.spec import WORKFLOW_FILE
+from handrail.guided.workflows.tool_names import not_understood
+from handrail.settings.folders import MARKERS, find_root
+from handrail.source.diagnostics import Diagnostic, errors_behind, file_problem
+from handrail.source.plain_text import counted
+from handrail.steps.playbook.load import FoundPlaybook as Playbook
+from handrail.steps.playbook.load import read_playbook
+
+MAX_FOLDERS = 20_000
+FLOW_FOLDERS = ("flows", ".flows")
+_SKIPPED = frozenset(("node_modules", "site-packages", "venv", "__pycache__"))
+_BEGINNING_BYTES = 65_536
+_OF_WORKFLOW = re.compile(r"^(phases|commandName|initialMessage)[ \t]*:", re.MULTILINE)
+_OF_FLOW = re.compile(r"^phases[ \t]*:|\"phases\"\s*:", re.MULTILINE)
+"""Other tools have files and folders of the same names. What has none of these keys is theirs."""
+
+
+@dataclass
+class NestedDefinitions:
+    """What was found below a folder. `problems` says if the search ended early."""
+
+    projects: list[str] = field(default_factory=list)
+    workflows: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.projects or self.workflows or self.flows)
+
+
+def _is_project(folder: str) -> bool:
+    """True if a folder has its own place for definitions. `.git` alone is none, and neither is a link."""
+    marks = (os.path.join(folder, mark) for mark in MARKERS if mark != ".git")
+    return any(os.path.isdir(mark) and not os.path.islink(mark) for mark in marks)
+
+
+def find_nested(root: str) -> NestedDefinitions:
+    """All nested projects below a folder, and the workflows and flows that are in no project."""
+    found = NestedDefinitions()
+    waiting = [(root, os.path.basename(root) in FLOW_FOLDERS)]
+    for seen in range(MAX_FOLDERS + 1):
+        if not waiting:
+            break
+        if seen == MAX_FOLDERS:
+            message = f"there are more than {MAX_FOLDERS} folders here; the others are not searched"
+            hint = "check the folders with definitions one by one"
+            found.problems.append(file_problem("too-many-folders", root, message, hint))
+            break
+        folder, has_flows = waiting.pop()
+        if folder != root and _is_project(folder):
+            found.projects.append(folder)
+            continue
+        below = _scan(folder, found, has_flows=has_flows)
+        waiting += [(path, has_flows or os.path.basename(path) in FLOW_FOLDERS) for path in reversed(below)]
+    return found
+
+
+def _scan(folder: str, found: NestedDefinitions, *, has_flows: bool) -> list[str]:
+    """The folders to search in a folder. Adds its definitions to `found`. A folder that cannot be listed has none."""
+    below: list[str] = []
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError:
+        return below
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in _SKIPPED and (not entry.name.startswith(".") or entry.name in FLOW_FOLDERS):
+                below.append(entry.path)
+        elif not entry.is_file(follow_symlinks=False):
+            continue
+        elif entry.name == WORKFLOW_FILE:
+            if _OF_WORKFLOW.search(_beginning(entry.path)):
+                found.workflows.append(folder)
+        elif has_flows and entry.name.endswith(ENDINGS) and _OF_FLOW.search(_beginning(entry.path)):
+            found.flows.append(entry.path)
+    return below
+
+
+def _beginning(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_BEGINNING_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+_NOUNS = {
+    "workflows": "workflow",
+    "flows": "flow",
+    "settings": "settings file",
+    "schemas": "schema",
+    "playbooks": "playbook",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectContents:
+    """All that a project has: its definitions with their folders, its settings files and what is wrong with them."""
+
+    project: str
+    catalog: Catalog
+    flows: FlowCatalog
+    known: FlowResources
+    workflow_roots: tuple[str, ...]
+    flow_roots: tuple[str, ...]
+    settings: tuple[str, ...]
+    settings_problems: tuple[Diagnostic, ...]
+    plugin_problems: tuple[Diagnostic, ...]
+    plugins: tuple[str, ...]
+    agents: tuple[str, ...]
+
+    @cached_property
+    def playbook(self) -> Playbook:
+        return read_playbook(self.project)
+
+    @property
+    def schemas(self) -> dict[str, str]:
+        """The schema files of the project, by id."""
+        ids = sorted(project_schema_ids(self.project))
+        return {id_: os.path.join(self.project, SCHEMAS, f"{id_}.json") for id_ in ids}
+
+    @property
+    def places(self) -> list[str]:
+        """The folders and files that the project uses, if they exist."""
+        schemas = os.path.join(self.project, SCHEMAS)
+        playbook = [self.playbook.path] if self.playbook.path else []
+        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
+        return [place for place in known if os.path.lexists(place)]
+
+    def holds(self, path: str) -> bool:
+        """True if the project uses something at this path, below it, or a folder around it."""
+        return any(_within(place, path) or _within(path, place) for place in self.places)
+
+    def below(self, path: str) -> NestedDefinitions:
+        """What is below a folder and is not used by this project."""
+        places = self.places
+        if not os.path.isdir(path) or any(_within(path, place) for place in places):
+            return NestedDefinitions()
+        found = find_nested(path)
+        is_free = lambda one: not any(_within(one, place) for place in places)  # noqa: E731 - used twice
+        return NestedDefinitions(
+            [project for project in found.projects if os.path.realpath(project) != self.project],
+            list(filter(is_free, found.workflows)),
+            list(filter(is_free, found.flows)),
+            found.problems,
+        )
+
+
+@dataclass
+class CheckedDefinitions:
+    """The problems that were found, how many definitions of each kind were checked, and the projects they are in."""
+
+    problems: list[Diagnostic] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_NOUNS, 0))
+    projects: set[str] = field(default_factory=set)
+
+    def add(self, other: CheckedDefinitions) -> None:
+        self.problems += other.problems
+        self.projects |= other.projects
+        self.counts = {name: count + other.counts[name] for name, count in self.counts.items()}
+
+    def __str__(self) -> str:
+        """What was checked: `2 workflows, 1 flow and 1 schema`; with several projects also `in 2 projects`."""
+        parts = [counted(count, _NOUNS[name]) for name, count in self.counts.items() if count]
+        where = f" in {len(self.projects)} projects" if len(self.projects) > 1 else ""
+        return (" and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "0 workflows") + where
+
+
+@dataclass
+class _Selected:
+    """What the paths select. `workflows` are folders of workflows, or files in them.
+
+    `problems` are those of flow files and folders that cannot be opened, so that there is no flow.
+    """
+
+    workflows: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    schemas: list[str] = field(default_factory=list)
+    has_playbook: bool = False
+    problems: list[Diagnostic] = field(default_factory=list)
+
+
+def _within(path: str, folder: str) -> bool:
+    """True if a path is a folder or below it, with or without following links."""
+    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    return path == folder or is_below(path, folder) or real == real_folder or is_below(real, real_folder)
+
+
+def project_of(path: str, ground: ProjectContents) -> str:
+    """The project whose definitions are at a path: another one only if this one uses nothing there."""
+    if ground.holds(path):
+        return ground.project
+    root = find_root(path if os.path.isdir(path) else os.path.dirname(path))
+    has_definitions = any(os.path.exists(os.path.join(root, mark)) for mark in MARKERS if mark != ".git")
+    return root if has_definitions else ground.project
+
+
+def check_all(ground: ProjectContents) -> CheckedDefinitions:
+    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems, *ground.plugin_problems]
+    problems += _names_for_agents(ground, ground.catalog.found)
+    schemas, settings = ground.schemas, [file for file in ground.settings if os.path.lexists(file)]
+    problems += [*_schema_problems(ground, schemas, problems), *ground.playbook.problems]
+    playbooks = int(ground.playbook.folder is not None)
+    numbers = (len(ground.catalog.workflows), len(ground.flows.flows), len(settings), len(schemas), playbooks)
+    return CheckedDefinitions(problems, dict(zip(_NOUNS, numbers, strict=True)), {ground.project})
+
+
+def check_paths(
+    ground: ProjectContents, paths: Mapping[str, NestedDefinitions], *, is_nested: bool = False
+) -> CheckedDefinitions:
+    """What is at these paths, and below them. It may refer to all other definitions.
+
+    Raises `UsageError` if there is nothing at a path. `is_nested`: the path was found, so it may be empty.
+    """
+    chosen = _Selected()
+    for path, below in paths.items():
+        is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
+        if is_plugin and os.path.basename(path) == MANIFEST:
+            continue
+        if not os.path.isdir(path):
+            _select_file(ground, path, chosen)
+        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
+            hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
+            raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
+    given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
+    problems = [*chosen.problems, *(given.problems if given is not None else ())]
+    problems += _names_for_agents(ground, [entry for entry in given.found if entry.source == "given"] if given else [])
+    flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
+    problems += problems_at(flows, ground.flows, ground.known)
+    problems += [problem for problem in ground.settings_problems if problem.file in settings]
+    problems += [one for one in ground.plugin_problems if any(_within(one.file, path) for path in paths)]
+    problems += _schema_problems(ground, schemas, problems)
+    problems += ground.playbook.problems if chosen.has_playbook else ()
+    pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
+    problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
+    workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
+    numbers = (workflows, len(flows), len(settings), len(schemas), int(chosen.has_playbook))
+    counts = dict(zip(_NOUNS, numbers, strict=True))
+    return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
+
+
+def _select_file(ground: ProjectContents, path: str, chosen: _Selected) -> None:
+    settings = [file for file in ground.settings if os.path.realpath(file) == os.path.realpath(path)]
+    schemas = [id_ for id_, file in ground.schemas.items() if file == path]
+    if settings or schemas:
+        chosen.settings += settings
+        chosen.schemas += schemas
+    elif ground.playbook.path is not None and _within(path, ground.playbook.path):
+        chosen.has_playbook = True
+    else:
+        (chosen.flows if is_flow_file(path) else chosen.workflows).append(path)
+
+
+def _select_folder(ground: ProjectContents, path: str, chosen: _Selected, below: NestedDefinitions) -> bool:
+    """Select what is in a folder and below it. False if there is nothing."""
+    workflows = [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
+    flows = [flow.file for flow in ground.flows.found if _within(flow.file, path)]
+    settings = [file for file in ground.settings if os.path.lexists(file) and _within(file, path)]
+    schemas = [id_ for id_, file in ground.schemas.items() if _within(file, path)]
+    problems = [problem for problem in ground.flows.problems if _within(problem.file, path)]
+    playbook = ground.playbook.path
+    has_playbook = playbook is not None and (_within(playbook, path) or _within(path, playbook))
+    is_loose = not ground.holds(path)
+    is_root = is_loose and not below.projects
+    if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
+        workflows += _loose_workflows(path)
+    workflows += [] if is_root else below.workflows
+    flows += [*(_loose_flows(path) if is_loose else []), *below.flows]
+    problems += below.problems
+    chosen.workflows += workflows
+    chosen.flows += flows
+    chosen.settings += settings
+    chosen.schemas += schemas
+    chosen.problems += problems
+    chosen.has_playbook |= has_playbook
+    return any((workflows, flows, settings, schemas, problems, has_playbook))
+
+
+def _loose_workflows(path: str) -> list[str]:
+    problems: list[Diagnostic] = []
+    return [path] if list(workflow_folders(path, problems)) or problems else []
+
+
+def _loose_flows(path: str) -> list[str]:
+    """The flow files in a folder `flows`: this one or one in it."""
+    folders = [path] if os.path.basename(path) in FLOW_FOLDERS else [os.path.join(path, n) for n in FLOW_FOLDERS]
+    return [file for folder in folders for file in flow_files(folder, [])]
+
+
+def _names_for_agents(ground: ProjectContents, found: Iterable[FoundWorkflow]) -> list[Diagnostic]:
+    """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
+    problems: list[Diagnostic] = []
+    for entry in found:
+        agents = ground.agents or (() if entry.is_foreign else registry.installable())
+        problems += not_understood(entry.spec.phases, agents) if entry.spec is not None else []
+    return problems
+
+
+def _schema_problems(ground: ProjectContents, ids: Iterable[str], known: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The problems of schema files. A problem that a step reports already is not repeated."""
+    reported = [problem.message for problem in known if problem.code == "schema-broken"]
+    found: list[Diagnostic] = []
+    for id_ in ids:
+        fault = schema_fault(id_, ground.project)
+        if fault is not None and not any(message.startswith(f"the schema `{id_}` ") for message in reported):
+            file = os.path.join(ground.project, SCHEMAS, f"{id_}.json")
+            problem = file_problem("schema-broken", file, f"this schema {fault.what}", fault.hint)
+            found.append(problem._replace(line=fault.place[0], column=fault.place[1]))
+    return found

@@ -1,1 +1,0 @@
-"""A flow happening."""

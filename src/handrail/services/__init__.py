@@ -1,1 +1,0 @@
-"""Services that nodes call over HTTP. A node that needs one imports it; nothing else does."""

@@ -1,1 +1,0 @@
-"""GitHub, github.com or Enterprise: issues, pull requests, their reviews and checks."""

@@ -1,1 +1,0 @@
-"""GitLab over HTTP: issues, merge requests and comments."""

@@ -1,0 +1,315 @@
+"""Which environment variables hold secrets, and how their values are kept out of files and off screens. Pure.
+
+A value has three forms. Steps work with the *real* value. A file gets the *stored* form: `${secret:NAME}` stands where
+the value of the variable `NAME` was, so that the real value can be restored later. People see the *masked* form, with
+`[hidden]` there; the mask is never data. In a stored text, `${secret:}` stands for a literal `${secret:`, so ordinary
+data cannot be mistaken for a reference. `${secret:NAME:FORM}` is another form of the secret, see `_forms`.
+Agents see only allowed variables, never the whole environment.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from handrail.base import jsonlite
+from handrail.base.record import Record
+from handrail.source.values import Unresolved
+
+VISIBLE_VARIABLES = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "TZ", "TMPDIR",
+    "XDG_*", "PWD", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy", "SSH_AUTH_SOCK",
+    "GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_CONFIG_*", "GIT_SSH*", "CI", "HANDRAIL_*",
+)  # fmt: skip
+_SECRET_NAME = re.compile(
+    r"(?:(?:api|access|secret|private|auth|master|signing|encryption|account)[_.-]?keys?|secrets?|token|passwd"
+    r"|passphrase|(?:^|_)(?:pass|pat|credentials?)|secret_key_base|docker_auth_config|npm_config__auth|mysql_pwd"
+    r"|rediscli_auth|sshpass|webhook(?:[_.-]?ur[il])?|(?:^|_)chat_id)$"
+    r"|password(?!.*_(?:file|path|dir|url|uri|name|length|policy|store|prompt|enabled)$)",
+    re.IGNORECASE,
+)
+"""Names that end with one of these words, or contain `password`. A name that ends with `_ID` is public,
+except that of a chat."""
+_NOT_SECRET = ("GOOGLE_APPLICATION_CREDENTIALS", "GIT_ASKPASS", "SSH_ASKPASS", "PASSWORD_STORE_DIR")
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:(?P<password>[^/\s@]+)@"
+    r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}"
+    r"|\b(?:sk|rk)_live_\w{16,}|\bsk-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}|\bAIza[\w-]{30,}|\bnpm_[A-Za-z0-9]{30,}"
+    r"|\bpypi-[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bdop_v1_[0-9a-f]{32,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+"""A URL with a password, and the values that providers make recognisable."""
+
+
+class SecretRules(Record):
+    """What the settings say: patterns of names that also hold secrets, and of names that never do. `excepted` wins."""
+
+    added: tuple[str, ...] = ()
+    excepted: tuple[str, ...] = ()
+
+    def names(self, name: str) -> bool:
+        """True if a variable with this name holds a secret, whatever its value is."""
+        if name in _NOT_SECRET or _matches(name, self.excepted):
+            return False
+        return _matches(name, self.added) or _SECRET_NAME.search(name) is not None
+
+    def holds(self, name: str, value: str) -> bool:
+        """True if the name or the value looks like a secret."""
+        return self.names(name) or (_SECRET_VALUE.search(value) is not None and not _matches(name, self.excepted))
+
+
+DEFAULT_RULES = SecretRules()
+
+
+def recognised(value: str) -> list[str]:
+    """The parts of a value that look like secrets themselves: the password in a URL, or a provider's token."""
+    found = [match["password"] or match[0] for match in _SECRET_VALUE.finditer(value)]
+    return [part for part in found if not part.startswith("-----BEGIN")]
+
+
+def allowed_variables(
+    env: Mapping[str, str], names: Iterable[str], rules: SecretRules = DEFAULT_RULES
+) -> dict[str, str]:
+    """The variables that a program may see: the ones in `BASE` except secrets, and the ones that match `names`."""
+    wanted = tuple(names)
+    return {
+        name: value
+        for name, value in env.items()
+        if _matches(name, wanted) or (_matches(name, VISIBLE_VARIABLES) and not rules.names(name))
+    }
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def without_secrets(
+    env: Mapping[str, str], wanted: Iterable[str] = (), rules: SecretRules = DEFAULT_RULES
+) -> dict[str, str]:
+    """The environment without secrets, except the variables named in `wanted`."""
+    named = set(wanted)
+    return {name: value for name, value in env.items() if name in named or not rules.holds(name, value)}
+
+
+HIDDEN = "[hidden]"
+SECRET_MISSING = "secret-missing"  # noqa: S105 - the code of a failure
+"""The code of an error: a value needs a secret that is not set any more."""
+SHORTEST = 8
+"""Shorter values are not looked for: they would be found everywhere."""
+_MARK = "${secret:"
+_REFERENCE = re.compile(r"\$\{secret:([^{}:]*)(?::([a-z]+(?:-[0-9]+)?))?\}")
+_ESCAPED = "\\ud"
+"""In JSON, the beginning of an escaped lone surrogate. Then other characters of the same text are escaped, too."""
+_RAW = "raw"
+"""The form of a secret that is the value of its variable, unchanged."""
+_CUT = 16
+"""If a text was cut inside a secret, the mask still finds this many characters of it."""
+_LINE = re.compile(r"[!-~]{16,}")
+
+
+class LostSecret(str):
+    """A text that cannot be restored, in its stored form: a variable that it refers to is not set any more."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+class Secrets:
+    """The secrets in one environment."""
+
+    def __init__(self, env: Mapping[str, str], rules: SecretRules = DEFAULT_RULES) -> None:
+        self.env = env
+        self.rules = rules
+        held = {name: _forms(env[name]) for name in sorted(env) if rules.holds(name, env[name])}
+        found = [(form, name, text) for name, forms in held.items() for form, text in forms.items()]
+        self._references: dict[str, str] = {}
+        for form, name, text in sorted(found):  # a whole value, whose form is empty, before a part of another one
+            self._references.setdefault(text, _reference(name, form))
+        self._texts = sorted(self._references, key=len, reverse=True)
+        self._in_json = [jsonlite.dumps(text)[1:-1] for text in self._texts]
+        self._pattern = re.compile("|".join(map(re.escape, [*self._texts, _MARK])))
+        self._long = [text for text in self._texts if len(text) > _CUT and not _has_common_start(text)]
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def for_storage(self, value: Any, text: str | None = None) -> Any:
+        """The value in its stored form, or the same object if it has no secret. `text` is the value as JSON."""
+        if not isinstance(value, str):
+            text = jsonlite.dumps(value) if text is None else text
+            if not any(known in text for known in (_MARK, _ESCAPED, *self._in_json)):
+                return value
+        return _changed(value, self._store)
+
+    def _store(self, text: str) -> str:
+        if isinstance(text, LostSecret):
+            return str(text)
+        if _MARK not in text and not any(known in text for known in self._texts):
+            return text
+        return self._pattern.sub(lambda found: self._references.get(found[0], f"{_MARK}}}"), text)
+
+    def from_storage(self, value: Any) -> Any:
+        """The real value of a stored one. A text whose variable is not set becomes a `LostSecret`."""
+        if not isinstance(value, str) and _MARK not in jsonlite.dumps(value):
+            return value
+        return _changed(value, self._restore)
+
+    def _restore(self, text: str) -> str:
+        if _MARK not in text:
+            return text
+        lost: list[str] = []
+
+        def real(found: re.Match[str]) -> str:
+            name = _variable_name(found[1])
+            known = self._form(name, found[2] or "") if name else _MARK
+            lost.extend([name] if known is None else [])
+            return known or ""
+
+        restored = _REFERENCE.sub(real, text)
+        if not lost:
+            return restored
+        kept = LostSecret(text)
+        kept.name = lost[0]
+        return kept
+
+    def _form(self, name: str, form: str) -> str | None:
+        value = self.env.get(name)
+        return value if value is None or form == _RAW else _forms(value).get(form)
+
+    def variables(self, names: Iterable[str]) -> dict[str, str]:
+        """Those of the variables that are set, in their stored form. Even a short secret is stored as a reference."""
+        found = {name: self.env[name] for name in names if name in self.env}
+        return {
+            name: _reference(name, _RAW) if self.rules.holds(name, value) else self._store(value)
+            for name, value in found.items()
+        }
+
+    def for_people(self, value: Any) -> Any:
+        """The real value in its masked form, with secrets hidden in all its texts, including the keys of objects."""
+        return _changed(value, self.mask) if self._texts else value
+
+    def mask(self, text: str) -> str:
+        """The text with `[hidden]` in the place of each secret, and of a part of a secret if the text was cut there."""
+        for known in self._texts:
+            text = text.replace(known, HIDDEN)
+        for known in self._long:
+            text = _mask_cut(text, known)
+        return text
+
+    def for_agent(self, text: str) -> str:
+        """The text with `$NAME` in the place of the secret in the variable `NAME`, which an agent's shell can use."""
+        for known in self._texts:
+            name, form = _REFERENCE.fullmatch(self._references[known]).groups()  # type: ignore[union-attr]  # built by `_reference`
+            text = text.replace(known, HIDDEN if form else f"${_variable_name(name)}")
+        return self.mask(text)
+
+    def found_in(self, data: str | bytes) -> str | None:
+        """The name of a variable whose secret is in the data; None if there is none."""
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        found = next((text for text in self._texts if text.encode("utf-8", "surrogatepass") in raw), None)
+        return None if found is None else _variable_name(_REFERENCE.fullmatch(self._references[found])[1])  # type: ignore[index]  # built by `_reference`
+
+
+def masked(stored: Any) -> Any:
+    """A stored value in its masked form. Needs no environment."""
+    if not isinstance(stored, str) and _MARK not in jsonlite.dumps(stored):
+        return stored
+    return _changed(stored, lambda text: _REFERENCE.sub(lambda found: HIDDEN if found[1] else _MARK, text))
+
+
+def has_lost(value: Any) -> bool:
+    """True if a text inside the value could not be restored."""
+    return _lost_name(value) is not None
+
+
+def refuse_lost(value: Any) -> None:
+    """Raise `Unresolved` if a text inside the value could not be restored, and say which variable is missing."""
+    name = _lost_name(value)
+    if name is not None:
+        message = f"the environment variable `{name}` is not set; it holds a secret that this value needs"
+        raise Unresolved(SECRET_MISSING, message)
+
+
+def _lost_name(value: Any) -> str | None:
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, LostSecret):
+            return found.name
+        if isinstance(found, dict):
+            waiting += [*found, *found.values()]
+        elif isinstance(found, list):
+            waiting += found
+    return None
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    """A copy of the value with all its texts changed, including the keys of objects. Any depth is possible."""
+    whole: list[Any] = [value]
+    waiting: list[tuple[Any, Any]] = [(whole, 0)]
+    while waiting:
+        place, key = waiting.pop()
+        found = place[key]
+        if isinstance(found, str):
+            place[key] = change(found)
+        elif isinstance(found, dict):
+            place[key] = copy = {change(name) if isinstance(name, str) else name: found[name] for name in found}
+            waiting += [(copy, name) for name in copy]
+        elif isinstance(found, list | tuple):
+            place[key] = items = list(found)
+            waiting += [(items, number) for number in range(len(items))]
+    return whole[0]
+
+
+def _forms(value: str) -> dict[str, str]:
+    """The texts to look for, by the name of their form: the value itself, in JSON, its parts and its lines.
+
+    A part is a password in a URL or a provider's token. Lines are those of a key in several lines.
+    """
+    whole = value.strip()
+    found = {"": whole, "json": jsonlite.dumps(whole)[1:-1]}
+    found |= {f"part-{number}": part for number, part in enumerate(recognised(whole))}
+    if "-----BEGIN" in whole:
+        lines = enumerate(whole.splitlines())
+        found |= {f"line-{n}": line for n, line in lines if _LINE.fullmatch(line) and not line.startswith("-----")}
+    return {form: text for form, text in found.items() if len(text) >= SHORTEST}
+
+
+def _has_common_start(secret: str) -> bool:
+    """True if the beginning of a secret is not secret: a key's first line, a JSON Web Token's header, a URL."""
+    return secret.startswith(("-----", "eyJ")) or "://" in secret
+
+
+def _reference(name: str, form: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        from urllib.parse import quote
+
+        name = quote(name, safe="", errors="surrogatepass")
+    return f"{_MARK}{name}:{form}}}" if form else f"{_MARK}{name}}}"
+
+
+def _variable_name(written: str) -> str:
+    if "%" not in written:
+        return written
+    from urllib.parse import unquote
+
+    return unquote(written, errors="surrogatepass")
+
+
+def _mask_cut(text: str, secret: str) -> str:
+    """The text without the beginning of a secret that was cut at its end, and the end of one cut at its beginning."""
+    head, tail = secret[:_CUT], secret[-_CUT:]
+    while (start := text.find(head)) >= 0:
+        end = start + _CUT
+        while end < len(text) and end - start < len(secret) and text[end] == secret[end - start]:
+            end += 1
+        text = text[:start] + HIDDEN + text[end:]
+    while (start := text.find(tail)) >= 0:
+        end, more = start + _CUT, len(secret) - _CUT
+        while start > 0 and more > 0 and text[start - 1] == secret[more - 1]:
+            start, more = start - 1, more - 1
+        text = text[:start] + HIDDEN + text[end:]
+    return text

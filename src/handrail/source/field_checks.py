@@ -1,0 +1,204 @@
+"""Checks values against their declared fields. Pure.
+
+A node of kind `later` stands for a value that is known only when a flow runs. It is not checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from posixpath import normpath
+from typing import Any
+
+from handrail.source.fields import Field, MappingReader, found, limits, noun, quoted
+from handrail.source.suggestions import nearest
+from handrail.source.tree import TreeNode, ValueKind, node_text
+from handrail.source.values import shown
+
+TextCheck = Callable[[MappingReader, Field, TreeNode], None]
+
+
+class Later(str):
+    """Stands for a value that is known only when a flow runs, among plain values."""
+
+    __slots__ = ()
+
+
+LATER = Later("…")
+
+
+def check_fields(reader: MappingReader, look: TextCheck | None = None) -> None:
+    """Report invalid values of a mapping. `look` checks texts of fields that have `names`."""
+    for field in reader.shape.fields:
+        node: TreeNode | None = reader.node.value.get(field.name)
+        if node is not None and node.kind != "later":
+            _check(reader, field, node, look)
+
+
+def _check(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck | None) -> None:
+    if reader.child(field.name) is None:
+        return
+    if node.kind == "list":
+        _check_list(reader, field, node, look)
+    elif node.kind in ("integer", "number"):
+        _check_bounds(reader, field, node)
+    elif node.kind == "text":
+        _check_text(reader, field, node, look)
+    if field.check is not None:
+        field.check(reader, node)
+
+
+def _check_bounds(reader: MappingReader, field: Field, node: TreeNode) -> None:
+    value = node.value  # each comparison is False for `.nan`, so it is never within bounds
+    is_within = (
+        (field.above is None or value > field.above)
+        and (field.least is None or value >= field.least)
+        and (field.most is None or value <= field.most)
+    )
+    if not is_within:
+        message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
+
+
+def _check_text(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck | None) -> None:
+    if field.shortest and not node.value.strip():
+        reader.on(node, "blank-text", f"`{field.name}` is blank", f"fill it in: {field.about}")
+    elif field.names == "path" and leads_out(node.value):
+        hint = "write a path inside the project"
+        reader.on(node, "path-escape", f"`{field.name}` leads out of the project: {quoted(node)}", hint)
+    elif field.names is not None and look is not None:
+        look(reader, field, node)
+
+
+def leads_out(path: str, project: str = "") -> bool:
+    """True if a path is outside of the project. Without `project`, an absolute path counts as inside."""
+    if path.startswith("/"):
+        return bool(project) and not f"{normpath(path)}/".startswith(f"{normpath(project)}/")
+    return "\0" in path or normpath(path).split("/")[0] == ".."
+
+
+def _check_list(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck | None) -> None:
+    if len(node.value) < field.shortest:
+        reader.on(node, "bad-value", f"`{field.name}` is empty", f"fill it in: {field.about}")
+    for item in node.value:
+        if item.kind == "later":
+            continue
+        if field.item is not None:
+            _check_item(reader, field, item, look)
+        elif field.items and item.kind not in field.items:
+            message = f"an item of `{field.name}` has to be {_noun(field.items)}, found {found(item)}"
+            hint = "write plain text, or put it in quotes" if "text" in field.items else f"it means: {field.about}"
+            reader.on(item, "wrong-type", message, hint)
+
+
+def _noun(kinds: tuple[ValueKind, ...]) -> str:
+    """A description of the kinds. Where text is allowed, numbers and booleans are converted to text."""
+    return "text" if "text" in kinds else noun(kinds)
+
+
+def _check_item(reader: MappingReader, field: Field, item: TreeNode, look: TextCheck | None) -> None:
+    assert field.item is not None
+    shape = field.item
+    names = {inner.name: "NAME" if inner.names == "schema" else inner.name.upper() for inner in shape.fields}
+    written = ", ".join(f"{inner.name}: {names[inner.name]}" for inner in shape.fields if inner.required)
+    hint = f"write `{{{written}}}`"
+    if item.kind != "mapping":
+        message = f"an item of `{field.name}` has to be a mapping, found {found(item)}"
+        reader.on(item, "wrong-type", message, hint)
+        return
+    missing = [inner.name for inner in shape.fields if inner.required and inner.name not in item.value]
+    if missing:
+        reader.on(item, "missing-key", f"an item of `{field.name}` needs `{missing[0]}`", hint)
+        return
+    check_fields(MappingReader(reader.source, item, shape, reader.report), look)
+
+
+def refuse_unknown(
+    reader: MappingReader, node: TreeNode, what: str, *, only_typos: bool = False, beside: Collection[str] = ()
+) -> set[str]:
+    """Report undeclared params; return the similar declared names. `only_typos`: ignore names without a similar one.
+
+    `beside` are the keys that are allowed beside `params`.
+    """
+    known, meant = reader.shape.by_name, set()
+    for name, (line, column) in node.keys.items():
+        if name in known:
+            continue
+        free = [other for other in known if other not in node.value]
+        near = [other for other in free if name in known[other].also] or nearest(name, free)
+        meant.update(near)
+        if not near and only_typos:
+            continue
+        hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
+        if name in beside:
+            hint = f"`{name}` is a key of the step: write it beside `params`"
+        place = (line, column, reader.key_width(name, line, column))
+        message = f"`{what}` has no param `{name}`"
+        reader.at(place, "param-unknown", message, _meant(reader, known[near[0]], node.value[name]) if near else hint)
+    return meant
+
+
+def _meant(reader: MappingReader, field: Field, node: TreeNode) -> str:
+    """The hint with the param that is meant, and how its value is written if it has the wrong kind."""
+    how = reader.other_kind(field, node) if node.kind not in (*field.kinds, "later") else None
+    return f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
+
+
+def unusable(fields: Iterable[Field], params: Mapping[str, Any]) -> str | None:
+    """What is wrong with values that only a run knows, if nothing can use them; otherwise None.
+
+    A text may stand for a number, and a list is inserted into text as JSON. But a list is never a mapping.
+    """
+    for field in fields:
+        value = params.get(field.name)
+        is_wrong = (field.kinds == ("mapping",) and not isinstance(value, Mapping)) or (
+            field.kinds == ("list",) and not isinstance(value, list)
+        )
+        if value is None:
+            if field.required and "null" not in field.kinds:
+                return f"`{field.name}` needs a value, but it is null"
+        elif is_wrong:
+            return f"`{field.name}` has to be {noun(field.kinds)}, found `{shown(value, 80)}`"
+        elif field.item is not None and isinstance(value, list):
+            for item in value:
+                if not isinstance(item, Mapping):
+                    return f"an item of `{field.name}` has to be a mapping, found `{shown(item, 80)}`"
+                if wrong := unusable(field.item.fields, item):
+                    return f"in an item of `{field.name}`, {wrong}"
+    return None
+
+
+def plain_data(node: TreeNode) -> Any:
+    """A node as plain data, with `LATER` for values that are not known yet."""
+    if node.kind == "mapping":
+        return {name: plain_data(child) for name, child in node.value.items()}
+    if node.kind == "list":
+        return [plain_data(item) for item in node.value]
+    return LATER if node.kind == "later" else node.value
+
+
+def has_later(value: Any) -> bool:
+    """True if a part of plain data is not known yet."""
+    if isinstance(value, dict):
+        return any(map(has_later, value.values()))
+    return any(map(has_later, value)) if isinstance(value, list) else isinstance(value, Later)
+
+
+def value_of(field: Field, node: TreeNode) -> Any:
+    """The value of a field in a file without expressions. Non-blank text is stripped; items become text."""
+    if node.kind == "text":
+        return node.value.strip() if field.shortest else node.value
+    if node.kind == "list" and "text" in field.items:
+        return [node_text(item) for item in node.value]
+    return plain_data(node)
+
+
+def node_at(node: TreeNode, path: tuple[str | int, ...]) -> TreeNode:
+    """The node at a path of keys and indexes, or the last existing node on this path."""
+    for part in path:
+        if node.kind not in ("mapping", "list"):
+            break
+        try:
+            node = node.value[part]
+        except (KeyError, IndexError, TypeError):
+            break
+    return node

@@ -1,1 +1,0 @@
-"""Handrail's state on disk: journals, files, locks and JSON. Standard library only."""

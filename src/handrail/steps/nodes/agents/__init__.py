@@ -1,0 +1,1 @@
+"""Nodes that give work to an agent."""

@@ -1,0 +1,289 @@
+"""Gives a job to an agent: chooses the agent, calls its program, and judges the outcome.
+
+The program gets no login of git or of a forge unless the user allows it. It is killed with every process that it
+started. The exit code alone does not decide the outcome: the reader of the agent judges by the output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from handrail.base.dataclasses import dataclass
+from handrail.base.files import why_outside
+from handrail.base.processes import RunningProgram, Task
+from handrail.driven.worktrees.records import work_folder
+from handrail.extensions import registry
+from handrail.extensions.contracts import (
+    OUTCOMES,
+    PERMISSIONS,
+    AgentJob,
+    AgentReader,
+    AgentSaid,
+    Executor,
+    Launch,
+    NodeContext,
+    NodeError,
+    Work,
+)
+from handrail.settings.acp_agents import AcpAgent, NoSuchAgent, agent_named
+from handrail.settings.environment import NoSuchProgram, chosen_program, without_logins
+from handrail.settings.routes import Route
+from handrail.settings.secrets import allowed_variables
+from handrail.source.fields import Field, MappingReader, quoted
+from handrail.source.plain_text import counted
+from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import TreeNode
+from handrail.source.values import as_text
+
+KEEP_NOISE = 2_000
+
+
+async def call_agent(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentSaid]:
+    """Everything that an agent does during a job. The last item is `finished`."""
+    folder = tempfile.mkdtemp(prefix="handrail-")
+    try:
+        launch = executor.launch(job, folder)
+        for name, content in launch.files.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        name = launch.argv[0]
+        program = job.program if job.program and name == executor.PROGRAM else _program_path(name, job)
+        argv = (program, *launch.argv[1:])
+        task = Task(
+            argv=argv,
+            cwd=job.cwd,
+            env=_env(job, launch, folder),
+            timeout=job.timeout,
+            stdin=launch.stdin,
+            hold=job.hold,
+        )
+        async with contextlib.aclosing(_read_output(task, executor.reader(job, folder))) as saying:
+            async for said in saying:
+                yield said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
+    """The environment of the program. Unless the user allows it, it has no logins of git and of forges."""
+    env = {**job.env, **launch.env}
+    if job.has_logins:
+        return env
+    empty = os.path.join(folder, "no-logins")
+    os.makedirs(empty)
+    return without_logins(env, empty, job.keeps)
+
+
+def _program_path(name: str, job: AgentJob) -> str:
+    found = name if os.path.isabs(name) else shutil.which(name, path=job.env.get("PATH"))
+    if found is None:
+        raise NodeError("agent-missing", f"the program `{name}` is not installed or not on the PATH", transient=False)
+    return found
+
+
+async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentSaid]:
+    noise, end, in_time = "", time.monotonic() + task.timeout, True
+    async with RunningProgram(task) as program:
+        lines = program.lines()
+        while True:
+            try:
+                line = await asyncio.wait_for(anext(lines), max(0.0, end - time.monotonic()))
+            except StopAsyncIteration:
+                break
+            except TimeoutError:
+                in_time = False
+                break
+            data = _object(line)
+            if data is None:
+                noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
+                continue
+            for said in reader.take(data):
+                yield said
+    for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
+        if said.kind == "finished" and not in_time:
+            late = {
+                "outcome": "timeout",
+                "message": f"not done after {counted(task.timeout, 'second')}",
+                "resetsAt": None,
+            }
+            yield AgentSaid("finished", {**said.data, **late})
+        else:
+            yield said
+
+
+def _object(line: bytes) -> dict[str, object] | None:
+    """The JSON object in a line; None for any other output."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _check_agent(reader: MappingReader, node: TreeNode) -> None:
+    if not registry.has_executor(node.value):
+        hint = did_you_mean(node.value, registry.executors()) or f"known: {', '.join(registry.executors())}"
+        reader.on(node, "bad-value", f"there is no agent {quoted(node)}", hint)
+
+
+EXECUTOR = Field(
+    "executor", ("text",), "the agent; by default the routing group or the settings choose it", check=_check_agent
+)
+MODEL = Field("model", ("text",), "the model, as the agent calls it")
+PERMISSION = Field(
+    "permissions",
+    ("text",),
+    "`read` may only read, `work` may edit and run programs in the project, `full` may do anything",
+    default="work",
+    choices=PERMISSIONS,
+)
+WORK_FOLDER = Field(
+    "cwd",
+    ("text", "null"),
+    "where the agent works: a folder of the project, or a worktree that a step of the run made; by default the project",
+    names="path",
+)
+DEFAULT_SECONDS = 3600.0
+LONGEST_OUTPUT = 20_000
+LASTING_OUTCOMES = ("refused", "auth", "overflow")
+
+
+@dataclass(frozen=True)
+class ChosenAgent:
+    """The chosen agent and its executor."""
+
+    route: Route
+    executor: Executor
+
+
+def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> ChosenAgent:
+    """The agent for a step. `fixed` is the agent of an `AGENT-prompt` node."""
+    own = fixed or _name(work.params.get(EXECUTOR.name)), _name(work.params.get(MODEL.name))
+    route = context.route(work.group, own)
+    if route is None:
+        message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
+        raise NodeError("agent-missing", message, transient=False)
+    try:
+        return ChosenAgent(route, registry.executor(route.agent))
+    except KeyError:
+        hint = did_you_mean(route.agent, registry.executors()) or f"known: {', '.join(registry.executors())}"
+        raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
+    acp = _acp_agent(agent, context)
+    names = (*agent.executor.ENVIRONMENT, *(acp.pass_env if acp is not None else ()), *context.pass_env)
+    env = allowed_variables(context.env, names, context.secrets)
+    env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+    permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
+    if permissions not in PERMISSIONS:
+        raise NodeError("params", f"`permissions` has to be one of {', '.join(PERMISSIONS)}", transient=False)
+    return AgentJob(
+        prompt=prompt,
+        cwd=_folder(work, context),
+        env=env,
+        timeout=float(work.timeout or DEFAULT_SECONDS),
+        model=agent.route.model,
+        permissions=permissions,
+        schema=schema if isinstance(schema, dict) else None,
+        hold=context.hold(),
+        program=_chosen_program(agent, context),
+        usd=context.usd_left(),
+        has_logins=context.keeps_logins,
+        keeps=context.pass_env,
+        acp=acp,
+    )
+
+
+def _acp_agent(agent: ChosenAgent, context: NodeContext) -> AcpAgent | None:
+    try:
+        return agent_named(agent.route.agent, context.acp)
+    except NoSuchAgent as error:
+        raise NodeError("agent-missing", f"{error.message}; {error.hint}", transient=False) from None
+
+
+def _folder(work: Work, context: NodeContext) -> str:
+    """Where the agent works: in the project, or in the folder that the step names."""
+    given = work.params.get(WORK_FOLDER.name)
+    if given is None:
+        return context.project
+    folder = work_folder(context, as_text(given))
+    if folder is None or not os.path.isdir(folder):
+        why = "is not a folder" if folder is not None else why_outside(as_text(given))
+        raise NodeError("params", f"`{WORK_FOLDER.name}`: `{as_text(given)}` {why}", transient=False)
+    return folder
+
+
+def _chosen_program(agent: ChosenAgent, context: NodeContext) -> str | None:
+    try:
+        return chosen_program(agent.executor.PROGRAM, context.env)
+    except NoSuchProgram as error:
+        raise NodeError("agent-missing", error.message, transient=False) from None
+
+
+async def run_job(agent: ChosenAgent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
+    """Run a job and return its result. `outcome` says how it ended, `retried` that the agent's own retries failed."""
+    name = agent.route.agent
+    found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
+    found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
+    async with contextlib.aclosing(call_agent(agent.executor, job)) as saying:
+        async for said in saying:
+            context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
+            _take(said, found)
+    return found
+
+
+def _take(said: AgentSaid, found: dict[str, Any]) -> None:
+    """Put what an agent did into the result of its job."""
+    match said.kind:
+        case "session":
+            found["sessionId"] = said.data.get("id")
+        case "usage":
+            found["usage"] = said.data
+        case "denied":
+            found["denied"] += 1
+        case "retry":
+            found["retried"] = True
+        case "text" | "tool" | "result":
+            found["retried"] = False
+        case "finished":
+            found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
+            found["output"] = _end_of(str(said.data.get("text") or ""))
+            if said.data.get("structured") is not None:
+                found["result"] = said.data["structured"]
+
+
+def _end_of(text: str) -> str:
+    """The end of a text. If its beginning is left out, the first line says so."""
+    left_out = len(text) - LONGEST_OUTPUT
+    return text if left_out <= 0 else f"… {left_out} characters before this were left out\n{text[-LONGEST_OUTPUT:]}"
+
+
+def correction_text(context: NodeContext) -> str | None:
+    """Tells an agent what was wrong with the result of its last attempt; None if it did not end with a result."""
+    if context.failure is None or context.failure[0] in OUTCOMES:
+        return None
+    return f"Your work was checked, and it is not done yet: {context.failure[1]}"
+
+
+def outcome_error(found: dict[str, Any]) -> NodeError | None:
+    """The error for any outcome other than `done`; None for `done`."""
+    outcome = found["outcome"]
+    if outcome == "done":
+        return None
+    message = f"{found['executor']}: {found['message'] or outcome}"
+    return NodeError(outcome, message, transient=outcome not in LASTING_OUTCOMES, resets_at=found["resetsAt"])

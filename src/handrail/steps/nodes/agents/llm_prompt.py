@@ -1,0 +1,149 @@
+"""`llm-prompt`, and `AGENT-prompt` for every agent: gives a prompt to an agent and waits until it is done.
+
+Files that the agent promised have to exist afterwards. An interrupted conversation is continued, not started again.
+If the result of an attempt was not accepted, the agent is told why, in the same conversation if there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.driven.artifacts.schemas import problem_of_schema, problems_of
+from handrail.extensions.contracts import AgentSaid, Node, NodeContext, NodeError, Work
+from handrail.source import field_checks
+from handrail.source.fields import SCALARS, Field, MappingReader
+from handrail.source.tree import TreeNode as Located
+from handrail.steps.nodes.agents.agent_jobs import (
+    EXECUTOR,
+    MODEL,
+    PERMISSION,
+    WORK_FOLDER,
+    choose_agent,
+    correction_text,
+    job_for,
+    outcome_error,
+    run_job,
+)
+
+PAUSES = (1.0, 4.0)
+"""The waits before an agent is called again that could not reach its service and did not retry by itself."""
+
+
+def _check_schema(reader: MappingReader, node: Located) -> None:
+    """Report a schema that cannot be used, if the file has all of it."""
+    schema = field_checks.plain_data(node)
+    wrong = None if field_checks.has_later(schema) else problem_of_schema(schema)
+    if wrong is not None:
+        hint = "correct it: an answer could never be checked against it"
+        reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong}", hint)
+
+
+OUTPUT_FILE = "outputFile"
+GO_ON = "You were interrupted while working on this. Look at what is already done, and finish it; do not start over."
+FIX = "Correct this, and finish the task that you were given."
+OUTPUTS = {
+    "executor": "the agent",
+    "model": "the requested model; null if none was requested",
+    "sessionId": "its conversation, for `session` of a later step",
+    "usage": "tokens and cost, as far as the agent reports them",
+    "denied": "how many tool calls were denied",
+    "output": "its last message",
+    "result": "its answer as data, if the step has `schema`",
+}
+PARAMS = (
+    MODEL,
+    PERMISSION,
+    WORK_FOLDER,
+    Field("session", ("text", "null"), "continue the conversation of another step: its `outputs.sessionId`"),
+    Field(
+        "schema",
+        ("mapping",),
+        "a JSON Schema, written as it is; the answer has to match it and is `outputs.result`",
+        is_data=True,
+        check=_check_schema,
+    ),
+    Field(
+        "requiredArtifacts",
+        ("list",),
+        "paths that have to exist afterwards; not checked if the step has `expect`",
+        items=("text",),
+    ),
+    Field("missingArtifactsMessage", SCALARS, "the message if one of them is missing"),
+    Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    Field(OUTPUT_FILE, SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    Field("summaryTitle", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+)
+NODE = Node(
+    about="Gives a prompt to an agent and waits until it is done. The `timeout` of the step is one hour by default.",
+    params=(EXECUTOR, *PARAMS),
+    others="ignored",
+    outputs=OUTPUTS,
+    prompt="required",
+    routed=True,
+    makes=("requiredArtifacts",),
+)
+
+
+@dataclass(frozen=True)
+class OneAgentNode:
+    """The same node for one agent."""
+
+    agent: str
+    NODE: Node
+
+    async def run(self, work: Work, context: NodeContext) -> Any:
+        return await _ask(work, context, self.agent)
+
+
+def fixed(agent: str) -> OneAgentNode:
+    about = f"`llm-prompt` for the agent `{agent}`."
+    shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
+    promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
+    return OneAgentNode(agent, replace(NODE, about=about, params=(*shared, promised), routed=False, makes=()))
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    return await _ask(work, context)
+
+
+async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:
+    agent = choose_agent(work, context, only)
+    prompt = work.prompt or ""
+    session, missing, fresh = work.params.get("session"), correction_text(context), None
+    again = prompt if missing is None else f"{prompt}\n\nThis was tried before. {missing}"
+    if context.session is not None and context.session[0] == agent.route.agent:
+        session, fresh = context.session[1], again
+        prompt = f"{GO_ON}\n\n{prompt}" if missing is None else f"{missing}\n\n{FIX}"
+    else:
+        prompt = again
+    job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session), fresh=fresh)
+    found = await run_job(agent, job, context)
+    for pause in PAUSES:
+        if found["outcome"] != "unavailable" or found["retried"]:
+            break
+        told = f"{found['message']}; {agent.route.agent} is called again in {pause:g} s"
+        context.tell(AgentSaid("retry", {"message": told}))
+        await asyncio.sleep(pause)
+        known = found["sessionId"] or job.session
+        found = await run_job(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
+    wrong = outcome_error(found)
+    if wrong is not None:
+        raise wrong
+    _refuse_missing(work, context, only)
+    if job.schema is not None and (problems := problems_of(job.schema, found.get("result"))):
+        raise NodeError("answer", f"{found['executor']}: its answer does not match the schema: {'; '.join(problems)}")
+    return {name: found[name] for name in OUTPUTS if name in found}
+
+
+def _refuse_missing(work: Work, context: NodeContext, only: str | None) -> None:
+    """Raise `NodeError` if the step has no `expect` and a file that the agent had to write is missing."""
+    wanted = work.params.get("requiredArtifacts") or []
+    promised = work.params.get(OUTPUT_FILE) if only is not None else None
+    paths = [*(wanted if isinstance(wanted, list) else ()), *([promised] if promised else ())]
+    for path in paths if work.own_checks else ():
+        if not os.path.isfile(os.path.join(context.project, str(path))):
+            told = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
+            raise NodeError("artifact-missing", f"{told}: `{path}`")

@@ -1,0 +1,208 @@
+"""`workflow-run`: drives an agent through a workflow in guided mode, without a terminal, until it is done.
+
+The hooks enforce the phases. If the agent stops too early or its program dies, it is called again in the same
+conversation, as long as it makes progress. If the workflow ended and its result was not accepted, it is started
+again in a new conversation, and the agent is told what was missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from typing import Any
+
+from handrail.base.dataclasses import replace
+from handrail.base.errors import StateError
+from handrail.extensions import registry
+from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, Node, NodeContext, NodeError, Work
+from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text
+from handrail.steps.nodes.agents.agent_jobs import (
+    EXECUTOR,
+    MODEL,
+    PERMISSION,
+    ChosenAgent,
+    choose_agent,
+    correction_text,
+    job_for,
+    outcome_error,
+    run_job,
+)
+
+NODE = Node(
+    about="Drives an agent through a workflow, with its gates and checks, until it is done.",
+    params=(
+        Field(
+            "workflow",
+            ("text",),
+            "the workflow: its key or its command name",
+            required=True,
+            shortest=1,
+            names="workflow",
+        ),
+        Field("task", SCALARS, "the task of the workflow"),
+        EXECUTOR,
+        MODEL,
+        PERMISSION,
+    ),
+    outputs={
+        "session": "the session of the workflow",
+        "status": "how it ended",
+        "steps": "how many steps it took",
+        "summaries": "the agent's summary of each phase",
+        "executor": "the agent",
+        "model": "the requested model; null if none was requested",
+        "sessionId": "the agent's conversation",
+        "calls": "how often the agent was called",
+        "denied": "how many tool calls were denied",
+    },
+    routed=True,
+)
+LOOK_AGAIN = 0.2
+STOPPED = "it stopped before the workflow was done"
+GO_ON = "You were interrupted. Continue the workflow at its current phase."
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    guide, agent = context.guide, choose_agent(work, context)
+    held = [name for name in registry.hosts() if name in registry.executors()]
+    if guide is None or agent.route.agent not in held:
+        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
+        raise NodeError("agent-unguided", message, transient=False)
+    host = _latest(guide, agent.route.agent, context)
+    standing, missing = guide.standing(host), correction_text(context)
+    if standing is not None and standing.status != "active" and context.failure is not None:
+        host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
+        standing = guide.standing(host)
+    is_new = standing is None
+    if standing is None:
+        workflow, task = as_text(work.params["workflow"]), as_text(work.params.get("task") or "")
+        standing = guide.begin(workflow, task, host, context.run)
+    told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
+    if is_new and missing is not None:
+        told = f"{told}\n\nThis workflow was done before. {missing}"
+    job = job_for(agent, work, context, told)
+    job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
+    walk = WorkflowDriver(agent, guide, context, host)
+    return await walk.through(job, standing)
+
+
+def _latest(guide: Guide, agent: str, context: NodeContext) -> tuple[str, str]:
+    """The newest conversation of this step that exists, else the first one."""
+    for failures in range(context.failures, -1, -1):
+        host = (agent, _conversation(context, failures))
+        if guide.standing(host) is not None:
+            break
+    return host
+
+
+def _conversation(context: NodeContext, failures: int) -> str:
+    """The id of a conversation that does not exist yet. A workflow that had ended is begun again in another one."""
+    again = f"#{failures}" if failures else ""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}{again}"))
+
+
+class WorkflowDriver:
+    """Calls one agent until it has finished one workflow."""
+
+    def __init__(self, agent: ChosenAgent, guide: Guide, context: NodeContext, host: tuple[str, str]) -> None:
+        self.agent = agent
+        self.guide = guide
+        self.context = context
+        self.host = host
+        self.news = guide.follow(host)
+        self.denied = 0
+        self.calls = 0
+        self.is_heard = False
+        self.has_failed = False
+
+    async def through(self, job: AgentJob, standing: GuideStatus) -> dict[str, Any]:
+        self._tell_news()
+        self.has_failed = False  # what happened before this call does not count
+        following = asyncio.ensure_future(self._following())
+        try:
+            return self._account(await self._until_done(job, standing))
+        finally:
+            following.cancel()
+            self._tell_news()
+
+    async def _until_done(self, job: AgentJob, standing: GuideStatus) -> GuideStatus:
+        idle = 0
+        context = replace(self.context, tell=self._tell)
+        while standing.status == "active":
+            thread = self.guide.thread(self.host)
+            fresh = self.host[1] if thread is None else None
+            found = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
+            self._tell_news()
+            self.calls += 1
+            self.denied += found["denied"]
+            before, standing = standing, self._standing()
+            wrong = outcome_error(found)
+            if standing.status != "active":
+                break
+            if wrong is not None and found["outcome"] != "crash":
+                raise wrong
+            idle = 0 if standing.steps > before.steps else idle + 1
+            if idle > self.guide.idle_stops:
+                told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
+                raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
+            job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
+            self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
+        return standing
+
+    def _tell(self, said: AgentSaid) -> None:
+        """Pass on what the agent does. Ends it if it goes in circles, and if its hooks have not called Handrail."""
+        self.context.tell(said)
+        if self.has_failed:
+            self.has_failed = False
+            self._refuse_circles()
+        if said.kind == "session":
+            self.guide.set_thread(self.host, str(said.data["id"]))
+        if said.kind != "tool" or self.is_heard:
+            return
+        self.is_heard = self.guide.is_heard(self.host)
+        if not self.is_heard:
+            agent = self.agent.route.agent
+            message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
+            raise NodeError("unguarded", f"{message} (do its settings switch hooks off?)", transient=False)
+
+    def _refuse_circles(self) -> None:
+        """Raise `NodeError` if the agent was told often enough that its exit checks always fail in the same way."""
+        standing = self._standing()
+        if standing.warnings > self.guide.idle_stops:
+            told = f"its exit checks failed in the same way {standing.same_failures} times in a row"
+            raise NodeError("same-failure", f"{standing.status_line}: {told}", transient=False)
+
+    async def _following(self) -> None:
+        """Tell what happens in the session while the agent works."""
+        while True:
+            self._tell_news()
+            await asyncio.sleep(LOOK_AGAIN)
+
+    def _tell_news(self) -> None:
+        with contextlib.suppress(StateError, ValueError, KeyError):  # `standing` reports a session that is damaged
+            for news in self.news():
+                self.context.tell(AgentSaid("guided", {"news": news}))
+                self.has_failed = self.has_failed or news.kind == "check-failed"
+
+    def _standing(self) -> GuideStatus:
+        standing = self.guide.standing(self.host)
+        if standing is None:
+            raise NodeError("session-lost", "the session of this workflow does not exist any more", transient=False)
+        return standing
+
+    def _account(self, standing: GuideStatus) -> dict[str, Any]:
+        if standing.status != "done":
+            raise NodeError(standing.status, f"the workflow was {standing.status}", transient=False)
+        return {
+            "session": standing.session,
+            "status": standing.status,
+            "steps": standing.steps,
+            "summaries": standing.summaries,
+            "executor": self.agent.route.agent,
+            "model": self.agent.route.model,
+            "sessionId": self.host[1],
+            "calls": self.calls,
+            "denied": self.denied,
+        }

@@ -1,0 +1,1 @@
+"""Nodes that read, write and check files of the project, and summaries in files."""

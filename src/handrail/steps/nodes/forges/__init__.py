@@ -1,0 +1,1 @@
+"""Nodes about issues, pull requests and merge requests of GitHub and GitLab."""

@@ -1,0 +1,196 @@
+"""`pr-open`: opens a pull request on GitHub or a merge request on GitLab, once. The remote says where."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.settings.secrets import Secrets
+from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text, shown
+from handrail.steps.nodes.git.commands import (
+    CWD,
+    REMOTE,
+    Repository,
+    checked_branch,
+    commit_at,
+    current_branch,
+    flag,
+    open_repository,
+    remote_address,
+)
+from handrail.steps.services.addresses import GITHUB, github_repository, parse_remote, public_address
+from handrail.steps.services.addresses import GitHubRepository as Place
+from handrail.steps.services.forges import (
+    ForgeName,
+    OpenedProposal,
+    Proposal,
+    forge_of_remote,
+    forge_site,
+    mark,
+    project_path,
+)
+
+LONGEST_TITLE = 250
+FORGES: tuple[ForgeName, ...] = ("github", "gitlab")
+NODE = Node(
+    about="Opens a pull request on GitHub with GITHUB_TOKEN, or a merge request on GitLab with GITLAB_TOKEN. The "
+    "branch has to be pushed before. If there is an open one from the branch to the base, that one is used.",
+    params=(
+        Field("title", SCALARS, "the title; at most 250 characters are used", required=True),
+        Field("body", (*SCALARS, "null"), "the description, as Markdown", also=("description", "text")),
+        Field("base", ("text", "null"), "the branch to merge into; by default the default branch", also=("target",)),
+        Field("head", ("text", "null"), "the branch to merge; by default the one that is checked out"),
+        Field("headOwner", ("text", "null"), "on GitHub: whose fork has the branch; by default the repository itself"),
+        Field("draft", ("boolean",), "open it as a draft", default=False),
+        REMOTE,
+        Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=FORGES),
+        Field(
+            "repository",
+            ("text", "null"),
+            "`OWNER/NAME` or `GROUP/PROJECT`; by default the address of the remote says it",
+        ),
+        CWD,
+    ),
+    outputs={
+        "url": "the address of the pull or merge request",
+        "number": "its number",
+        "state": "`open`; `closed` or `merged` if that happened to the one that this step opened before",
+        "created": "true if this step opened it",
+        "forge": "`github` or `gitlab`",
+        "repository": "`OWNER/NAME` or `GROUP/PROJECT`",
+        "head": "the branch to merge",
+        "base": "the branch to merge into",
+    },
+    where=("forge", "repository", "head", "base"),
+)
+
+
+class PullRequest(NamedTuple):
+    """A pull or merge request to open, and where. `commit` is that of its branch here, if the branch is here."""
+
+    kind: ForgeName
+    project: str
+    wanted: Proposal
+    owner: str | None
+    commit: str | None
+
+    @property
+    def state(self) -> dict[str, str]:
+        """What a yes to it is for."""
+        return {"commit": self.commit or "none"}
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    change = await _prepared(work, context)
+    refuse_changed(work, change.state)
+    made = await _open(change, context)
+    return {
+        "url": made.url,
+        "number": made.number,
+        "state": made.state,
+        "created": made.is_new,
+        "forge": change.kind,
+        "repository": change.project,
+        "head": made.head,
+        "base": made.base,
+    }
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    change = await _prepared(work, context)
+    wanted = change.wanted
+    what = "merge request" if change.kind == "gitlab" else "pull request"
+    owner = f"{change.owner}:" if change.owner else ""
+    base = wanted.base or "the default branch"
+    return Preview(
+        title=f"Open a {what} in `{change.project}`: {wanted.title}",
+        facts=(
+            ("Where", f"{forge_site(change.kind, context.env)}{change.project}"),
+            ("From", f"{owner}{wanted.head}" + (f", commit {change.commit} here" if change.commit else "")),
+            ("Into", base),
+            ("Title", wanted.title),
+            ("Description", wanted.body or "none"),
+            ("Draft", "yes" if wanted.draft else "no"),
+        ),
+        state=change.state,
+        where={"forge": change.kind, "repository": change.project, "head": wanted.head, "base": wanted.base or ""},
+    )
+
+
+async def _prepared(work: Work, context: NodeContext) -> PullRequest:
+    params = work.params
+    checkout = await open_repository(work, context)
+    hidden = Secrets(context.env, context.secrets)
+    title = " ".join(hidden.mask(as_text(params["title"])).split())
+    if not title:
+        raise NodeError("params", "`title` is blank", transient=False)
+    base = None if params.get("base") is None else await checked_branch(checkout, params["base"], "base")
+    kind, project = await _project(checkout, params, context)
+    wanted = Proposal(
+        head=await _head(checkout, params),
+        base=base,
+        title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
+        body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
+        draft=flag(params, "draft"),
+        mark=mark(context.key),
+    )
+    if wanted.head == base:
+        raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
+    if kind == "github":
+        _github_repository(project, context)
+    owner = None if params.get("headOwner") is None else as_text(params["headOwner"]).strip()
+    return PullRequest(kind, project, wanted, owner, await commit_at(checkout, f"refs/heads/{wanted.head}"))
+
+
+async def _head(checkout: Repository, params: dict[str, Any]) -> str:
+    if params.get("head") is not None:
+        return await checked_branch(checkout, params["head"], "head")
+    current = await current_branch(checkout)
+    if current is None:
+        raise NodeError("git-missing", "no branch is checked out, so say in `head` which one is meant", transient=False)
+    return current
+
+
+async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[ForgeName, str]:
+    """The forge and the path of the repository there, from the params or from the address of the remote."""
+    given, named = _forge(params.get("forge")), params.get("repository")
+    if given is not None and named is not None:
+        return given, as_text(named).strip().strip("/")
+    address = await remote_address(checkout, as_text(params.get("remote") or REMOTE.default))
+    found = parse_remote(address)
+    if found is None:
+        message = f"`{shown(public_address(address), 120)}` is not the address of a repository on GitHub or GitLab"
+        raise NodeError("remote-address", f"{message}; say `forge` and `repository`", transient=False)
+    kind = given or forge_of_remote(found, context.env)
+    return kind, project_path(found, kind, context.env) if named is None else as_text(named).strip().strip("/")
+
+
+def _forge(given: Any) -> ForgeName | None:
+    found = next((kind for kind in FORGES if kind == given), None)
+    if given is not None and found is None:
+        raise NodeError(
+            "params", f"`forge` has to be `github` or `gitlab`, found `{shown(given, 40)}`", transient=False
+        )
+    return found
+
+
+async def _open(change: PullRequest, context: NodeContext) -> OpenedProposal:
+    if change.kind == "gitlab":
+        from handrail.steps.services.gitlab import gitlab, open_merge_request
+
+        async with gitlab(forge_site(change.kind, context.env), context.env, "api") as service:
+            return await open_merge_request(service, change.project, change.wanted)
+    from handrail.steps.services.github import github, open_pull_request
+
+    at = _github_repository(change.project, context)
+    async with github(context.env) as service:
+        return await open_pull_request(service, at, change.wanted, change.owner)
+
+
+def _github_repository(project: str, context: NodeContext) -> Place:
+    found = github_repository(project, context.env)
+    if found is None:
+        message = f"{GITHUB}: `{shown(project, 120)}` is not a repository such as OWNER/NAME"
+        raise NodeError("remote-address", message, transient=False)
+    return found

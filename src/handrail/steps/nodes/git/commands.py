@@ -1,0 +1,327 @@
+"""Runs git in a folder of the project: its repository, branches, remotes, hooks and history.
+
+Names of files are bytes between NUL characters, never quoted text. Hooks are programs that git runs by itself: an
+agent may have written them, so a preview shows them to people.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from handrail.base.dataclasses import dataclass, replace
+from handrail.base.files import Unreadable, read_limited, real_inside, why_outside
+from handrail.base.processes import CapturedOutput, ProgramResult, Task, capture, run_task, tail
+from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
+from handrail.driven.worktrees.git import REDIRECTING_VARIABLES
+from handrail.driven.worktrees.records import work_root
+from handrail.extensions.contracts import NodeContext, NodeError, Work
+from handrail.settings.secrets import without_secrets
+from handrail.source.fields import Field
+from handrail.source.plain_text import counted
+from handrail.source.values import as_text, shown
+
+SECONDS = 3600.0
+MOST_OUTPUT = 64 * 1024 * 1024
+LINES = 12
+SCOPES = (AGENTWEAVER, HANDRAIL)
+"""The folders of artifacts. Their files count as changes only if git tracks them."""
+CWD = Field(
+    "cwd",
+    ("text",),
+    "the folder in which git works, relative to the project, or a worktree that a step of the run made",
+    names="path",
+)
+LABEL = Field("labelText", ("text", "integer", "number", "boolean"), "accepted from AgentWeaver's flows; not used")
+
+
+class ChangedFile(NamedTuple):
+    """A changed file: its two status letters, its name in the folder, and its earlier name if it was renamed."""
+
+    xy: str
+    name: bytes
+    original: bytes | None = None
+
+    @property
+    def is_conflict(self) -> bool:
+        return "U" in self.xy or self.xy in ("AA", "DD")
+
+
+def shown_name(name: bytes) -> str:
+    """The name of a file as text. A name that is not UTF-8 is quoted as git does it, with `\\ooo` for a byte."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        letters = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03o}" for byte in name)
+        return f'"{"".join(letters)}"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repository:
+    """The repository of a folder. `prefix` is the folder relative to the top of the repository: `sub/`, or empty.
+
+    `root` is the folder that files have to be in: the project, or a worktree that a step made.
+    """
+
+    folder: str
+    root: str
+    env: dict[str, str]
+    seconds: float
+    hold: int | None = None
+    prefix: bytes = b""
+
+    async def tell(self, *args: str, stdin: bytes | None = None, most: int = MOST_OUTPUT) -> CapturedOutput:
+        """What git prints, whatever its exit code is."""
+        printed = await capture(self._task(args, stdin), most)
+        if printed.timed_out:
+            raise self._late(args)
+        return printed
+
+    async def read(self, *args: str, stdin: bytes | None = None) -> bytes:
+        """What git prints. Raises `NodeError` with git's message if it fails, or if it prints too much."""
+        printed = await self.tell(*args, stdin=stdin)
+        if printed.exit_code != 0:
+            raise git_error(_command(args), printed.exit_code, printed.errors)
+        if printed.left_out:
+            raise NodeError(
+                "git-failed", f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes", transient=False
+            )
+        return printed.data
+
+    async def perform(self, *args: str, stdin: bytes | None = None, **env: str) -> ProgramResult:
+        """Run a command of git that changes the repository. Raises `NodeError` with git's message if it fails."""
+        ended = await run_task(self._task(args, stdin, env))
+        if ended.timed_out:
+            raise self._late(args)
+        if ended.exit_code != 0:
+            raise git_error(_command(args), ended.exit_code, ended.output)
+        return ended
+
+    def _task(self, args: Sequence[str], stdin: bytes | None, env: dict[str, str] | None = None) -> Task:
+        return Task(
+            argv=["git", *args],
+            cwd=self.folder,
+            env={**self.env, **(env or {})},
+            timeout=self.seconds,
+            stdin=stdin,
+            hold=self.hold,
+        )
+
+    def _late(self, args: Sequence[str]) -> NodeError:
+        return NodeError("timeout", f"`git {_command(args)}` was not done after {counted(self.seconds, 'second')}")
+
+    async def head(self) -> str:
+        """The commit that is checked out; an empty text if there is none yet."""
+        printed = await self.tell("rev-parse", "--verify", "--quiet", "HEAD")
+        return printed.data.decode().strip() if printed.exit_code == 0 else ""
+
+    async def changes(self) -> list[ChangedFile]:
+        """The changed files below the folder, sorted by name. A new folder is one change; its name ends with `/`."""
+        others = [f":(exclude){folder}" for folder in SCOPES]
+        found = await self._status("no", *SCOPES)
+        for change in await self._status("normal", ".", *others):
+            if any(scope.startswith(os.fsdecode(change.name)) for scope in SCOPES):  # a new folder with artifacts in it
+                found += await self._status("all", os.fsdecode(change.name) or ".", *others)
+            else:
+                found.append(change)
+        return sorted(found, key=lambda change: change.name)
+
+    async def _status(self, untracked: str, *paths: str) -> list[ChangedFile]:
+        words = ("--porcelain=v1", "-z", "--find-renames", f"--untracked-files={untracked}")
+        return list(_changed_files(await self.read("status", *words, "--", *paths), self.prefix))
+
+
+async def open_repository(work: Work, context: NodeContext) -> Repository:
+    """The repository in which a step works. Raises `NodeError` if there is none."""
+    given = as_text(work.params.get("cwd") or ".")
+    root = work_root(context, given)
+    folder = None if root is None else real_inside(root, given)
+    if root is None or folder is None:
+        raise NodeError("path-escape", f"`cwd`: `{given}` {why_outside(given)}", transient=False)
+    if not os.path.isdir(folder):
+        raise NodeError("params", f"`cwd`: `{given}` is not a folder", transient=False)
+    env = git_environment(work, context)
+    if shutil.which("git", path=env.get("PATH")) is None:
+        raise NodeError("program-missing", "the program `git` is not installed or not on the PATH", transient=False)
+    seconds = float(work.timeout or SECONDS)
+    repository = Repository(folder=folder, root=root, env=env, seconds=seconds, hold=context.hold())
+    printed = await repository.tell("rev-parse", "--show-prefix")
+    if printed.exit_code != 0:
+        message = f"`{given}` is not a folder in which git can work: {tail(printed.errors, LINES)}"
+        raise NodeError("git-repository", message, transient=False)
+    return replace(repository, prefix=printed.data.removesuffix(b"\n"))
+
+
+def git_environment(work: Work, context: NodeContext) -> dict[str, str]:
+    """The environment of git: without secrets, and without what would lead it to another repository."""
+    env = without_secrets(context.env, context.pass_env, context.secrets)
+    env = {name: value for name, value in env.items() if name not in REDIRECTING_VARIABLES} | {
+        "GIT_TERMINAL_PROMPT": "0"
+    }
+    return env | {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+
+
+def _command(args: Sequence[str]) -> str:
+    """The name of a command among its arguments; the options of git itself come before it."""
+    return next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "")
+
+
+def git_error(command: str, exit_code: int, said: str) -> NodeError:
+    """The failure of a command of git, with its own message."""
+    told = tail(said, LINES)
+    return NodeError("git-failed", f"`git {command}` ended with {exit_code}" + (f": {told}" if told else ""))
+
+
+def _changed_files(data: bytes, prefix: bytes) -> Iterator[ChangedFile]:
+    """The entries of `git status -z`. A renamed or copied file is followed by its earlier name."""
+    parts = iter(data.split(b"\0")[:-1])
+    for part in parts:
+        xy, name = part[:2].decode(), part[3:].removeprefix(prefix)
+        is_moved = "R" in xy or "C" in xy
+        yield ChangedFile(xy, name, next(parts).removeprefix(prefix) if is_moved else None)
+
+
+LONGEST_NAME = 200
+REMOTE = Field("remote", ("text",), "the name of the remote", default="origin", shortest=1)
+
+
+def flag(params: dict[str, Any], name: str) -> bool:
+    """A param that has to be true or false, and is false by default."""
+    value = params.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise NodeError("params", f"`{name}` has to be true or false, found `{shown(value)}`", transient=False)
+    return bool(value)
+
+
+async def checked_branch(repository: Repository, given: Any, param: str) -> str:
+    """The name of a branch. Raises `NodeError` if git would not allow it, or would read it as something else."""
+    name = as_text(given)
+    is_short = bool(name) and len(name.encode("utf-8", "replace")) <= LONGEST_NAME and "\0" not in name
+    printed = await repository.tell("check-ref-format", "--branch", name) if is_short else None
+    said = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
+    if said != name or name in ("HEAD", "@"):
+        message = f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch"
+        raise NodeError("params", message, transient=False)
+    return name
+
+
+async def current_branch(repository: Repository) -> str | None:
+    """The branch that is checked out, also if it has no commit yet. None if a commit is checked out."""
+    printed = await repository.tell("symbolic-ref", "--quiet", "--short", "HEAD")
+    return printed.data.decode("utf-8", "replace").strip() if printed.exit_code == 0 else None
+
+
+async def commit_at(repository: Repository, name: str) -> str | None:
+    """The commit that a full name of a ref, or another name of a commit, means. None if there is none."""
+    if not name or name.startswith("-") or "\0" in name:
+        return None
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    printed = await repository.tell(*words)
+    return printed.data.decode().strip() or None if printed.exit_code == 0 else None
+
+
+async def remote_address(repository: Repository, name: str, *more: str) -> str:
+    """The address of a remote; with `--push`, where it is pushed to. Raises `NodeError` if there is no such remote."""
+    is_name = bool(name) and not name.startswith("-") and "\0" not in name
+    printed = await repository.tell("remote", "get-url", *more, name) if is_name else None
+    found = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
+    if not found:
+        message = f"the repository has no remote `{shown(name, 80)}`; `git remote add` adds one"
+        raise NodeError("git-missing", message, transient=False)
+    return found
+
+
+PRE_PUSH = "pre-push"
+COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+LARGEST_HOOK = 64 * 1024 * 1024
+
+
+async def hook_path(repository: Repository, name: str) -> str | None:
+    """The path of a hook. None if git would not run it."""
+    path = os.fsdecode((await repository.read("rev-parse", "--git-path", f"hooks/{name}")).removesuffix(b"\n"))
+    found = os.path.join(repository.folder, path)
+    return found if os.path.isfile(found) and os.access(found, os.X_OK) else None
+
+
+async def hook_digests(repository: Repository, names: Iterable[str]) -> str:
+    """Those of these hooks that git would run, each with the beginning of its digest. Empty if there are none."""
+    listed = []
+    for name in names:
+        path = await hook_path(repository, name)
+        if path is not None:
+            try:
+                digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
+            except Unreadable as error:
+                raise NodeError("git-failed", f"the hook `{name}` {error.message}", transient=False) from error
+            listed.append(f"{name} (sha256 {digest})")
+    return ", ".join(listed)
+
+
+def hook_facts(hooks: str) -> list[tuple[str, str]]:
+    """What a preview says about hooks."""
+    return [("Hooks", f"git runs these programs of the repository: {hooks}")] if hooks else []
+
+
+MOST_COMMITS = 100
+MOST_STAT = 200_000
+_LOG = ("log", "--no-color", "--no-decorate", "--no-show-signature", "--format=%h %an: %s")
+STAT = ("--no-color", "--no-ext-diff", "--no-textconv", "--stat=100", "--summary")
+
+
+class NewCommits(NamedTuple):
+    """The new commits and the changed lines, as texts for people."""
+
+    commits: str
+    changes: str
+
+
+async def new_commits(repository: Repository, commit: str, seen: str | None, remote: str) -> NewCommits:
+    """What comes to a branch that is at `seen`. If it is new there, everything that no branch of the remote has."""
+    known = None if seen is None else await commit_at(repository, seen)
+    others = [f"^{known}"] if known else [f"--remotes={remote}"] if seen is None else []
+    words = ["--not", *others] if others and seen is None else others
+    if seen is not None and known is None:
+        return NewCommits("the commit of the remote is not here, so the new commits are not known", "not known")
+    listed = await _commit_lines(repository, commit, *words)
+    if not listed:
+        return NewCommits("none", "none")
+    base = known or await _base_of_new(repository, commit, *words)
+    return NewCommits(await _counted(repository, listed, commit, *words), await _stat(repository, base, commit))
+
+
+async def overwritten_commits(repository: Repository, commit: str, seen: str | None) -> str | None:
+    """The commits of the remote that a push overwrites. None if there are none."""
+    if seen is None:
+        return None
+    if await commit_at(repository, seen) is None:
+        return f"all commits up to {seen}, which are not here"
+    listed = await _commit_lines(repository, seen, f"^{commit}")
+    return "\n".join(listed) or None
+
+
+async def _commit_lines(repository: Repository, *words: str) -> list[str]:
+    found = await repository.read(*_LOG, "-n", str(MOST_COMMITS), *words, "--")
+    return found.decode("utf-8", "replace").splitlines()
+
+
+async def _counted(repository: Repository, listed: list[str], *words: str) -> str:
+    if len(listed) == MOST_COMMITS:
+        total = int((await repository.read("rev-list", "--count", *words, "--")).decode())
+        if total > MOST_COMMITS:
+            listed = [*listed, f"… and {counted(total - MOST_COMMITS, 'older commit')} that are not listed"]
+    return "\n".join(listed)
+
+
+async def _base_of_new(repository: Repository, *words: str) -> str:
+    """The commit before the oldest new one; the empty tree if that has none before it."""
+    found = (await repository.read("rev-list", "--topo-order", *words, "--")).decode().split()
+    before = await commit_at(repository, f"{found[-1]}^") if found else None
+    return before or (await repository.read("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
+
+
+async def _stat(repository: Repository, base: str, commit: str) -> str:
+    printed = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
+    return printed.data.decode("utf-8", "replace").rstrip() or "no file is changed"

@@ -1,0 +1,285 @@
+"""`git-commit`: commits files, once. Other files stay as they are, also if they are staged.
+
+The commit is recognised after a crash: git's own record of the branch (the reflog) names the step that made it.
+The step also records which commit was checked out before, so a commit of an earlier attempt does not count. A
+preview makes the commit with a copy of the index and another folder of objects: the repository stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from handrail.base.dataclasses import replace
+from handrail.base.files import path_flaw, real_inside, why_outside
+from handrail.base.processes import tail
+from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.settings.secrets import Secrets
+from handrail.source.fields import SCALARS, Field
+from handrail.source.plain_text import some
+from handrail.source.values import as_text, shown
+from handrail.steps.nodes.git import commands
+from handrail.steps.nodes.git.commands import (
+    CWD,
+    LABEL,
+    LINES,
+    MOST_STAT,
+    STAT,
+    ChangedFile,
+    Repository,
+    current_branch,
+    open_repository,
+    shown_name,
+)
+
+FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+
+
+class PlannedCommit(NamedTuple):
+    """The tree of a commit, and how it differs from what is checked out."""
+
+    tree: str
+    changes: str
+
+
+async def planned_commit(repository: Repository, names: Sequence[bytes]) -> PlannedCommit:
+    """The tree with these files as they are now; without names, with what is staged."""
+    with tempfile.TemporaryDirectory(prefix="handrail-") as folder:
+        aside = await _separate_repository(repository, folder)
+        head = await repository.head()
+        if names:
+            await aside.perform("read-tree", *([head] if head else ["--empty"]))
+            await aside.perform("--literal-pathspecs", "add", "--all", *FROM_STDIN, stdin=b"\0".join(names))
+        tree = (await aside.read("write-tree")).decode().strip()
+        empty = (await aside.read("hash-object", "-t", "tree", "--stdin", "-w", stdin=b"")).decode().strip()
+        printed = await aside.tell("diff", *STAT, head or empty, tree, "--", most=MOST_STAT)
+        changes = printed.data.decode("utf-8", "replace").rstrip()
+    if not changes:
+        what = "no given file has changed" if names else "nothing is staged"
+        raise NodeError("nothing-to-commit", f"there is nothing to commit: {what}", transient=False)
+    return PlannedCommit(tree, changes)
+
+
+async def _separate_repository(repository: Repository, folder: str) -> Repository:
+    """The same repository, but what is added goes to a copy of the index and to another folder of objects."""
+    index, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
+    paths = (await repository.read("rev-parse", "--git-path", "index", "--git-path", "objects")).split(b"\n")
+    real_index, real_objects = (os.path.join(repository.folder, os.fsdecode(path)) for path in paths[:2])
+    if os.path.exists(real_index):
+        shutil.copyfile(real_index, index)
+    os.mkdir(objects)
+    env = {
+        "GIT_INDEX_FILE": index,
+        "GIT_OBJECT_DIRECTORY": objects,
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects,
+    }
+    return replace(repository, env={**repository.env, **env})
+
+
+MOST_MESSAGE = 100_000
+MOST_CHANGES = 64 * 1024 * 1024
+NAMES_AT_ONCE = 200
+LOOK_BACK = 1000
+NODE = Node(
+    about="Adds files and commits them. Nothing else is committed, even if it is staged. Without files it commits what "
+    "is staged. A resumed run finds a commit that it made before. Changes that add the value of a secret are refused.",
+    params=(
+        Field("message", SCALARS, "the message of the commit", required=True, shortest=1),
+        Field("files", ("list",), "the files, relative to `cwd`", required=True, items=("text",)),
+        CWD,
+        LABEL,
+    ),
+    others="ignored",
+    outputs={"output": "what git printed", "commitHash": "the hash of the commit"},
+    where=("branch",),
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    message = _message(work.params["message"])
+    repository = await open_repository(work, context)
+    before = as_text(context.remember("head", await repository.head()))
+    action = " ".join(f"handrail {context.key}".split())
+    made = await _made_before(repository, before, action)
+    if made is not None:
+        said = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", made)
+        return {"output": said.decode("utf-8", "replace"), "commitHash": made}
+    await _refuse_strangers(repository)
+    if work.approved is not None:
+        refuse_changed(work, await _state(repository, await _commit_of_params(repository, work)))
+    paths = await _add(repository, work.params["files"], context)
+    argv = ("-c", "core.logAllRefUpdates=true", "--literal-pathspecs", "commit", "--cleanup=whitespace")
+    only = ("--only", *FROM_STDIN) if paths else ()
+    stdin = b"\0".join(paths) if paths else None
+    ended = await repository.perform(*argv, f"--message={message}", *only, stdin=stdin, GIT_REFLOG_ACTION=action)
+    return {"output": ended.output, "commitHash": await repository.head()}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    message = _message(work.params["message"])
+    repository = await open_repository(work, context)
+    await _refuse_strangers(repository)
+    found = await _commit_of_params(repository, work)
+    branch = await current_branch(repository) or "no branch is checked out"
+    state = await _state(repository, found)
+    told = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
+    return Preview(
+        title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
+        facts=(*told, *commands.hook_facts(state["hooks"])),
+        state=state,
+        where={"branch": branch},
+    )
+
+
+async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit:
+    changes = await repository.changes()
+    names = _names(repository, work.params["files"], changes)
+    own = [change for change in changes if _is_in(change.name, set(names))]
+    _refuse_conflicts(own)
+    return await planned_commit(repository, names + _renamed(own))
+
+
+async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]:
+    """What a yes to this commit is for."""
+    return {
+        "branch": await current_branch(repository) or "none",
+        "commit": await repository.head() or "none",
+        "files": found.tree,
+        "hooks": await commands.hook_digests(repository, commands.COMMIT_HOOKS),
+    }
+
+
+def _message(given: Any) -> str:
+    message = as_text(given)
+    if not message.strip():
+        raise NodeError("params", "`message` is blank", transient=False)
+    if "\0" in message or len(message.encode()) > MOST_MESSAGE:
+        told = f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character"
+        raise NodeError("params", told, transient=False)
+    return message
+
+
+async def _made_before(repository: Repository, before: str, action: str) -> str | None:
+    """The commit that this step made before it was interrupted, if it is still part of the branch."""
+    if await repository.head() == before:
+        return None
+    words = ("-g", "-n", str(LOOK_BACK), "--no-color", "--no-show-signature", "--format=%H %gs", "HEAD", "--")
+    found = await repository.tell("log", *words)
+    for line in found.data.decode("utf-8", "replace").splitlines():
+        commit, _, subject = line.partition(" ")
+        is_ours = subject.startswith(f"{action}: ") and await _contains(repository, "HEAD", commit)
+        if is_ours and not (before and await _contains(repository, before, commit)):
+            return commit
+    return None
+
+
+async def _contains(repository: Repository, branch: str, commit: str) -> bool:
+    return (await repository.tell("merge-base", "--is-ancestor", commit, branch)).exit_code == 0
+
+
+async def _refuse_strangers(repository: Repository) -> None:
+    """Fail before anything is changed if git does not know who commits."""
+    for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        printed = await repository.tell("var", name)
+        if printed.exit_code != 0:
+            cure = "`git config user.name NAME` and `git config user.email ADDRESS` tell it"
+            message = f"git does not know who commits; {cure}: {tail(printed.errors, LINES)}"
+            raise NodeError("git-identity", message, transient=False)
+
+
+async def _add(repository: Repository, files: Any, context: NodeContext) -> list[bytes]:
+    """Add the files. Returns the paths for `git commit`; none if it has to commit all that is staged."""
+    changes = await repository.changes()
+    names = _names(repository, files, changes)
+    own = [change for change in changes if _is_in(change.name, set(names))]
+    _refuse_conflicts(own)
+    new = _not_staged(names, own)
+    if new:
+        await repository.perform("--literal-pathspecs", "add", *FROM_STDIN, stdin=b"\0".join(new))
+    if (name := await _secret_in(repository, names, context)) is not None:
+        if new:
+            await repository.perform("--literal-pathspecs", "reset", "--quiet", *FROM_STDIN, stdin=b"\0".join(new))
+        message = f"the changes contain the value of the secret `{name}`, so they are not committed"
+        raise NodeError("commit-secret", message, transient=False)
+    names += _renamed(own)
+    found = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
+    ready = found.split(b"\0")[:-1]
+    tops = {repository.prefix + name for name in names}
+    others = [name for name in ready if names and not _is_in(name, tops)]
+    if len(ready) == len(others):
+        message = "there is nothing to commit: " + ("no given file has changed" if names else "nothing is staged")
+        raise NodeError("nothing-to-commit", message, transient=False)
+    return names if others else []
+
+
+async def _secret_in(repository: Repository, names: list[bytes], context: NodeContext) -> str | None:
+    """The variable whose secret value staged lines add to these files; to any file if there are no names."""
+    secrets = Secrets(context.env, context.secrets)
+    if not secrets:
+        return None
+    words = ("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--text", "-U0")
+    for first in range(0, len(names) or 1, NAMES_AT_ONCE):
+        some_names = [os.fsdecode(name) for name in names[first : first + NAMES_AT_ONCE]]
+        printed = await repository.tell("--literal-pathspecs", *words, "--", *some_names, most=MOST_CHANGES)
+        added = b"\n".join(line[1:] for line in printed.data.split(b"\n") if line.startswith(b"+"))
+        if (name := secrets.found_in(added)) is not None:
+            return name
+    return None
+
+
+def _refuse_conflicts(own: list[ChangedFile]) -> None:
+    conflicts = [shown_name(change.name) for change in own if change.is_conflict]
+    if conflicts:
+        raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
+
+
+def _renamed(own: list[ChangedFile]) -> list[bytes]:
+    """The earlier names of renamed files."""
+    return [change.original for change in own if change.original is not None and "R" in change.xy]
+
+
+def _not_staged(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
+    """The names to add. A file whose removal is staged is not among them: `git add` does not know it any more."""
+    trees = {change.name.rstrip(b"/"): change.xy[1] for change in own}
+
+    def is_staged(name: bytes) -> bool:
+        inner = [trees[name]] if name in trees else [tree for file, tree in trees.items() if _is_in(file, {name})]
+        return bool(inner) and all(tree == " " for tree in inner)
+
+    return [name for name in names if not is_staged(name)]
+
+
+def _names(repository: Repository, files: Any, changes: list[ChangedFile]) -> list[bytes]:
+    """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
+    known = {shown_name(change.name): change.name for change in changes}
+    names: list[bytes] = []
+    for file in files:
+        if not isinstance(file, str):
+            raise NodeError("params", f"an item of `files` has to be text, found {shown(file, 80)}", transient=False)
+        name = known.get(file)
+        names.append(_inside(repository, file) if name is None else name)
+    return list(dict.fromkeys(name.rstrip(b"/") for name in names))
+
+
+def _inside(repository: Repository, file: str) -> bytes:
+    """A path relative to the folder. Its last part may be a link: git commits the link itself."""
+    folder = repository.folder
+    parent, last = os.path.split(os.path.join(folder, file).rstrip("/"))
+    real = real_inside(repository.root, parent)
+    if not file or last in ("", "."):
+        raise NodeError("params", f"`files`: `{file}` is not the name of a file", transient=False)
+    if real is None or last == ".." or path_flaw(file):
+        raise NodeError("path-escape", f"`files`: `{file}` {why_outside(file)}", transient=False)
+    name = os.path.relpath(os.path.join(real, last), folder)
+    if name.startswith("../"):
+        raise NodeError("path-escape", f"`files`: `{file}` is outside of `cwd`", transient=False)
+    return name.encode()
+
+
+def _is_in(file: bytes, names: set[bytes]) -> bool:
+    """True if a file is one of these, or is in one of these folders."""
+    parts = file.rstrip(b"/").split(b"/")
+    return any(b"/".join(parts[:end]) in names for end in range(len(parts), 0, -1))

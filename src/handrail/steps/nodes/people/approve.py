@@ -1,0 +1,339 @@
+"""`approve`: asks a person for a yes before the flow continues. `propose` gets its yes in the same way.
+
+A yes of a person or of a rule is for exactly what was shown. Everything is looked at twice, before the question and
+after the yes. If it differs, the yes does not count and the person is asked again. What was shown is recorded
+before the question, so an answer always belongs to what its person saw, also if the run was interrupted. A resumed
+run looks again while nobody has answered, so its question is never out of date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from handrail.base.dataclasses import dataclass
+from handrail.base.files import Unreadable, read_limited, real_inside
+from handrail.driven.forms import form as forms
+from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms.form import Form, FormField
+from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Waiting, Work
+from handrail.settings.approval_rules import STEP
+from handrail.settings.secrets import Secrets
+from handrail.source.fields import SCALARS, Field
+from handrail.source.plain_text import counted, plain, plain_lines
+from handrail.source.values import as_text, shown
+from handrail.steps.nodes.files.write_file import path_inside
+
+APPROVED, REASON = "approved", "reason"
+LONGEST_FACT = 20_000
+"""How many characters of one fact are shown."""
+LONGEST_TITLE = 200
+_COMPARED = ("title", "facts", "state")
+PreviewRecord = dict[str, Any]
+"""A preview as plain data, as it is recorded: `title`, `facts`, `state`, `where`, `risks`, and the `params`."""
+
+
+def preview_record(preview: Preview, mask: Callable[[str], str]) -> PreviewRecord:
+    """A preview as it is shown and recorded: secrets are masked, long texts are cut, and say so."""
+    title = plain(" ".join(mask(preview.title).split()))
+    return {
+        "title": title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
+        "facts": [[plain(name), _bounded(mask(text))] for name, text in preview.facts],
+        "state": {name: mask(value) for name, value in preview.state.items()},
+        "where": {name: mask(value) for name, value in preview.where.items()},
+        "risks": list(preview.risks),
+    }
+
+
+def _bounded(text: str) -> str:
+    """The text, or its beginning. The digest of the rest lets a later look find a change in it."""
+    shown = plain_lines(text)
+    if len(shown) <= LONGEST_FACT:
+        return shown
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    rest = len(shown) - LONGEST_FACT
+    return f"{shown[:LONGEST_FACT]}\n… NOT SHOWN: {rest} more characters (sha256 of the whole: {digest})"
+
+
+def is_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    return all(before[name] == now[name] for name in _COMPARED)
+
+
+def change_list(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of what is different, in the words of the preview."""
+    states = [
+        f"{name} ({plain(before['state'].get(name, 'none'))[:12]} → {plain(now['state'].get(name, 'none'))[:12]})"
+        for name in _different(before["state"], now["state"])
+    ]
+    return [*_different(_by_name(before), _by_name(now)), *states] or ["title"]
+
+
+def changed_names(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of what is different, such as files: of the state, or of facts if the state is the same."""
+    states = [plain(name) for name in _different(before["state"], now["state"])]
+    return states or _different(_by_name(before), _by_name(now)) or ["title"]
+
+
+def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
+
+
+def _by_name(seen: Mapping[str, Any]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, text in seen["facts"]:
+        found.setdefault(name, []).append(text)
+    return found
+
+
+def approval_form(id_: str, label: str, seen: Mapping[str, Any], before: Mapping[str, Any] | None) -> Form:
+    """The question for a person. `before` is what it was about when it was asked last, if that has changed since."""
+    parts = []
+    if before is not None:
+        listed = ", ".join(change_list(before, seen))
+        parts.append(f"This has changed since it was asked last, so an earlier answer does not count: {listed}")
+    parts += [_fact(name, text) for name, text in seen["facts"]]
+    fields = (
+        FormField(APPROVED, "boolean", label, required=True),
+        FormField(REASON, "text", "Reason", help="for the record, and for later steps"),
+    )
+    return Form(id_, seen["title"], "\n".join(parts), fields)
+
+
+def _fact(name: str, text: str) -> str:
+    if "\n" not in text:
+        return f"{name}: {text}"
+    return "\n".join([f"{name}:", *(f"  | {line}" for line in text.split("\n"))])
+
+
+MOST_ROUNDS = 50
+STOP, SKIP, FAIL = "stop", "skip", "fail"
+REFUSED = "not-approved"
+OTHERWISE = Field(
+    "otherwise",
+    ("text",),
+    "after a no: `stop` ends the flow as stopped, `skip` continues it, `fail` fails the step",
+    default=STOP,
+    choices=(STOP, SKIP, FAIL),
+)
+APPROVAL_OUTPUTS = {
+    "approved": "true if a person or a rule said yes",
+    "by": "who said it: `person` or `rule`",
+    "reason": "the reason that the person gave, may be empty",
+    "rule": "the rule that said yes; null if a person answered",
+    "stopped": "true if the flow ends here because of a no",
+}
+MakePreview = Callable[[], Awaitable[Preview]]
+
+
+@dataclass(frozen=True)
+class ApprovalQuestion:
+    """What is asked: `effect` is its name for rules, `id` and `label` are those of the form.
+
+    `params` are recorded with what is shown: after the yes, they are what is used.
+    """
+
+    effect: str
+    id: str
+    label: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ApprovalDecision:
+    """The decision of round `number`, about what is in `seen`."""
+
+    number: int
+    seen: PreviewRecord
+    approved: bool
+    by: str
+    reason: str = ""
+    rule: str | None = None
+
+    def outputs(self, otherwise: str) -> dict[str, Any]:
+        """The outputs that every such node has. Raises `NodeError` if a no fails the step."""
+        if not self.approved and otherwise == FAIL:
+            why = f": {plain(' '.join(self.reason.split()))}" if self.reason.strip() else ""
+            raise NodeError(REFUSED, f"a person said no to `{self.seen['title']}`{why}", transient=False)
+        stopped = not self.approved and otherwise == STOP
+        given = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
+        return {**given, "stopped": stopped}
+
+
+def action_after_no(work: Work) -> str:
+    given = work.params.get(OTHERWISE.name)
+    value = OTHERWISE.default if given is None else as_text(given)
+    if value not in OTHERWISE.choices:
+        known = ", ".join(f"`{name}`" for name in OTHERWISE.choices)
+        raise NodeError("params", f"`otherwise` has to be one of {known}, found `{shown(value, 40)}`", transient=False)
+    return str(value)
+
+
+def has_asked(context: NodeContext) -> bool:
+    """True if this step has recorded what it asks about. Another node may use a form with the same id."""
+    return context.recall("seen.0") is not None
+
+
+class Agreement:
+    """The rounds of one step until there is a decision about the present state of things."""
+
+    def __init__(self, question: ApprovalQuestion, look: MakePreview, work: Work, context: NodeContext) -> None:
+        self.question = question
+        self.look = look
+        self.work = work
+        self.context = context
+        self.mask = Secrets(context.env, context.secrets).mask
+
+    async def reach(self) -> ApprovalDecision:
+        """The decision. A yes is for the state that was found after it, unless the effect has begun."""
+        before: PreviewRecord | None = None
+        recall, remember = self.context.recall, self.context.remember
+        for number in range(MOST_ROUNDS):
+            known: PreviewRecord | None = recall(f"seen.{number}")
+            seen: PreviewRecord = known or remember(f"seen.{number}", await self._look())
+            if not recall(f"void.{number}"):
+                try:
+                    agreed = await self._decide(number, seen, before)
+                except Waiting:
+                    if known is None or not await self._has_changed(seen):
+                        raise
+                else:
+                    if await self._counts(agreed):
+                        return agreed
+                self.void(number)
+            before = seen
+        message = f"what is to be approved has changed {MOST_ROUNDS} times after it was asked"
+        raise NodeError("unstable", message, transient=False)
+
+    async def changed(self) -> list[str]:
+        """The names of what has changed since the open question was asked; empty if nothing has. Records nothing."""
+        recall = self.context.recall
+        numbers = [number for number in range(MOST_ROUNDS) if recall(f"seen.{number}")]
+        if not numbers or recall(f"void.{numbers[-1]}"):
+            return []
+        seen, now = recall(f"seen.{numbers[-1]}"), await self._look()
+        return [] if is_same(seen, now) else changed_names(seen, now)
+
+    async def _counts(self, agreed: ApprovalDecision) -> bool:
+        """True if a decision holds for the present state. A no holds for any, when it is given."""
+        recall = self.context.recall
+        if agreed.approved and recall(f"begun.{agreed.number}"):
+            return True
+        if not agreed.approved and not recall(f"no.{agreed.number}"):
+            self.context.remember(f"no.{agreed.number}", True)
+            return True
+        return is_same(agreed.seen, await self._look())
+
+    async def _has_changed(self, seen: PreviewRecord) -> bool:
+        """True if a question that nobody has answered shows something old. False if that cannot be found out."""
+        try:
+            return not is_same(seen, await self._look())
+        except NodeError:
+            return False
+
+    def void(self, number: int) -> None:
+        """A yes does not count any more: the state has changed before the effect."""
+        self.context.remember(f"void.{number}", True)
+
+    async def _look(self) -> PreviewRecord:
+        return {**preview_record(await self.look(), self.mask), "params": self.question.params}
+
+    async def _decide(self, number: int, seen: PreviewRecord, before: PreviewRecord | None) -> ApprovalDecision:
+        known = self.context.recall(f"rule.{number}")
+        if known is None and (rule := self._rule(seen)) is not None:
+            known = self.context.remember(f"rule.{number}", rule)
+        if known is not None:
+            self.context.notice(f"a rule said yes to `{seen['title']}`: {known}")
+            return ApprovalDecision(number, seen, True, "rule", rule=known)
+        asked = approval_form(self.question.id, self.question.label, seen, before)
+        answer = await self.context.ask(formspec.to_json(asked))
+        values = forms.accept(asked, answer.values)
+        return ApprovalDecision(number, seen, values[APPROVED] is True, "person", values[REASON] or "")
+
+    def _rule(self, seen: PreviewRecord) -> str | None:
+        """The first rule that says yes, as text."""
+        values = {**seen["where"], STEP: self.work.path}
+        fitting = (rule for rule in self.context.rules if rule.fits(self.question.effect, values, seen["risks"]))
+        return next(map(str, fitting), None)
+
+
+MAX_BYTES = 16 * 1024 * 1024
+LONGEST_PATH = 500
+NODE = Node(
+    about="Asks a person for a yes, and waits for the answer. If one of the files changes after the yes, the person is "
+    "asked again.",
+    params=(
+        Field("question", SCALARS, "the question, in one line", required=True, shortest=1, also=("title",)),
+        Field("details", (*SCALARS, "null"), "a text below the question, or the path of a file with it"),
+        Field("files", ("list", "null"), "files that the question is about", items=("text",)),
+        OTHERWISE,
+    ),
+    outputs=APPROVAL_OUTPUTS,
+    stops="stopped",
+    where=(),
+    is_harmless=True,
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    after_no = action_after_no(work)
+    agreed = await _agreement(work, context).reach()
+    return agreed.outputs(after_no)
+
+
+async def changed(work: Work, context: NodeContext) -> list[str]:
+    return await _agreement(work, context).changed()
+
+
+def _agreement(work: Work, context: NodeContext) -> Agreement:
+    question = ApprovalQuestion(work.node, "approve", "Do you approve it?", {})
+    return Agreement(question, lambda: preview(work, context), work, context)
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    title = " ".join(as_text(work.params["question"]).split())
+    if not title:
+        raise NodeError("params", "`question` is blank", transient=False)
+    details, state = work.params.get("details"), {}
+    facts: list[tuple[str, str]] = []
+    if details is not None:
+        text = as_text(details)
+        data = _details_file(context, text)
+        if data is not None:
+            facts.append(("File", text))
+            state[text] = _digest(data)
+        facts.append(("Details", text if data is None else data.decode("utf-8", "replace").strip()))
+    for path in _files(work.params.get("files")):
+        data = _read(context, path)
+        facts.append(("File", f"{path} ({counted(len(data), 'byte')})"))
+        state[path] = _digest(data)
+    return Preview(title=title, facts=tuple(facts), state=state)
+
+
+def _files(given: Any) -> list[str]:
+    listed = [] if given is None else given
+    if not isinstance(listed, list) or not all(isinstance(item, str) and item for item in listed):
+        raise NodeError("params", f"`files` has to be a list of paths, found {shown(given, 80)}", transient=False)
+    return list(dict.fromkeys(listed))
+
+
+def _details_file(context: NodeContext, text: str) -> bytes | None:
+    """The content of the file that the details name. None if they name no file of the project: then they are text."""
+    if not text.strip() or len(text) > LONGEST_PATH or "\n" in text:
+        return None
+    real = real_inside(context.project, text)
+    try:
+        return None if real is None else read_limited(real, MAX_BYTES)
+    except Unreadable:
+        return None
+
+
+def _read(context: NodeContext, path: str) -> bytes:
+    try:
+        return read_limited(path_inside(context, path), MAX_BYTES)
+    except Unreadable as error:
+        raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

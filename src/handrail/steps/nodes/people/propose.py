@@ -1,0 +1,211 @@
+"""`propose`: shows what another node would change outside, and lets it do so after a person or a rule says yes.
+
+The other node gets the approved state, and refuses to work in another one; then the question is asked again. If the
+run is interrupted after the yes, it is resumed without a new question, and the effect happens once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+from handrail.base.dataclasses import replace
+from handrail.extensions import registry
+from handrail.extensions.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, Preview, Work
+from handrail.settings.secrets import refuse_lost
+from handrail.source.field_checks import Later, check_fields, refuse_unknown, unusable
+from handrail.source.fields import SCALARS, Field, MappingReader
+from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import TreeNode as Located
+from handrail.source.values import as_text, shown
+from handrail.steps.nodes.people.approve import (
+    APPROVAL_OUTPUTS,
+    OTHERWISE,
+    Agreement,
+    ApprovalDecision,
+    ApprovalQuestion,
+    action_after_no,
+    has_asked,
+)
+
+
+def _declared(effect: Any) -> Node | None:
+    """The declaration of a node that can be proposed. None if there is no such node."""
+    declared = registry.node_declarations()
+    node = declared[effect] if isinstance(effect, str) and effect in declared else None
+    return None if node is None or node.where is None or node.stops is not None else node
+
+
+def _effects() -> list[str]:
+    return [name for name in registry.effects() if _declared(name) is not None]
+
+
+def _why_not(effect: str) -> tuple[str, str]:
+    """Why a node cannot be proposed, and a hint."""
+    known = _effects()
+    if effect in registry.node_declarations():
+        message = f"`{effect}` cannot be proposed: it does not say in advance what it would change outside"
+        return message, f"effects: {', '.join(known)}"
+    return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or f"effects: {', '.join(known)}"
+
+
+def _check_effect(reader: MappingReader, node: Located) -> None:
+    declared = _declared(node.value) if node.kind == "text" else None
+    if node.kind == "text" and declared is None:
+        reader.on(node, "bad-value", *_why_not(node.value))
+    elif declared is not None and "params" not in reader.node.value:
+        _check_missing(reader, node, node.value, declared, ())
+
+
+def _check_params(reader: MappingReader, node: Located) -> None:
+    """Check the params of the effect by its own declaration."""
+    effect = reader.node.value.get("effect")
+    declared = _declared(effect.value) if effect is not None and effect.kind == "text" else None
+    if declared is None or node.kind != "mapping":
+        return
+    inner = MappingReader(reader.source, node._replace(keys={}), declared.shape, reader.report)
+    check_fields(inner)
+    meant: set[str] = set()
+    if declared.others != "used":
+        meant = refuse_unknown(inner, node, effect.value, only_typos=declared.others == "ignored")
+    _check_missing(reader, node, effect.value, declared, {*node.value, *meant})
+
+
+def _check_missing(reader: MappingReader, node: Located, effect: str, declared: Node, given: Collection[str]) -> None:
+    for field in declared.params:
+        if field.required and field.name not in given:
+            hint = f"add `params: {{{field.name}: ...}}` below `effect`"
+            reader.on(node, "param-missing", f"`{effect}` needs the param `{field.name}`", hint)
+
+
+def _members(params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
+    effect = params.get("effect")
+    declared = None if isinstance(effect, Later) else _declared(effect)
+    is_known = declared is not None and not declared.open_outputs
+    return {
+        **dict.fromkeys(APPROVAL_OUTPUTS),
+        "result": list(declared.outputs) if declared is not None and is_known else None,
+    }
+
+
+NODE = Node(
+    about="Shows exactly what another node would change outside: a push, a pull request, a comment, a message. It is "
+    "done after a person or a rule says yes. If something that it depends on changes after the yes, the person is "
+    "asked again.",
+    params=(
+        Field(
+            "effect",
+            ("text",),
+            "the node that changes something outside, such as `git-push`",
+            required=True,
+            shortest=1,
+            check=_check_effect,
+            also=("node", "action"),
+        ),
+        Field("params", ("mapping",), "the params of that node", check=_check_params),
+        Field("title", (*SCALARS, "null"), "the question in one line; by default the effect says it itself"),
+        OTHERWISE,
+    ),
+    outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
+    members=_members,
+    stops="stopped",
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    after_no = action_after_no(work)
+    inner, kind = _proposed(work)
+    own, agreement = _own_memory(context), _agreement(work, context)
+    while True:
+        agreed = await agreement.reach()
+        if not agreed.approved:
+            return {**agreed.outputs(after_no), "result": None}
+        try:
+            result = await _perform(kind, inner, own, context, agreed)
+        except NodeError as error:
+            if error.code != CHANGED:
+                raise
+            agreement.void(agreed.number)
+            continue
+        return {**agreed.outputs(after_no), "result": result}
+
+
+async def changed(work: Work, context: NodeContext) -> list[str]:
+    return await _agreement(work, context).changed() if has_asked(context) else []
+
+
+def _proposed(work: Work) -> tuple[Work, EffectKind]:
+    """The work of the other node, and that node."""
+    effect = as_text(work.params["effect"])
+    inner, kind = _inner(work, effect), _kind(effect)
+    if wrong := _wrong(kind.NODE, inner.params):
+        raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
+    return inner, kind
+
+
+def _agreement(work: Work, context: NodeContext) -> Agreement:
+    inner, kind = _proposed(work)
+    own = _own_memory(context)
+
+    async def look() -> Preview:
+        found = await kind.preview(inner, own)
+        given = work.params.get("title")
+        return found if given is None else replace(found, title=as_text(given), facts=_told(found))
+
+    return Agreement(ApprovalQuestion(inner.node, "propose", "Do this?", inner.params), look, work, context)
+
+
+def _told(found: Preview) -> tuple[tuple[str, str], ...]:
+    """The facts, after the effect's own line: another title must not hide what is done."""
+    return (("What", found.title), *found.facts)
+
+
+async def _perform(
+    kind: EffectKind, inner: Work, own: NodeContext, context: NodeContext, agreed: ApprovalDecision
+) -> Any:
+    """Let the effect happen. If it had begun before an interruption, its node knows whether it had happened."""
+    mark = f"begun.{agreed.number}"
+    has_begun, declared = bool(context.recall(mark)), kind.NODE
+    if has_begun and declared.rerun != "safe":
+        if declared.unknown is not None:
+            return dict(declared.unknown)
+        message = f"`{inner.node}` was interrupted and may have finished; it must not run twice"
+        raise NodeError("rerun", message, transient=False)
+    context.remember(mark, True)
+    params = agreed.seen["params"]
+    refuse_lost(params)
+    return await kind.run(replace(inner, params=params, approved=agreed.seen["state"]), own)
+
+
+def _inner(work: Work, effect: str) -> Work:
+    given = work.params.get("params")
+    params = {} if given is None else given
+    if not isinstance(params, dict):
+        raise NodeError("params", f"`params` has to be a mapping, found {shown(params, 80)}", transient=False)
+    return replace(work, node=effect, params=params)
+
+
+def _kind(effect: str) -> EffectKind:
+    if _declared(effect) is None:
+        raise NodeError("params", "; ".join(_why_not(effect)), transient=False)
+    return cast(EffectKind, registry.nodes()[effect])
+
+
+def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:
+    """What is wrong with the params of the effect, as far as only the run knows it."""
+    missing = next((field.name for field in declared.params if field.required and field.name not in params), None)
+    if missing is not None:
+        return f"it needs the param `{missing}`"
+    unknown = [name for name in params if name not in declared.shape.by_name]
+    if unknown and declared.others == "refused":
+        return f"it has no param `{shown(unknown[0], 40)}`"
+    return unusable(declared.params, params)
+
+
+def _own_memory(context: NodeContext) -> NodeContext:
+    """The context for the effect: what it remembers has names of its own."""
+    return replace(
+        context,
+        remember=lambda name, value: context.remember(f"effect.{name}", value),
+        recall=lambda name: context.recall(f"effect.{name}"),
+    )

@@ -1,0 +1,1 @@
+"""Nodes that look for programs, run them, and run the checks of a project."""

@@ -1,0 +1,64 @@
+"""`command-check`: finds the programs that a flow needs, before the flow begins its work.
+
+It looks where later steps look: in the variable that names the program, and on the PATH. It starts no shell, so
+aliases and the PATH of a login shell do not count.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.source.fields import Field, shape
+from handrail.source.values import shown
+
+COMMAND = shape(
+    "command",
+    "A program that has to be installed.",
+    Field("commandName", ("text",), "the name of the program", required=True, shortest=1),
+    Field("envVarName", ("text", "null"), "a variable that may hold the path of the program"),
+)
+NODE = Node(
+    about="Finds programs: by the path in a variable, else on the PATH. Fails if one is not installed.",
+    params=(Field("commands", ("list",), "the programs", required=True, items=("mapping",), item=COMMAND),),
+    others="ignored",
+    outputs={"resolved": "the programs, each with `commandName`, `envVarName` and `path`"},
+    is_harmless=True,
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    wanted = [_command(item) for item in _items(work.params.get("commands"))]
+    found = [{"commandName": n, "envVarName": v, "path": _find(n, v, context)} for n, v in wanted]
+    missing = [f"`{row['commandName']}`" for row in found if row["path"] is None]
+    if missing:
+        told = f"not installed or not on the PATH: {', '.join(missing)}"
+        raise NodeError("program-missing", told, transient=False)
+    return {"resolved": found}
+
+
+def _items(given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise NodeError("params", f"`commands` has to be a list, found {shown(given, 80)}", transient=False)
+    return given
+
+
+def _command(item: Any) -> tuple[str, str | None]:
+    name, variable = (item.get("commandName"), item.get("envVarName")) if isinstance(item, dict) else (None, None)
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        message = f"an item of `commands` has to have a `commandName`, found {shown(item, 80)}"
+        raise NodeError("params", message, transient=False)
+    return name, variable if isinstance(variable, str) and variable else None
+
+
+def _find(name: str, variable: str | None, context: NodeContext) -> str | None:
+    """The absolute path of a program. None if there is none."""
+    named = context.env.get(variable, "") if variable is not None else ""
+    own = os.path.join(context.project, named) if named and "\0" not in named else ""
+    if own and os.path.isfile(own) and os.access(own, os.X_OK):
+        return own
+    if os.sep in name:
+        name = os.path.join(context.project, name)
+    return shutil.which(name, path=context.env.get("PATH"))

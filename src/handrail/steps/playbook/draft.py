@@ -1,0 +1,314 @@
+"""Makes a new playbook from the files of a project: its facts, rules from them, their evidence, and the files.
+
+A rule of a draft (`playbook-draft/v1`) may also have the keys `phases`, `severity`, `priority` and `applies_to` of
+a practice. It runs nothing, follows no links and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from handrail.base.errors import HandrailError
+from handrail.base.files import Unreadable, path_flaw, read_limited, real_inside
+from handrail.source.plain_text import counted, some
+from handrail.steps.playbook.spec import BUDGETS, MANIFEST, OWN, PAGE, PHASES, SEVERITIES
+from handrail.steps.playbook.survey import PURPOSES, ProjectFact, SurveyInput, find_check_commands, survey
+
+IGNORED = (".git", "node_modules", "dist", "manifest-history", ".venv", "__pycache__", ".handrail", ".agentweaver")
+MOST_PROJECT_FILES = 100_000
+LARGEST_PROJECT_TEXT = 256 * 1024
+
+
+class TooManyFiles(HandrailError):
+    """The project has more files than an inventory reads."""
+
+    code = "too-many-files"
+
+
+class ProjectTree:
+    """A project's folder. `own` are paths that are left out: the files with a result."""
+
+    def __init__(self, project: str, own: tuple[str, ...] = ()) -> None:
+        self.project = project
+        self.own = own
+        self._texts: dict[str, str] = {}
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all files, sorted, without the folders of tools. Raises `TooManyFiles`."""
+        found: list[str] = []
+        for folder, folders, names in os.walk(self.project):
+            folders[:] = sorted(name for name in folders if name not in IGNORED)
+            below = os.path.relpath(folder, self.project)
+            found += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
+            if len(found) > MOST_PROJECT_FILES:
+                raise TooManyFiles(f"the project has more than {MOST_PROJECT_FILES} files")
+        left_out = {os.path.relpath(os.path.join(self.project, path), self.project) for path in self.own}
+        return tuple(sorted(p for p in found if path_flaw(p) is None and _is_printable(p) and p not in left_out))
+
+    def text(self, path: str) -> str:
+        """The text of a small file; empty for any other, and for a link."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def _read(self, path: str) -> str:
+        real = os.path.join(self.project, path)
+        if os.path.islink(real):
+            return ""
+        try:
+            return read_limited(real, LARGEST_PROJECT_TEXT).decode("utf-8", "replace")
+        except Unreadable:
+            return ""
+
+    @cached_property
+    def scripts(self) -> dict[str, str]:
+        """The scripts in `package.json`, by name."""
+        try:
+            data = json.loads(self.text("package.json"))
+        except (ValueError, RecursionError):
+            return {}
+        found = data.get("scripts") if isinstance(data, dict) else None
+        rows = found.items() if isinstance(found, dict) else ()
+        return {name: line for name, line in sorted(rows) if isinstance(line, str)}
+
+
+def _is_printable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_WHEN = {
+    "test": "Run it before you say that the work is done, and make it pass.",
+    "lint": "Run it on what you changed, and fix what it reports.",
+    "format": "Run it on what you changed.",
+    "types": "Run it on what you changed, and fix what it reports.",
+    "build": "Make sure that it still works.",
+}
+_MUST = ("test", "lint")
+
+
+def rules_of(facts: Iterable[ProjectFact]) -> list[dict[str, Any]]:
+    """The rules that the facts support, in the format of `playbook-draft/v1` with `applies_to` and `severity`."""
+    every = list(facts)
+    rules = [_command_rule(fact) for fact in every if fact.kind in PURPOSES]
+    rules += [rule for rule in (_layout_rules(every), _convention_rules(every), _ci_rule(every)) if rule is not None]
+    return _with_own_ids(rules)
+
+
+def _command_rule(fact: ProjectFact) -> dict[str, Any]:
+    language = f" ({fact.language})" if fact.language else ""
+    rule = {
+        "id": "-".join(filter(None, ("run", fact.kind, fact.language))),
+        "title": f"{PURPOSES[fact.kind]}{language}: {fact.value}",
+        "rule": f"The command is `{fact.value}`. {_WHEN[fact.kind]}",
+        "evidence_paths": [fact.evidence],
+        "severity": "must" if fact.kind in _MUST else "should",
+        "phases": ["implement", "review", "repair"]
+        if fact.kind != "test"
+        else ["plan", "implement", "review", "repair"],
+    }
+    return {**rule, "applies_to": {"languages": [fact.language]}} if fact.language else rule
+
+
+def _layout_rules(facts: list[ProjectFact]) -> dict[str, Any] | None:
+    code, tests = ([fact for fact in facts if fact.kind == kind] for kind in ("code", "tests"))
+    if not code and not tests:
+        return None
+    lines = [f"- {noun}: {', '.join(map(_folder, some))}" for noun, some in (("code", code), ("tests", tests)) if some]
+    text = "Put new files where files of their kind already are:\n\n" + "\n".join(lines)
+    evidence = [fact.evidence for fact in (*code, *tests)]
+    return {"id": "layout", "title": "Where files are", "rule": text, "evidence_paths": evidence, "severity": "should"}
+
+
+def _folder(fact: ProjectFact) -> str:
+    return "the top folder" if fact.value == "." else f"`{fact.value}/`"
+
+
+def _convention_rules(facts: list[ProjectFact]) -> dict[str, Any] | None:
+    found = [fact for fact in facts if fact.kind == "convention"]
+    if not found:
+        return None
+    text = "Read these files and follow them:\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
+    title, evidence = "What people wrote down already", [fact.evidence for fact in found]
+    return {"id": "conventions", "title": title, "rule": text, "evidence_paths": evidence, "severity": "must"}
+
+
+def _ci_rule(facts: list[ProjectFact]) -> dict[str, Any] | None:
+    found = [fact for fact in facts if fact.kind == "ci"]
+    if not found:
+        return None
+    text = "Every change has to pass what these files run:\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
+    evidence = [fact.evidence for fact in found]
+    rule = {"id": "ci", "title": "What CI checks", "rule": text, "evidence_paths": evidence, "severity": "should"}
+    return {**rule, "phases": ["implement", "review", "repair"]}
+
+
+def _with_own_ids(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rules with ids that differ."""
+    seen: dict[str, int] = {}
+    for rule in rules:
+        number = seen[rule["id"]] = seen.get(rule["id"], 0) + 1
+        if number > 1:
+            rule["id"] = f"{rule['id']}-{number}"
+    return rules
+
+
+_NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def playbook_files(draft: dict[str, Any], project: str, about: dict[str, list[str]] | None = None) -> dict[str, str]:
+    """Path, relative to the project → text. The manifest is the last one. `about`: languages and frameworks."""
+    rules = _named(draft["accepted_rules"])
+    practices = {f"{OWN}/practices/{name}.md": _practice_text(name, rule) for name, rule in rules.items()}
+    evidence = [path for rule in rules.values() for path in rule["evidence_paths"]]
+    return {
+        f"{OWN}/{PAGE}": _page(draft["summary"], rules, project),
+        **practices,
+        f"{OWN}/{MANIFEST}": _manifest(evidence, project, bool(rules), about or {}),
+    }
+
+
+def _named(rules: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The rules by the names of their files, which are their ids."""
+    found: dict[str, dict[str, Any]] = {}
+    for rule in rules:
+        plain = unicodedata.normalize("NFKD", rule["id"] or rule["title"]).encode("ascii", "ignore").decode().lower()
+        name = _NOT_IN_NAME.sub("-", plain).strip("-")[:60] or "practice"
+        number = next(n for n in range(1, len(found) + 2) if (name if n == 1 else f"{name}-{n}") not in found)
+        found[name if number == 1 else f"{name}-{number}"] = rule
+    return found
+
+
+def _manifest(evidence: list[str], project: str, has_practices: bool, about: dict[str, list[str]]) -> str:
+    lines = ["version: 1", "project:", f"  name: {_quoted(project)}"]
+    lines += [f"  {name}: {_quoted(about[name])}" for name in ("languages", "frameworks") if about.get(name)]
+    lines += ["context_budgets:", *(f"  {phase}: {tokens}" for phase, tokens in BUDGETS.items())]
+    lines += ['practices:\n  globs: ["practices/*.md"]'] if has_practices else []
+    lines += [f"always_include:\n  - {PAGE}"]
+    paths = sorted({path_and_line(path)[0] for path in evidence})
+    lines += ["evidence_paths:", *(f"  - {_quoted(path)}" for path in paths)] if paths else []
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: Any) -> str:
+    """A text, or a list of texts, for YAML."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _page(summary: str, rules: dict[str, dict[str, Any]], project: str) -> str:
+    listed = "\n".join(f"- {_one_line(rule['title'])} (`practices/{name}.md`)" for name, rule in rules.items())
+    return f"# {_one_line(project)}\n\n{summary.strip()}\n\n## Practices\n\n{listed or 'There are no practices yet.'}\n"
+
+
+def _practice_text(name: str, rule: dict[str, Any]) -> str:
+    head = [f"id: {name}", f"title: {_quoted(_one_line(rule['title']))}"]
+    phases = [phase for phase in _texts(rule.get("phases")) if phase in PHASES]
+    head += [f"phases: {_quoted(phases)}"] if phases else []
+    applies = rule.get("applies_to")
+    if isinstance(applies, dict):
+        rows = {key: _texts(applies.get(key)) for key in ("languages", "frameworks", "globs", "keywords")}
+        kept = [f"  {key}: {_quoted(values)}" for key, values in rows.items() if values]
+        head += ["applies_to:", *kept] if kept else []
+    priority = rule.get("priority")
+    head += [f"priority: {priority}"] if isinstance(priority, int) and 0 <= priority <= 1000 else []
+    severity = rule.get("severity")
+    head += [f"severity: {severity if severity in SEVERITIES else 'should'}"]
+    evidence = ", ".join(f"`{path}`" for path in rule["evidence_paths"])
+    front = "\n".join(head)
+    return f"---\n{front}\n---\n\n{rule['rule'].strip()}\n\nEvidence: {evidence}\n"
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str) and text.strip()] if isinstance(value, list) else []
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def path_and_line(evidence: str) -> tuple[str, int | None]:
+    """`Makefile:3` is a path and a line; `Makefile` is a path."""
+    path, colon, line = evidence.rpartition(":")
+    return (
+        (path, int(line))
+        if colon and path and line.isascii() and line.isdigit() and len(line) < 9
+        else (evidence, None)
+    )
+
+
+LARGEST_EVIDENCE = 4 * 1_048_576
+
+
+def facts_of(repository: ProjectTree) -> list[ProjectFact]:
+    """What the files of a project say about how its people work."""
+    checks = find_check_commands(repository.project)
+    tests = tuple((" ".join(check.argv), check.source) for check in checks)
+    manager = next((check.argv[0] for check in checks if check.source == "package.json"), "npm")
+    return survey(SurveyInput(repository.paths, repository.text, tests, tuple(repository.scripts), manager))
+
+
+def languages_and_frameworks(facts: Iterable[ProjectFact]) -> dict[str, list[str]]:
+    """The languages and the frameworks, for the manifest."""
+    every = list(facts)
+    kinds = {"languages": "language", "frameworks": "framework"}
+    return {name: [fact.value for fact in every if fact.kind == kind] for name, kind in kinds.items()}
+
+
+def draft_from(facts: list[ProjectFact], project: str) -> dict[str, Any]:
+    """A draft of a playbook from the facts alone."""
+    about = languages_and_frameworks(facts)
+    built = f", with {some(about['frameworks'], 6)}" if about["frameworks"] else ""
+    languages = some(about["languages"], 6) if about["languages"] else "files"
+    rules = rules_of(facts)
+    told = f"{counted(len(rules), 'practice')} from the files of the project" if rules else "No practices were found"
+    return {
+        "summary": f"{project}: {languages}{built}.\n\n{told}.",
+        "accepted_rules": rules,
+    }
+
+
+def wrong_evidence(project: str, rules: Iterable[dict[str, Any]]) -> list[str]:
+    """What is wrong with the evidence of rules: a path outside, a file or a line that does not exist."""
+    wrong: list[str] = []
+    for rule in rules:
+        for evidence in rule["evidence_paths"]:
+            why = _why_no_evidence(project, evidence)
+            if why is not None:
+                wrong.append(f"the evidence `{evidence}` of `{rule['title']}` {why}")
+    return wrong
+
+
+def _why_no_evidence(project: str, evidence: str) -> str | None:
+    """Why evidence is none; None if its file exists, and its line, too. A file's own name may end with `:3`."""
+    if os.path.isabs(evidence):
+        return "is an absolute path"
+    path, line = path_and_line(evidence)
+    if line is not None and _exists(project, evidence):
+        return None
+    real = real_inside(project, path)
+    if real is None:
+        return "leads out of the project"
+    if not _exists(project, path):
+        return "does not exist"
+    if line is None:
+        return None
+    try:
+        count = len(read_limited(real, LARGEST_EVIDENCE).splitlines())
+    except Unreadable as error:
+        return error.message
+    return None if 1 <= line <= max(1, count) else f"does not exist: the file has {counted(count, 'line')}"
+
+
+def _exists(project: str, path: str) -> bool:
+    real = real_inside(project, path)
+    return real is not None and os.path.exists(real)

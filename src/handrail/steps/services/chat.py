@@ -1,0 +1,139 @@
+"""Messages to people: of a Telegram bot to one chat, and to a webhook in Slack's format.
+
+The token of the bot is part of the address, and the address of a webhook is a secret, so no message contains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from handrail.extensions.contracts import NodeError
+from handrail.steps.services.addresses import base_address, origin
+from handrail.steps.services.http import HttpLimits, Service
+
+TELEGRAM = "Telegram"
+TELEGRAM_API = "https://api.telegram.org"
+TELEGRAM_LIMITS = HttpLimits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
+LONGEST_TELEGRAM = 4096
+"""Telegram refuses a longer text. It counts UTF-16 units."""
+
+
+class Bot(NamedTuple):
+    token: str
+    chat: str
+    api: str
+
+
+def telegram_bot(env: Mapping[str, str]) -> Bot:
+    """The configured bot and chat. Raises `NodeError` if one is missing."""
+    chat = _first_set(env, "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID")
+    token = _first_set(env, "TELEGRAM_BOT_TOKEN", "BOT_TOKEN")
+    if chat is None:
+        raise NodeError("service-config", f"{TELEGRAM}: set TELEGRAM_CHAT_ID (or chat_id) to the chat", transient=False)
+    if token is None:
+        raise NodeError(
+            "service-config", f"{TELEGRAM}: set TELEGRAM_BOT_TOKEN (or BOT_TOKEN) to the token", transient=False
+        )
+    if not token.isascii() or not token.isprintable():
+        message = f"{TELEGRAM}: TELEGRAM_BOT_TOKEN contains a character that no token has"
+        raise NodeError("service-config", message, transient=False)
+    return Bot(
+        token,
+        _without_surrogates(chat),
+        base_address(TELEGRAM, "TELEGRAM_API_URL", _first_set(env, "TELEGRAM_API_URL") or TELEGRAM_API),
+    )
+
+
+def _first_set(env: Mapping[str, str], *names: str) -> str | None:
+    return next((env[name].strip() for name in names if env.get(name, "").strip()), None)
+
+
+async def send_telegram(sender: Bot, text: str) -> int | None:
+    """Send a message and return its id. Raises `NodeError` if Telegram does not confirm it."""
+    written = quote(sender.token, safe=":")
+    service = Service(
+        name=TELEGRAM,
+        base=f"{sender.api}bot{written}/",
+        headers={},
+        secrets=(sender.token, written),
+        limits=TELEGRAM_LIMITS,
+        reason=lambda said: said.get("description"),
+        asked=_requested_pause,
+        advice={401: "check TELEGRAM_BOT_TOKEN", 404: "check TELEGRAM_BOT_TOKEN"},
+    )
+    async with service:
+        said = await service.post("sendMessage", {"chat_id": sender.chat, "text": telegram_text(text)})
+    if not isinstance(said, dict) or said.get("ok") is not True:
+        raise NodeError("service-failed", f"{TELEGRAM}: it does not confirm the message", transient=False)
+    result = said["result"] if isinstance(said.get("result"), dict) else {}
+    id_ = result.get("message_id")
+    return id_ if isinstance(id_, int) else None
+
+
+def telegram_text(text: str) -> str:
+    """The text, cut to what Telegram accepts."""
+    text = _without_surrogates(text)
+    data = text.encode("utf-16-le")
+    if len(data) <= 2 * LONGEST_TELEGRAM:
+        return text
+    return data[: 2 * (LONGEST_TELEGRAM - 1)].decode("utf-16-le", "ignore") + "…"
+
+
+def _without_surrogates(text: str) -> str:
+    """The text with a question mark in the place of each half of a surrogate pair, which cannot be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _requested_pause(said: dict[str, Any]) -> float | None:
+    """The pause that Telegram asks for, in the JSON of its answer."""
+    more = said.get("parameters")
+    seconds = more.get("retry_after") if isinstance(more, dict) else None
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return float(seconds) if is_number and seconds is not None else None
+
+
+WEBHOOK = "The webhook"
+WEBHOOK_VARIABLES = ("NOTIFY_WEBHOOK_URL", "SLACK_WEBHOOK_URL")
+WEBHOOK_LIMITS = HttpLimits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
+LONGEST_WEBHOOK = 4000
+
+
+def webhook_address(env: Mapping[str, str]) -> str:
+    """The configured address. Raises `NodeError` if it is missing or wrong."""
+    for name in WEBHOOK_VARIABLES:
+        found = env.get(name, "").strip()
+        if found:
+            try:
+                origin(found)
+                is_plain = "@" not in urlsplit(found).netloc and found.isascii() and found.isprintable()
+            except ValueError:
+                is_plain = False
+            if not is_plain:
+                message = f"{WEBHOOK}: {name} is not an address that begins with https:// and has no user"
+                raise NodeError("service-address", message, transient=False)
+            return found
+    raise NodeError("service-config", f"{WEBHOOK}: set NOTIFY_WEBHOOK_URL to its address", transient=False)
+
+
+async def send_to_webhook(url: str, text: str) -> None:
+    """Send a message. Raises `NodeError` if the webhook does not confirm it."""
+    parts = urlsplit(url)
+    secrets = (url, f"{parts.path}?{parts.query}" if parts.query else parts.path)
+    service = Service(
+        name=WEBHOOK,
+        base=url,
+        headers={},
+        secrets=tuple(secret for secret in secrets if len(secret) > 1),
+        limits=WEBHOOK_LIMITS,
+        advice=dict.fromkeys((401, 403, 404, 410), "check NOTIFY_WEBHOOK_URL"),
+    )
+    async with service:
+        await service.deliver("", {"text": webhook_text(text)})
+
+
+def webhook_text(text: str) -> str:
+    """The text, cut to what such services accept, without halves of surrogate pairs."""
+    whole = text.encode("utf-8", "replace").decode()
+    return whole if len(whole) <= LONGEST_WEBHOOK else f"{whole[: LONGEST_WEBHOOK - 1]}…"

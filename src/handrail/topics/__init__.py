@@ -1,1 +1,0 @@
-"""What surfaces show, as rows with versions: a run, a session, all of a project. Pure."""

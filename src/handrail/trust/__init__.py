@@ -1,1 +1,0 @@
-"""Which projects and plugins a person allowed to run programs."""

@@ -1,0 +1,393 @@
+"""What a person decides in a screen: answer, stop, resume, trust. Each asks if necessary, then sends the action.
+
+The short questions are screens with a few answers. The first answer is preselected; Esc is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from handrail.app import App as Project
+from handrail.base import processes
+from handrail.base.errors import HandrailError, UntrustedError
+from handrail.source.output_text import clean
+from handrail.source.plain_text import counted
+from handrail.tui.context import Application, Feed
+from handrail.tui.forms.approval import ApprovalScreen, question_screen
+from handrail.tui.forms.form import FormScreen
+from handrail.tui.lines.home import ordered
+from handrail.tui.lines.words import Piece, line, wrapped
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.actions import Actions, ResumeMode
+from handrail.view.live.home import mark_seen, mark_unread
+from handrail.view.live.hub import open_topic
+from handrail.view.rows.rows import Row
+
+KEEP, STOP, LEAVE, STAY, RELOAD, CREATE, TRUST = "keep", "stop", "leave", "stay", "reload", "create", "trust"
+AnswerChoice = tuple[str, str]
+"""The word that is returned, and the text of the button."""
+
+
+class Question(ModalScreen[str]):
+    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one."""
+
+    DEFAULT_CSS = """
+    Question { align: center middle; background: $background; }
+    Question > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
+                          border: solid $border; background: $background; }
+    """
+    BINDINGS = [
+        Binding("left,shift+tab", "choose(-1)"),
+        Binding("right,tab", "choose(1)"),
+        Binding("enter", "take"),
+        Binding("escape", "first"),
+    ]
+
+    def __init__(self, text: str, choices: Sequence[AnswerChoice]) -> None:
+        super().__init__()
+        self.text = text
+        self.choices = list(choices)
+        self.chosen = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            for number, line in enumerate(wrapped(self.text, 58)):
+                bar = Bar(f"line-{number}")
+                bar.show((Piece(line),))
+                yield bar
+            yield Bar("gap")
+            yield Bar("answers")
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        pieces: list[Piece] = []
+        actions: dict[int, Callable[[], None]] = {}
+        for number, (_, label) in enumerate(self.choices):
+            actions[len(pieces)] = partial(self._take, number)
+            mark = "▸" if number == self.chosen else " "
+            pieces += [Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else ""), Piece(" ")]
+        self.query_one("#answers", Bar).show(pieces, actions)
+
+    def _take(self, number: int) -> None:
+        self.dismiss(self.choices[number][0])
+
+    def action_choose(self, by: int) -> None:
+        self.chosen = (self.chosen + by) % len(self.choices)
+        self._draw()
+
+    def action_take(self) -> None:
+        self._take(self.chosen)
+
+    def action_first(self) -> None:
+        self._take(0)
+
+
+class StopScreen(Question):
+    """Whether to stop a run. Returns `keep` or `stop`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Stop {name}? Finished steps are kept; r resumes."
+        super().__init__(text, [(KEEP, "Keep running"), (STOP, "Stop")])
+
+
+class QuitScreen(Question):
+    """What becomes of the runs that were launched here. Returns `leave`, `stop` or `stay`."""
+
+    def __init__(self, count: int) -> None:
+        runs = "1 run continues" if count == 1 else f"{count} runs continue"
+        stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
+        super().__init__(
+            f"{runs} without this screen.",
+            [(LEAVE, "Leave them running" if count > 1 else "Leave it running"), (STOP, stop), (STAY, "Stay")],
+        )
+
+    def action_first(self) -> None:
+        self.dismiss(STAY)
+
+
+class CancelScreen(Question):
+    """Whether to cancel the workflow of a session. Returns `keep` or `stop`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
+        super().__init__(text, [(KEEP, "Keep it"), (STOP, "Cancel the workflow")])
+
+
+class ReloadScreen(Question):
+    """Whether to load the files of a workflow again. Returns `keep` or `reload`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
+        super().__init__(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")])
+
+
+class InitScreen(Question):
+    """Whether to create the example in a project that has runs. Returns `keep` or `create`."""
+
+    def __init__(self) -> None:
+        text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
+        super().__init__(text, [(KEEP, "Not now"), (CREATE, "Create")])
+
+
+class TrustScreen(Question):
+    """Whether to trust a project: why something was refused, and what it would run. Returns `keep` or `trust`."""
+
+    LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
+    WIDEST = 100
+    DEFAULT_CSS = f"TrustScreen > Vertical {{ width: {WIDEST}; }}"
+    BINDINGS = [
+        Binding("up", "scroll(-1)"),
+        Binding("down", "scroll(1)"),
+        Binding("pageup", "scroll(-10)"),
+        Binding("pagedown", "scroll(10)"),
+    ]
+
+    def __init__(self, refusal: str, would_run: str) -> None:
+        super().__init__("\n".join([refusal, "", would_run, "", self.LATER]), [(KEEP, "Not now"), (TRUST, "Trust")])
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Listing("told", takes_focus=False)
+            yield Bar("gap")
+            yield Bar("answers")
+
+    def on_resize(self) -> None:
+        """Show all lines; those that do not fit can be scrolled."""
+        told = self.query_one("#told", Listing)
+        lines = [line(None, part) for part in wrapped(self.text, min(self.WIDEST, self.size.width) - 5)]
+        told.styles.height = max(1, min(len(lines), self.size.height - 4))
+        told.show(lines)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#told", Listing).move(by)
+
+
+class AgainScreen(Question):
+    """How a run goes on. Returns one of the modes, or `stay`."""
+
+    LABELS = {"resume": "Resume", "continue": "Continue", "restart": "Restart"}
+    ABOUT = {
+        "resume": "Resume keeps the finished steps and goes on where it stopped.",
+        "continue": "Continue goes on after its end, with the files that it made.",
+        "restart": "Restart begins again with the current definitions. Files that it made are removed; a copy is kept.",
+    }
+
+    def __init__(self, name: str, modes: Sequence[str]) -> None:
+        labels = [(mode, self.LABELS.get(mode, mode)) for mode in modes]
+        told = [self.ABOUT[mode] for mode in modes if mode in self.ABOUT]
+        super().__init__("\n".join([f"Run {name} again?", *told]), [*labels, (STAY, "Not now")])
+
+    def action_first(self) -> None:
+        self.dismiss(STAY)
+
+
+PATIENCE = 60.0
+T = TypeVar("T")
+DONE = {"resume": "is resumed", "continue": "continues", "restart": "is restarted"}
+
+
+def try_action(top: Application, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Do something that may be refused. A refusal is one line of news. If only trust is missing, ask for it."""
+
+    async def guarded() -> None:
+        try:
+            await with_trust(top, work)
+        except HandrailError as error:
+            top.refused(error)
+
+    top.run_worker(guarded())
+
+
+async def with_trust(top: Application, work: Callable[[], Awaitable[T]]) -> T:
+    """Do something. If it is refused because nobody has trusted the project, ask the person, then do it.
+
+    Only for a worker, because it waits for the answer. If that is no, the refusal is raised.
+    """
+    try:
+        return await work()
+    except UntrustedError as error:
+        would_run = await asyncio.to_thread(_would_run, top.project)
+        if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != TRUST:
+            raise
+    await asyncio.to_thread(trust_project, top.actions)
+    return await work()
+
+
+def trust_project(actions: Actions) -> None:
+    """What `handrail trust` does. Raises `RefusedError` for an agent."""
+    actions.refuse("trust")
+    actions.app.trust.grant(actions.app.clock())
+
+
+def _would_run(project: Project) -> str:
+    """What the project would run, as `handrail trust --show` lists it. Raises `HandrailError` if it cannot be read."""
+    now = project.reread()
+    programs = now.definitions.programs_of_project(now.settings)
+    lines = [f"  {clean(program.words(now.trust.shown))}" for program in programs]
+    return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
+
+
+def stop_run(top: Application, id_: str, name: str) -> None:
+    """Ask whether to stop a run, and stop it."""
+
+    async def stop() -> None:
+        await top.actions.stop(id_)
+        top.tell(f"{name} was stopped; r resumes it")
+
+    def decided(word: str | None) -> None:
+        if word == STOP:
+            try_action(top, stop)
+
+    top.push_screen(StopScreen(name), decided)
+
+
+def resume_words(modes: Sequence[str]) -> str:
+    """What the footer calls `r` for a run: what it would do first."""
+    return f"{next(iter(modes), 'resume')}…"
+
+
+def run_again(top: Application, id_: str, name: str, modes: Sequence[str]) -> None:
+    """Ask how a run goes on, and drive it in the background."""
+    if not modes:
+        top.tell(f"{name} can neither be resumed nor restarted now")
+        return
+
+    async def again(mode: str) -> None:
+        await asyncio.to_thread(top.actions.again, id_, cast("ResumeMode", mode))
+        top.launched.add(id_)
+        top.tell(f"{name} {DONE.get(mode, mode)}")
+
+    def decided(word: str | None) -> None:
+        if word is not None and word != STAY:
+            try_action(top, lambda: again(word))
+
+    top.push_screen(AgainScreen(name, modes), decided)
+
+
+def is_asked(top: Application) -> bool:
+    """True if some run or session waits for an answer."""
+    return any(row.get("need") for row in top.entries)
+
+
+def answer_question(top: Application, topic: str | None) -> None:
+    """Show the oldest open question of this run or session; if it has none, the oldest one of all."""
+
+    async def ask() -> None:
+        waiting = [str(row["id"]) for row in ordered(top.entries)["needs"] if row.get("need")]
+        for one in dict.fromkeys([topic, *waiting] if topic else waiting):
+            needs = await asyncio.to_thread(open_needs, top, one)
+            if needs:
+                _ask(top, one, needs[0])
+                return
+        top.tell("nothing waits for an answer" if top.home.is_ready else "still reading the runs")
+
+    try_action(top, ask)
+
+
+def _ask(top: Application, topic: str, need: Row) -> None:
+    """Show a question, and send the answer. The dialog is told if the question changes."""
+    id_ = topic.partition(":")[2]
+    name = next((str(row.get("name")) for row in top.entries if row["id"] == topic), id_)
+    dialog = question_screen(need, name)
+    feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
+    following = top.run_worker(feed.run())
+
+    async def send(values: Any) -> None:
+        await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
+        top.tell(f"{name}: answered")
+
+    def given(values: Any) -> None:
+        following.cancel()
+        if values is not None:
+            try_action(top, lambda: send(values))
+
+    top.push_screen(dialog, given)
+
+
+def open_needs(top: Application, topic: str) -> list[Row]:
+    """The questions of a run that nobody has answered, the oldest first. Reads the journal."""
+    rows = open_topic(top.project, topic).topic.rows.section("needs")
+    return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
+
+
+def _renew(dialog: FormScreen | ApprovalScreen, feed: Feed, opened: Row) -> None:
+    """Tell an open dialog how its question stands now, or the question that its step asks instead."""
+    if not feed.is_ready or not dialog.is_mounted:
+        return
+    rows = feed.received.rows
+    needs = [row for (section, _), row in rows.items() if section == "needs" and row.get("path") == opened.get("path")]
+    instead = next((row for row in needs if not row.get("answered")), None)
+    dialog.need_changed(rows.get(("needs", str(opened["id"])), instead))
+
+
+def cancel_session(top: Application, id_: str, name: str) -> None:
+    """Ask whether to cancel the workflow of a session, and cancel it."""
+
+    async def cancel() -> None:
+        await asyncio.to_thread(top.actions.cancel, id_)
+        top.tell(f"{name} was cancelled")
+
+    def decided(word: str | None) -> None:
+        if word == STOP:
+            try_action(top, cancel)
+
+    top.push_screen(CancelScreen(name), decided)
+
+
+def reload_session(top: Application, id_: str, name: str) -> None:
+    """Ask whether to load the files of a session's workflow again, and load them."""
+
+    async def reload() -> None:
+        await asyncio.to_thread(top.actions.reload, id_)
+        top.tell(f"{name}: the files are loaded again")
+
+    def decided(word: str | None) -> None:
+        if word == RELOAD:
+            try_action(top, reload)
+
+    top.push_screen(ReloadScreen(name), decided)
+
+
+def mark_opened(top: Application, topic: str, *, is_seen: bool) -> None:
+    """Remember that a person looked at the end of a run, or forget it."""
+
+    async def remember() -> None:
+        await asyncio.to_thread(mark_seen if is_seen else mark_unread, top.project, topic)
+
+    try_action(top, remember)
+
+
+def create_example(top: Application) -> None:
+    """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
+
+    async def create() -> None:
+        top.actions.refuse("init")
+        project = top.project
+        argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
+        ended = await processes.run(argv, project.project, project.env, PATIENCE)
+        if ended.exit_code != 0:
+            top.tell(f"`handrail init` failed: {ended.output[-200:]}")
+        elif "created:" in ended.output:
+            top.tell("created an example flow and workflow in .handrail/; n launches one")
+        else:
+            top.tell("the example in .handrail/ is there already; n launches it")
+
+    def decided(word: str | None) -> None:
+        if word == CREATE:
+            try_action(top, create)
+
+    if top.entries:
+        top.push_screen(InitScreen(), decided)
+    else:
+        try_action(top, create)

@@ -1,0 +1,1 @@
+"""Screens in which a person fills something in: forms, approvals, launches."""

@@ -1,0 +1,474 @@
+"""What a person fills in: a line, a text of several lines, choices, and buttons. Each works by keyboard alone.
+
+The focused control has the sign `▌`, so that it can be found without colour. Foreign text is cleaned, bounded, and
+never markup.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.css.styles import RulesMap
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Button, Input, Static, TextArea
+
+from handrail.source.output_text import MAX_LINE_LENGTH, clean, clean_line
+
+UNKNOWN = "–"
+MOST_LINES = 5_000
+"""Lines of one text that are shown."""
+
+
+def safe_text(text: object, style: str = "") -> Content:
+    """Text with line breaks, as it is safe to show. What is left out is counted."""
+    whole = "" if text is None else str(text)
+    lines = whole.split("\n", MOST_LINES)
+    if len(lines) > MOST_LINES:
+        rest = lines.pop()
+        lines.append(f"… ({rest.count(chr(10)) + 1} more lines)")
+    return Content.styled(clean("\n".join(lines)), style)
+
+
+def safe_line(text: object, style: str = "") -> Content:
+    """Text in one line, as it is safe to show."""
+    return Content.styled(clean(" ".join(str(text or "").split())), style)
+
+
+def at_both_ends(left: Content, right: Content, width: int) -> Content:
+    """Two texts at both ends of a line. The left one is cut if there is no room."""
+    room = max(0, width - right.cell_length - 2)
+    left = left.truncate(room, ellipsis=True)
+    return Content.assemble(left, " " * max(1, width - left.cell_length - right.cell_length), right)
+
+
+def time_of_day(at: float | None) -> str:
+    """A time of day, or the sign of what is not known."""
+    return UNKNOWN if at is None else time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, in its largest unit."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return f"{max(0, int(seconds))}s ago"
+
+
+def footer_keys(pairs: Iterable[tuple[str, str]]) -> Content:
+    """The footer of a screen: keys and what they do."""
+    parts: list[Content | tuple[str, str] | str] = []
+    for key, words in pairs:
+        parts += ["  "] * bool(parts) + [(key, "bold"), f" {words}"]
+    return Content.assemble(*parts)
+
+
+HERE = "▌"
+_ROWS = 3
+
+
+class Changed(Message):
+    """A control has another value."""
+
+    def __init__(self, source: Widget) -> None:
+        super().__init__()
+        self.source = source
+
+
+@runtime_checkable
+class Goes(Protocol):
+    """A screen in which Enter goes from one control to the next.
+
+    It is called at once, not by a message: keys that follow quickly have to reach the next control.
+    """
+
+    def go_on(self, source: Widget) -> None: ...
+
+
+def keys_of(control: Widget | None) -> list[tuple[str, str]]:
+    """What keys do in a control, for a footer."""
+    match control:
+        case Lines():
+            return [("Enter", "new line"), ("Tab", "next")]
+        case Choices(several=True, choices=(_,)):
+            return [("Space", "toggle"), ("Enter", "next")]
+        case Choices(several=True):
+            return [("↑ ↓", "move"), ("Space", "toggle"), ("Enter", "next")]
+        case Choices() | Chooses():
+            return [("↑ ↓", "choose"), ("Enter", "next")]
+        case Press():
+            return [("Enter", "press it"), ("Tab", "next")]
+        case _:
+            return [("Enter", "next")]
+
+
+@runtime_checkable
+class Chooses(Protocol):
+    """A control with values of which one is chosen."""
+
+    values: Sequence[tuple[str, str]]
+
+
+def go_on(source: Widget) -> None:
+    """Enter was pressed in a control: the next one follows."""
+    if isinstance(source.screen, Goes):
+        source.screen.go_on(source)
+
+
+class Line(Input):
+    """Text in one line. A given value that cannot be shown as it is, is sent as it is unless it is edited."""
+
+    DEFAULT_CSS = "Line { width: 1fr; &.-textual-compact { height: 1; } }"
+    BINDINGS = [
+        Binding("down", "leave(1)", "next field", show=False),
+        Binding("up", "leave(-1)", "previous field", show=False),
+    ]
+
+    def __init__(self, given: str = "", placeholder: str = "", *, compact: bool = False) -> None:
+        self.given = given
+        self.known = clean_line(given)
+        hint = clean_line(placeholder)
+        super().__init__(self.known, hint, compact=compact, select_on_focus=False)
+        self.cursor_blink = False
+
+    @property
+    def answer(self) -> str:
+        return self.given if self.value == self.known else self.value
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.text = clean(event.text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(Changed(self))
+
+    async def action_submit(self) -> None:
+        go_on(self)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """↑ and ↓ are left to a screen without further fields."""
+        del parameters
+        return action != "leave" or isinstance(self.screen, Goes)
+
+    def action_leave(self, by: int) -> None:
+        """Go to the next or to the previous field."""
+        if by > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
+
+
+class Slot(Horizontal):
+    """A line with its label before it, in brackets, in one row."""
+
+    DEFAULT_CSS = """
+    Slot { height: 1; width: 1fr; }
+    Slot Static { width: auto; }
+    """
+
+    def __init__(self, label: str, line: Line, *, id: str | None = None) -> None:  # noqa: A002 - of Textual
+        super().__init__(id=id)
+        self.label = label
+        self.line = line
+
+    def compose(self) -> ComposeResult:
+        yield Static(self._words(is_here=False), classes="label")
+        yield self.line
+        yield Static(Content("]"))
+
+    def _words(self, *, is_here: bool) -> Content:
+        return Content.assemble(HERE if is_here else " ", safe_line(self.label), " [")
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=True))
+
+    def on_descendant_blur(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=False))
+
+
+class Lines(TextArea):
+    """Text in several lines. What is too long to be edited here is shown in part, and sent as it is."""
+
+    DEFAULT_CSS = "Lines { width: 1fr; border: solid $border-blurred; &:focus { border: solid $border; } }"
+
+    def __init__(self, given: str = "", rows: int | None = None, placeholder: str = "") -> None:
+        self.given = given
+        self.known = clean(given)
+        is_long = any(len(line) > MAX_LINE_LENGTH for line in given.split("\n"))
+        super().__init__(
+            self.known, soft_wrap=True, show_line_numbers=False, placeholder=clean(placeholder), read_only=is_long
+        )
+        self.cursor_blink = False
+        self.styles.height = 2 + min(12, max(_ROWS, rows or 0))
+
+    @property
+    def answer(self) -> str:
+        return self.given if self.text == self.known else self.text
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.text = clean(event.text)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self.post_message(Changed(self))
+
+
+class ChoiceItem(NamedTuple):
+    value: str
+    label: str
+    about: str = ""
+
+
+class Choices(Widget, can_focus=True):
+    """One or several of some choices. In one line if they fit, otherwise one line each.
+
+    With `must`, one of them is always chosen.
+    """
+
+    DEFAULT_CSS = """
+    Choices { width: 1fr; height: auto; }
+    """
+    BINDINGS = [
+        Binding("left,up", "move(-1)", "previous", show=False),
+        Binding("right,down", "move(1)", "next", show=False),
+        Binding("home", "move(-1000000)", "first", show=False),
+        Binding("end", "move(1000000)", "last", show=False),
+        Binding("space", "choose", "toggle", show=False),
+        Binding("enter", "done", "next field", show=False),
+    ]
+    at: reactive[int] = reactive(0)
+
+    def __init__(
+        self, choices: Sequence[ChoiceItem], chosen: Sequence[str] = (), *, several: bool = False, must: bool = False
+    ) -> None:
+        super().__init__()
+        self.must = must
+        self.choices = tuple(choices)
+        self.several = several
+        self._chosen = list(chosen)
+        self.set_reactive(Choices.at, self._first())
+
+    def _first(self) -> int:
+        return next((place for place, one in enumerate(self.choices) if one.value in self._chosen), 0)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The chosen values, in the order of the choices."""
+        return [one.value for one in self.choices if one.value in self._chosen]
+
+    def offer(self, choices: Sequence[ChoiceItem]) -> None:
+        """Show other choices. What was chosen among those that are gone is remembered, in case they return."""
+        if tuple(choices) != self.choices:
+            self.choices = tuple(choices)
+            self.at = min(self.at, max(0, len(choices) - 1))
+            self.refresh(layout=True)
+
+    def action_move(self, by: int) -> None:
+        if not self.choices:
+            return
+        has_begun = self.several or bool(self.chosen)
+        self.at = min(max(0, self.at + (by if has_begun or abs(by) > 1 else 0)), len(self.choices) - 1)
+        if not self.several:
+            self._choose([self.choices[self.at].value])
+        self._reveal()
+
+    def action_choose(self) -> None:
+        if not self.choices:
+            return
+        value, chosen = self.choices[self.at].value, self.chosen
+        others = [one for one in chosen if one != value] if self.several else []
+        is_cleared = value in chosen and not (self.must and not others)
+        self._choose(others if is_cleared else [*others, value])
+
+    def action_done(self) -> None:
+        go_on(self)
+
+    def _choose(self, chosen: list[str]) -> None:
+        if chosen != self.chosen:
+            self._chosen = chosen
+            self.refresh(layout=True)
+            self.post_message(Changed(self))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        place = self._place_at(event.x, event.y)
+        if place is not None:
+            self.at = place
+            self.action_choose()
+
+    def _place_at(self, x: int, y: int) -> int | None:
+        before = 0
+        for place, part in enumerate(self._parts(self.content_size.width)):
+            size = part.cell_length if self._is_flat(self.content_size.width) else self._height(part)
+            before += size
+            if (x if self._is_flat(self.content_size.width) else y) < before:
+                return place
+        return None
+
+    def render(self) -> Content:
+        return self._content(self.content_size.width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - of Textual
+        return self._content(width).get_height(RulesMap(), max(1, width))
+
+    def _is_flat(self, width: int) -> bool:
+        is_short = not any(one.about for one in self.choices) and len(self.choices) <= 8
+        return is_short and sum(safe_line(one.label).cell_length + 7 for one in self.choices) - 2 <= width
+
+    def _parts(self, width: int) -> list[Content]:
+        chosen = self.chosen
+        return [self._part(place, one, one.value in chosen, width) for place, one in enumerate(self.choices)]
+
+    def _part(self, place: int, one: ChoiceItem, is_chosen: bool, width: int) -> Content:
+        marks = ("[x]", "[ ]") if self.several else ("(•)", "( )")
+        is_here = self.has_focus and place == self.at
+        label = Content.assemble(f"{marks[not is_chosen]} ", safe_line(one.label))
+        if is_here:
+            label = label.stylize("reverse")
+        if self._is_flat(width):
+            return Content.assemble(HERE if is_here else " ", label, "  ")
+        widest = max((safe_line(other.label).cell_length for other in self.choices if other.about), default=0)
+        gap = " " * (2 + max(0, min(widest, 24) - safe_line(one.label).cell_length)) if one.about else ""
+        return Content.assemble(HERE if is_here else " ", label, gap, safe_line(one.about, "dim"))
+
+    def _content(self, width: int) -> Content:
+        if not self.choices:
+            return Content.styled(" nothing to choose from", "dim")
+        parts = self._parts(width)
+        if self._is_flat(width):
+            count = len(self.chosen)
+            line = Content.assemble(*parts)
+            told = f"  {count} chosen" if self.several and len(self.choices) > 1 else ""
+            return line.append_text(told, "dim") if line.cell_length + len(told) <= width else line.rstrip()
+        return Content("\n").join(parts)
+
+    def _height(self, part: Content) -> int:
+        return part.get_height(RulesMap(), max(1, self.content_size.width))
+
+    def _reveal(self) -> None:
+        """Scroll so that the choice at the cursor can be seen."""
+        scroll = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if scroll is not None and not self._is_flat(self.content_size.width):
+            above = sum(self._height(part) for part in self._parts(self.content_size.width)[: self.at])
+            y = self.region.y - scroll.region.y + int(scroll.scroll_y) + above
+            scroll.scroll_to_region(Region(0, y, 1, 1), animate=False)
+
+
+class Press(Button):
+    """A button in one line. Only Enter presses it, or a click."""
+
+    DEFAULT_CSS = """
+    Press, Press:focus, Press:hover {
+        width: auto; min-width: 0; height: 1; border: none; padding: 0; margin: 0 2 0 0;
+        background: transparent; color: $foreground; text-style: none; text-align: left; content-align: left middle;
+    }
+    Press:focus { text-style: bold reverse; }
+    Press:disabled { text-style: dim; }
+    """
+
+    def __init__(self, text: str, *, id: str, disabled: bool = False) -> None:  # noqa: A002 - of Textual
+        self.text = text
+        super().__init__(self._words(is_here=False), id=id, disabled=disabled, compact=True)
+        self.styles.line_pad = 0
+
+    def _words(self, *, is_here: bool) -> Content:
+        return Content(f"{HERE if is_here else ' '}[ {clean_line(self.text)} ]")
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - of Textual
+        return self._words(is_here=False).cell_length
+
+    def say(self, text: str) -> None:
+        """Another text on the button."""
+        self.text = text
+        self.label = self._words(is_here=self.has_focus)
+        self.refresh(layout=True)
+
+    def on_focus(self) -> None:
+        self.label = self._words(is_here=True)
+
+    def on_blur(self) -> None:
+        self.label = self._words(is_here=False)
+
+
+_WIDEST = 24
+
+
+class Pick(Widget, can_focus=True):
+    """Values with labels, one of which is chosen."""
+
+    DEFAULT_CSS = "Pick { width: auto; height: 1; margin: 0 2 0 0; }"
+    BINDINGS = [
+        Binding("up,left", "move(-1)", "previous", show=False),
+        Binding("down,right,space", "move(1)", "next", show=False),
+        Binding("home", "move(-1000000)", "first", show=False),
+        Binding("end", "move(1000000)", "last", show=False),
+        Binding("enter", "done", "next field", show=False),
+    ]
+
+    def __init__(self, label: str, values: Sequence[tuple[str, str]], value: str = "") -> None:
+        super().__init__()
+        self.label = label
+        self.values = tuple(values)
+        self.at = next((place for place, (one, _) in enumerate(self.values) if one == value), 0)
+
+    @property
+    def value(self) -> str:
+        return self.values[self.at][0] if self.values else ""
+
+    @value.setter
+    def value(self, value: str) -> None:
+        self._go(next((place for place, (one, _) in enumerate(self.values) if one == value), self.at))
+
+    def action_move(self, by: int) -> None:
+        self._go(min(max(0, self.at + by), max(0, len(self.values) - 1)))
+
+    def action_done(self) -> None:
+        go_on(self)
+
+    def on_key(self, event: events.Key) -> None:
+        letter = event.character or ""
+        if len(letter) == 1 and letter.isalnum():
+            order = [*range(self.at + 1, len(self.values)), *range(self.at + 1)]
+            fits = (place for place in order if self.values[place][1].casefold().startswith(letter.casefold()))
+            self._go(next(fits, self.at))
+            event.stop()
+
+    def on_click(self) -> None:
+        self._go((self.at + 1) % max(1, len(self.values)))
+
+    def _go(self, at: int) -> None:
+        if at != self.at:
+            self.at = at
+            self.refresh(layout=True)
+            self.post_message(Changed(self))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def render(self) -> Content:
+        chosen = self.values[self.at][1] if self.values else "–"
+        value = Content.assemble("[", safe_line(chosen).truncate(_WIDEST, ellipsis=True), " ▾]")
+        label = Content.assemble(safe_line(self.label), " " if self.label else "")
+        return Content.assemble(
+            HERE if self.has_focus else " ", label, value.stylize("reverse") if self.has_focus else value
+        )
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - of Textual
+        return self.render().cell_length

@@ -1,0 +1,244 @@
+"""Every key of every screen, in one table, and what is made from it: help and the palette.
+
+A screen has one method per row, named after its id (`action_ID`). The short text is in the footer; a row without it
+is only in the help. The footer and the guide are made from the table, too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from handrail.tui.context import Application, TerminalLook
+from handrail.tui.lines.words import Piece, TextLine, cell, in_lines, line, spread
+from handrail.tui.widgets import Bar, Listing
+from handrail.view.text import columns as signs
+from handrail.view.text.columns import columns
+
+HOME, RUN, SESSION, LOG, READER, CATALOG = "home", "run", "session", "log", "reader", "catalog"
+SCREENS = {
+    HOME: "Home",
+    RUN: "Run",
+    SESSION: "Session",
+    LOG: "Log",
+    READER: "Text",
+    CATALOG: "Catalog",
+}
+"""The screens with keys of this table, and their titles."""
+ALL = tuple(SCREENS)
+LISTS = (HOME, RUN, SESSION, LOG, CATALOG)
+WORK = (HOME, RUN, SESSION)
+PANES = (*WORK, CATALOG)
+
+
+class Key(NamedTuple):
+    """A key and what it does. `keys` are Textual's names, `shown` is what a person reads.
+
+    The keys of a group are one line of the help.
+    """
+
+    id: str
+    keys: str
+    shown: str
+    short: str
+    about: str
+    screens: tuple[str, ...]
+    group: str = ""
+
+
+KEYS: tuple[Key, ...] = (
+    Key("up", "up", "↑", "", "move up", ALL, "move"),
+    Key("down", "down", "↓", "", "move down", ALL, "move"),
+    Key("page_up", "pageup", "PgUp", "", "one page up", ALL, "move"),
+    Key("page_down", "pagedown", "PgDn", "", "one page down", ALL, "move"),
+    Key("top", "home", "Home", "", "to the first line", ALL, "move"),
+    Key("bottom", "end", "End", "", "to the last line", ALL, "move"),
+    Key("open", "enter", "↵", "open", "open what is selected", (HOME,)),
+    Key("answer", "a", "a", "answer", "answer what waits: this one, else the oldest", WORK),
+    Key("open", "enter", "↵", "step", "show the step, or fold and unfold", (RUN,)),
+    Key("open", "enter", "↵", "text", "show the text of the phase", (SESSION,)),
+    Key("open", "enter", "↵", "go to the step", "go to the step of this line", (LOG,)),
+    Key("open", "enter", "↵", "launch", "launch this one, or fold and unfold", (CATALOG,)),
+    Key("edit", "e", "e", "edit", "open the file in $EDITOR at its first problem", (CATALOG,)),
+    Key("show", "v", "v", "show", "show the text with its problems", (CATALOG,)),
+    Key("problems", "p", "p", "problems only", "show only what has problems, or everything", (CATALOG,)),
+    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("next_pane", "tab", "Tab", "", "next pane", PANES, "next, previous pane"),
+    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", PANES, "next, previous pane"),
+    Key("launch", "n", "n", "launch", "launch a flow or a workflow", (HOME,)),
+    Key("catalog", "c", "c", "catalog", "what can be launched, and its problems", (HOME,)),
+    Key("follow", "f", "f", "follow", "follow the tail, or hold it", (RUN,)),
+    Key("again", "r", "r", "resume…", "resume, continue or restart", (HOME, RUN)),
+    Key("stop", "s", "s", "stop…", "stop a run", (HOME, RUN)),
+    Key("cancel_workflow", "x", "x", "cancel…", "cancel the workflow of the session", (HOME, SESSION)),
+    Key("reload", "L,shift+l", "L", "reload…", "load the files of the workflow again", (SESSION,)),
+    Key("find", "slash", "/", "find", "find text, ignoring case", LISTS),
+    Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION, CATALOG)),
+    Key("catalog", "c", "c", "", "what can be launched, and its problems", (RUN, SESSION)),
+    Key("older", "o", "o", "", "show older ones", (HOME,)),
+    Key("unread", "u", "u", "", "mark a failure as unread", (HOME,)),
+    Key("init", "i", "i", "", "create a small project", (HOME,)),
+    Key("view_1", "1", "1", "", "the first view", (RUN, SESSION), "the views"),
+    Key("view_2", "2", "2", "", "the second view", (RUN, SESSION), "the views"),
+    Key("view_3", "3", "3", "", "the third view", (RUN, SESSION), "the views"),
+    Key("view_4", "4", "4", "", "the fourth view", (RUN, SESSION), "the views"),
+    Key("view_5", "5", "5", "", "the fifth view", (RUN, SESSION), "the views"),
+    Key("view_6", "6", "6", "", "the sixth view", (RUN, SESSION), "the views"),
+    Key("view_7", "7", "7", "", "the log", (RUN,), "the views"),
+    Key("previous_run", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
+    Key("next_run", "right_square_bracket", "]", "", "next run or session", (RUN, SESSION), "other runs and sessions"),
+    Key("show", "v", "v", "", "show the selected file", (RUN,)),
+    Key("diff", "d", "d", "", "compare the file with its previous version", (RUN,)),
+    Key("edit", "e", "e", "", "open the selected file in $EDITOR", (RUN,)),
+    Key("edit", "e", "e", "edit", "open the file in $EDITOR", (READER,)),
+    Key("copy", "y", "y", "copy", "copy the selected line", (LOG,)),
+    Key("copy", "y", "y", "copy", "copy the text", (READER,)),
+    Key("kinds", "k", "k", "kinds", "choose which kinds of lines are shown", (LOG,)),
+    Key("wrap", "w", "w", "wrap", "wrap long lines, or cut them", (RUN, LOG)),
+    Key("find_next", "n", "n", "next", "next match", (LOG,)),
+    Key("find_next", "n", "n", "", "next match", (RUN, SESSION, CATALOG)),
+    Key("find_previous", "N,shift+n", "N", "", "previous match (n: next, while searching)", (HOME,)),
+    Key("find_previous", "N,shift+n", "N", "", "previous match", (RUN, SESSION, LOG, CATALOG)),
+    Key("clear", "ctrl+l", "Ctrl-L", "", "clear the tail, draw the screen again", ALL),
+    Key("palette", "ctrl+p", "Ctrl-P", "", "all commands by name", LISTS),
+    Key("escape", "escape", "Esc", "", "close what is open; nothing else", (HOME,)),
+    Key("escape", "escape", "Esc", "", "close; else ask to stop what runs; else back", (RUN,)),
+    Key("escape", "escape", "Esc", "", "close what is open, else back", (SESSION, CATALOG)),
+    Key("escape", "escape", "Esc", "back", "close what is open, else back", (LOG, READER)),
+    Key("back", "b,backspace", "b", "", "back", (LOG, READER)),
+    Key("help", "question_mark,h,f1", "?", "help", "every key of this screen (also h, F1)", ALL),
+    Key("quit", "q,ctrl+c", "q", "quit", "quit (also Ctrl-C; twice in two seconds: at once)", ALL),
+)  # fmt: skip
+
+
+def of_screen(screen: str) -> list[Key]:
+    """The keys of a screen, in the order of the table."""
+    return [key for key in KEYS if screen in key.screens]
+
+
+LEFT_OUT = ("up", "down", "page_up", "page_down", "top", "bottom", "next_pane", "previous_pane", "escape", "palette")
+"""Keys that are no commands."""
+
+
+def help_lines(screen: str, look: TerminalLook, width: int) -> list[TextLine]:
+    """Every key of a screen, then the signs. In two columns if there is room."""
+    two = width >= 140
+    room = (width - 4) // 2 if two else width - 3
+    rows = grouped(screen, look)
+    first = max(22, *(columns(keys) for keys, _ in rows))
+    cells = [f"{cell(keys, first)} {cell(about, room - first - 1)}" for keys, about in rows]
+    half = (len(cells) + 1) // 2 if two else len(cells)
+    found = [
+        line(None, f"  {cells[at]}" + (f"  {cells[at + half]}" if two and at + half < len(cells) else ""))
+        for at in range(half)
+    ]
+    words = in_lines([f"{sign.char} {sign.word}" for sign in signs.ALL], width - 3, "   ")
+    return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in words)]
+
+
+def grouped(screen: str, look: TerminalLook) -> list[tuple[str, str]]:
+    """The keys of a screen and what they do. Those of a group are together."""
+    found: dict[str, tuple[list[str], str]] = {}
+    for key in of_screen(screen):
+        names, _ = found.setdefault(key.group or f"{key.id} {key.about}", ([], key.group or key.about))
+        names.append(look.key(key.shown))
+    return [(" ".join(names), about) for names, about in found.values()]
+
+
+class HelpScreen(ModalScreen[None]):
+    """Every key of a screen."""
+
+    DEFAULT_CSS = "HelpScreen { layout: vertical; background: $background; }"
+    BINDINGS = [
+        Binding("up", "move(-1)"),
+        Binding("down", "move(1)"),
+        Binding("pageup", "move(-20)"),
+        Binding("pagedown", "move(20)"),
+        Binding("home", "move(-999)"),
+        Binding("end", "move(999)"),
+        Binding("escape,question_mark,h,f1,b,backspace,q,enter", "close"),
+    ]
+
+    def __init__(self, of: str) -> None:
+        super().__init__()
+        self.of = of
+
+    def compose(self) -> ComposeResult:
+        yield Bar("head")
+        yield Listing("help")
+        yield Bar("keys")
+
+    def on_resize(self) -> None:
+        width = self.size.width
+        title = f"Help · {SCREENS[self.of]}"
+        self.query_one("#head", Bar).show(spread(title, "every key of this screen ", width, "bold"))
+        look = cast("Application", self.app).look
+        self.query_one(Listing).show(help_lines(self.of, look, width))
+        self.query_one("#keys", Bar).show((Piece("Esc", "bold"), Piece(" close")))
+
+    def action_move(self, by: int) -> None:
+        self.query_one(Listing).move(by)
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+
+class PaletteScreen(ModalScreen[str | None]):
+    """All commands of a screen by name. Returns the action that was chosen."""
+
+    DEFAULT_CSS = """
+    PaletteScreen { layout: vertical; background: $background; }
+    PaletteScreen Input { height: 1; border: none; padding: 0; background: $background; }
+    """
+    BINDINGS = [
+        Binding("up", "move(-1)", priority=True),
+        Binding("down", "move(1)", priority=True),
+        Binding("escape", "close"),
+    ]
+
+    def __init__(self, of: str) -> None:
+        super().__init__()
+        self.of = of
+
+    def compose(self) -> ComposeResult:
+        yield Bar("head")
+        yield Input(placeholder="type a part of a command", compact=True)
+        yield Listing("commands")
+
+    def on_mount(self) -> None:
+        self.query_one("#head", Bar).show((Piece("Commands", "bold"),))
+        self.query_one(Input).focus()
+        self._show("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._show(event.value)
+
+    def _show(self, text: str) -> None:
+        rows = [
+            key
+            for key in of_screen(self.of)
+            if key.id not in LEFT_OUT and text.casefold() in f"{key.about} {key.short}".casefold()
+        ]
+        lines = [line(key.id, f"  {cell(key.shown, 10)} {key.about}") for key in rows]
+        self.query_one(Listing).show(lines or [line(None, Piece("  no such command", "dim"))])
+
+    @on(Input.Submitted)
+    def _take(self) -> None:
+        self.dismiss(self.query_one(Listing).selected)
+
+    @on(Listing.Opened)
+    def _clicked(self) -> None:
+        self._take()
+
+    def action_move(self, by: int) -> None:
+        self.query_one(Listing).move(by)
+
+    def action_close(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,240 @@
+"""The catalog as lines: definitions by source and kind, and what is wrong with the selected one. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from handrail.source.output_text import clean
+from handrail.source.plain_text import counted
+from handrail.tui.lines.words import STYLES, Piece, TextLine, cell, line, rule, wrapped
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import FAILED, NOTICE, Sign, clipped, columns
+
+PLUGIN = "plugin"
+KINDS = {"flow": "flows", "workflow": "workflows"}
+BROKEN = ("broken", "needs-broken")
+SIGNS: dict[str, Sign] = {"broken": FAILED, "needs-broken": FAILED, "warned": NOTICE, "untrusted": NOTICE}
+_FIRST, _LAST = ("project",), ("user", "builtin")
+_NAMES = {"builtin": "built-in"}
+_NAME = 14
+
+
+def source_name(source: str) -> str:
+    return _NAMES.get(source, source.replace(":", " "))
+
+
+def listed(rows: Sequence[Row], *, only_problems: bool) -> list[Row]:
+    """The rows that are shown. Parts of what comes with Handrail are left out: nobody launches them."""
+    found = [row for row in rows if not (row.get("source") == "builtin" and not row.get("visible"))]
+    return [row for row in found if row.get("state") != "ok"] if only_problems else found
+
+
+def sources(rows: Sequence[Row]) -> list[str]:
+    """The sources with definitions: the project, then others, the user's and ours."""
+    known = dict.fromkeys(str(row.get("source")) for row in rows if row.get("kind") != PLUGIN)
+    middle = [name for name in known if name not in (*_FIRST, *_LAST)]
+    return [name for name in (*_FIRST, *middle, *_LAST) if name in known]
+
+
+def group_id(source: str, kind: str = "") -> str:
+    return f"~{source}/{kind}" if kind else f"~{source}"
+
+
+def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: int) -> Iterator[TextLine]:
+    """The tree: sources, kinds, definitions; then plugins."""
+    by_id = {str(row["id"]): row for row in rows}
+    for source in sources(rows):
+        own = [row for row in rows if row.get("source") == source and row.get("kind") != PLUGIN]
+        id_ = group_id(source)
+        folder = _folder(own) if source == "project" else ""
+        wrong = _wrong_words(own)
+        if is_folded(id_):
+            yield line(id_, f" ▸ {cell(source_name(source), 9)} {len(own)}", Piece(f"   {wrong}" * bool(wrong), "fail"))
+            continue
+        yield line(id_, Piece(f" ▾ {cell(source_name(source), 9)}", "bold"), Piece(f" {folder}", "dim"))
+        for kind, title in KINDS.items():
+            those = [row for row in own if row.get("kind") == kind]
+            if those:
+                yield from _kind_lines(group_id(source, kind), title, those, is_folded, _Room(by_id, width))
+    for row in (row for row in rows if row.get("kind") == PLUGIN):
+        yield _entry(row, " ", _Room(by_id, width), f"plugin {row.get('name')}")
+
+
+def settings_lines(problems: Sequence[Row], width: int) -> Iterator[TextLine]:
+    """What is wrong with the settings. With an error in them, nothing can be launched."""
+    for problem in problems:
+        yield from problem_lines(problem, width, "")
+
+
+class _Room:
+    """What a line needs to know: all rows by id, and the width of the screen."""
+
+    def __init__(self, rows: dict[str, Row], width: int) -> None:
+        self.rows = rows
+        self.width = width
+
+
+def _kind_lines(
+    id_: str, title: str, rows: Sequence[Row], is_folded: Callable[[str], bool], room: _Room
+) -> Iterator[TextLine]:
+    if is_folded(id_):
+        yield line(id_, f"   ▸ {title}  {len(rows)}")
+        return
+    yield line(id_, f"   ▾ {title}")
+    for row in rows:
+        yield _entry(row, "     ", room, str(row.get("name")))
+
+
+def _entry(row: Row, indent: str, room: _Room, name: str) -> TextLine:
+    state = str(row.get("state"))
+    sign = SIGNS.get(state)
+    mark = Piece(sign.char, STYLES.get(sign.char, "need")) if sign is not None else Piece(" ")
+    count = row.get("phases")
+    end = counted(count, "phase") if isinstance(count, int) and state not in BROKEN else ""
+    called = clean(name)
+    head = f" {cell(called, min(24, max(_NAME, columns(called) + 2)))}"
+    space = max(0, room.width - columns(indent) - 1 - columns(head) - columns(end) - 2)
+    told = clean(" ".join(about(row, room.rows).split()))
+    style = "fail" if state in BROKEN else "dim"
+    return line(str(row["id"]), indent, mark, head, Piece(cell(told, space), style), f" {end} " if end else "")
+
+
+def about(row: Row, rows: dict[str, Row]) -> str:
+    """What a line says about a definition: what is wrong, else what hides or is hidden, else what it is for."""
+    state = row.get("state")
+    if state == "broken":
+        return _count(row)
+    if state == "needs-broken":
+        return f"needs {_needed(row, rows)}, which has errors"
+    parts = [f"/workflow {row['command']}"] if row.get("kind") == "workflow" and row.get("command") else []
+    parts += [f"hides {_place(rows[id_])}" for id_ in row.get("shadows") or () if id_ in rows]
+    if row.get("shadowedBy") in rows:
+        parts.append(f"hidden by {_place(rows[str(row['shadowedBy'])])}")
+    parts += [_count(row)] if state == "warned" else []
+    parts += [str(row["description"])] if row.get("description") else []
+    return " · ".join(parts)
+
+
+def _place(row: Row) -> str:
+    return f"{source_name(str(row.get('source')))}'s {row.get('key') or row.get('name')}"
+
+
+def _needed(row: Row, rows: dict[str, Row]) -> str:
+    """The first definition with errors that this one uses."""
+    used = [str(name) for name in row.get("uses") or ()]
+    bad = [str(one.get("name")) for one in rows.values() if one.get("state") in BROKEN and one.get("key") in used]
+    names = {str(one.get("file")): str(one.get("name")) for one in rows.values()}
+    causes = [str(one["cause"]) for one in row.get("problems") or () if one.get("cause")]
+    causes = [names.get(cause, cause) for cause in causes]
+    return (bad or causes or used or ["another definition"])[0]
+
+
+def _count(row: Row) -> str:
+    kinds = Counter(str(problem.get("severity")) for problem in row.get("problems") or ())
+    return ", ".join(counted(kinds[kind], kind) for kind in ("error", "warning") if kinds[kind])
+
+
+def _wrong_words(rows: Sequence[Row]) -> str:
+    count = sum(row.get("state") in BROKEN for row in rows)
+    return f"{FAILED.char} {count} with errors" if count else ""
+
+
+def _folder(rows: Sequence[Row]) -> str:
+    first = str(rows[0].get("file") or "") if rows else ""
+    return first.partition("/")[0] if first.startswith(".") else ""
+
+
+def head_words(rows: Sequence[Row]) -> str:
+    """`31 definitions · 2 with problems`."""
+    own = [row for row in rows if row.get("kind") != PLUGIN]
+    wrong = sum(row.get("state") in (*BROKEN, "warned") for row in own)
+    untrusted = sum(row.get("state") == "untrusted" for row in rows)
+    parts = [counted(len(own), "definition"), *([f"{wrong} with problems"] if wrong else [])]
+    return " · ".join([*parts, *([f"{untrusted} not trusted"] if untrusted else [])])
+
+
+def is_launchable(row: Row) -> bool:
+    return row.get("kind") in KINDS and row.get("state") in ("ok", "warned") and not row.get("shadowedBy")
+
+
+def detail_lines(row: Row, width: int) -> Iterator[TextLine]:
+    """The selected definition: its file, each problem with its place and a caret, and what can be done."""
+    yield rule(clean(f"{row.get('name')} · {row.get('file') or 'comes with Handrail'}"), width)
+    problems = row.get("problems") or ()
+    for problem in problems:
+        yield from problem_lines(problem, width, str(row.get("file")))
+    if not problems and row.get("description"):
+        yield from (line(None, f" {one}") for one in wrapped(clean(str(row["description"])), max(20, width - 2)))
+    yield from (line(None, f" {one}") for one in wrapped(_verdict(row), max(20, width - 2)))
+
+
+def _verdict(row: Row) -> str:
+    if row.get("kind") == PLUGIN:
+        return "Nobody has trusted its code yet." if row.get("state") == "untrusted" else "A plugin."
+    if row.get("state") in BROKEN:
+        return "It cannot be launched. Current runs keep the text they started with."
+    if row.get("shadowedBy"):
+        return "Another one with the same name is used instead."
+    if row.get("kind") == "workflow" and row.get("command"):
+        name = clean(str(row["command"]))
+        return (
+            f"↵ runs an agent through it. `/workflow {name} TASK` starts it inside an agent's session, "
+            f"`handrail start {name} TASK` without one."
+        )
+    return "↵ launches it."
+
+
+def problem_lines(problem: Row, width: int, file: str) -> Iterator[TextLine]:
+    """A problem as the command line shows it: its place, the line of the file, a caret and a hint."""
+    style = "fail" if problem.get("severity") == "error" else "need"
+    place = f"{problem.get('line')}:{problem.get('column')}"
+    where = place if problem.get("file") in (None, file) else f"{problem['file']}:{place}"
+    mark = f" {problem.get('severity')}[{problem.get('code')}]"
+    first, *more = wrapped(clean(f"{where}: {problem.get('message')}"), max(20, width - columns(mark) - 2))
+    yield line(None, Piece(mark, style), f" {first}")
+    yield from (line(None, f"   {one}") for one in more)
+    hint = f"hint: {clean(str(problem['hint']))}" if problem.get("hint") else ""
+    if problem.get("excerpt") is None:
+        yield from (line(None, f"   {one}") for one in (wrapped(hint, max(20, width - 4)) if hint else ()))
+        return
+    yield from _caret_lines(problem, hint, width)
+
+
+def _caret_lines(problem: Row, hint: str, width: int) -> Iterator[TextLine]:
+    number, text = str(problem.get("line")), clean(str(problem["excerpt"])).split("\n")[0]
+    room = max(10, width - len(number) - 7)
+    column = max(1, int(problem.get("column") or 1))
+    start = max(0, column - room // 2) if column > room - 8 else 0
+    shown = clipped(text[start:], room)
+    before = columns(text[start : column - 1])
+    caret = "^" * max(1, min(int(problem.get("width") or 1), room - before))
+    yield line(None, f"   {number} | {shown}")
+    is_beside = bool(hint) and before + len(caret) + 3 + columns(hint) <= room
+    tail = f"   {hint}" if is_beside else ""
+    yield line(None, f"   {' ' * len(number)} | {' ' * before}", Piece(caret, "fail"), tail)
+    if hint and not is_beside:
+        yield from (line(None, f"   {one}") for one in wrapped(hint, max(20, width - 4)))
+
+
+def text_lines(text: str, problems: Sequence[Row], file: str, width: int) -> Iterator[TextLine]:
+    """A file with the numbers of its lines, and each problem below its line."""
+    by_line: dict[int, list[Row]] = {}
+    for problem in problems:
+        if problem.get("file") == file:
+            by_line.setdefault(int(problem.get("line") or 1), []).append(problem)
+    for number, given in enumerate(clean(text).split("\n"), 1):
+        wrong = by_line.get(number, ())
+        mark = Piece(FAILED.char if wrong else " ", "fail")
+        yield line(None, " ", mark, f" {number:>4}  {clipped(given, max(10, width - 9))}")
+        for problem in wrong:
+            told = f"{problem.get('severity')}[{problem.get('code')}] {problem.get('message')}"
+            hint = f"; {problem['hint']}" if problem.get("hint") else ""
+            before = columns(given[: max(0, int(problem.get("column") or 1) - 1)])
+            caret = f"{' ' * (9 + before)}{'^' * max(1, int(problem.get('width') or 1))}"
+            said = clean(told + hint)
+            if columns(caret) + 1 + columns(said) < width:
+                yield line(None, Piece(f"{caret} ", "fail"), said)
+                continue
+            yield line(None, Piece(clipped(caret, max(10, width - 1)), "fail"))
+            yield from (line(None, f"{' ' * 9}{one}") for one in wrapped(said, max(20, width - 11)))

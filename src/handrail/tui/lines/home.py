@@ -1,0 +1,243 @@
+"""The home screen as lines: four groups, what needs a person first, and the selected entry in short. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from handrail.tui.lines.run import artifact_lines, at_work, tail_lines, why_lines
+from handrail.tui.lines.run_tree import FoldedTree, tree_lines
+from handrail.tui.lines.session import phase_lines
+from handrail.tui.lines.words import (
+    QUIET,
+    UNKNOWN,
+    Piece,
+    TextLine,
+    Times,
+    cell,
+    line,
+    money,
+    path_words,
+    right,
+    rule,
+    sign,
+    spell,
+    word,
+    wrapped,
+)
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import columns, duration
+
+GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
+EMPTY = (
+    "No runs yet. i creates a small example in .handrail/, n launches one of the flows that come with Handrail, "
+    "? shows help."
+)
+OLDER = "older"
+"""The id of the line that shows more of what ended."""
+
+
+class HomeColumns(NamedTuple):
+    """How wide each column is; 0 if it is left out. The order of leaving out: cost, about, n/m."""
+
+    name: int
+    about: int
+    place: int
+    counts: int
+    time: int
+    cost: int
+
+
+def columns_of(width: int) -> HomeColumns:
+    """The columns in this width. Sign, name and place are always there."""
+    name = 14 if width >= 76 else 12
+    about = (14 if width >= 76 else 11) if width >= 62 else 0
+    cost = 7 if width >= 66 else 0
+    counts = 6 if width >= 50 else 0
+    time = 9 if width >= 66 else 8
+    used = 3 + name + 1 + (about + 1 if about else 0) + counts + time + cost + 1
+    return HomeColumns(name, about, max(6, width - used), counts, time, cost)
+
+
+def ordered(entries: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each group in their order."""
+    found: dict[str, list[Row]] = {group: [] for group in GROUPS}
+    for row in sorted(entries, key=lambda row: (row.get("order", 0), row["id"])):
+        found.setdefault(str(row.get("group")), []).append(row)
+    return found
+
+
+def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> Iterator[TextLine]:
+    """All lines of the list. `older` is how many ended runs are not listed."""
+    if not entries:
+        yield rule(GROUPS["needs"], width)
+        yield line(None, Piece("   nothing", "dim"))
+        yield line(None, "")
+        yield from (line(None, f"   {text}") for text in wrapped(EMPTY, max(10, width - 4)))
+        return
+    groups = ordered(entries)
+    shape = columns_of(width)
+    for group, title in GROUPS.items():
+        rows = groups[group]
+        if not rows and group != "needs":
+            continue
+        yield rule(title, width)
+        if not rows:
+            yield line(None, Piece("   nothing", "dim"))
+        for row in rows:
+            yield home_line(row, times, shape)
+    if older:
+        yield line(OLDER, Piece(f"   {older:,} older: o", "dim"))
+
+
+def home_line(row: Row, times: Times, shape: HomeColumns) -> TextLine:
+    """One run or session."""
+    is_bold = row.get("group") == "needs"
+    pieces = [
+        Piece(" "),
+        sign(_status(row)),
+        Piece(" "),
+        Piece(cell(str(row.get("name") or ""), shape.name), "bold" * is_bold),
+    ]
+    if shape.about:
+        pieces.append(Piece(" " + cell(str(row.get("about") or ""), shape.about), "dim"))
+    counts, time, cost = _figures(row, times)
+    is_need = row.get("group") == "needs"
+    end = "  ".join(part for part in ("" if is_need or not shape.counts else counts, time) if part)
+    room = shape.place + shape.counts + shape.time + (shape.cost if is_need else 0)
+    place = cell(_place(row, times), max(4, room - columns(end) - 1))
+    pieces.append(Piece(f" {place} {end}"))
+    if shape.cost and not is_need:
+        pieces.append(Piece(right(cost, shape.cost), "dim" if cost == UNKNOWN else ""))
+    return line(row["id"], *pieces)
+
+
+def _near(path: object) -> str:
+    """The end of the way to a step: of a nested one only its name, so that the reason can be read."""
+    parts = str(path or "").split("/")
+    return " › ".join(parts if len(parts) <= 2 else parts[-1:])
+
+
+def _status(row: Row) -> str:
+    if row.get("group") == "needs" and row.get("need"):
+        return "waiting"
+    if row.get("group") == "needs" and row.get("kind") == "session":
+        return "interrupted"
+    if row.get("group") == "delayed":
+        return "delayed"
+    return str(row.get("status"))
+
+
+def _place(row: Row, times: Times) -> str:
+    """Where it stands: the question, the reason, the place and what is done there, or how it ended."""
+    need, why, delay = row.get("need"), row.get("why"), row.get("delay")
+    where = path_words(_status_line(row) or row.get("place"))
+    if need:
+        kind = str(need.get("kind") or "form")
+        more = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
+        asked = str(need.get("title") or "a question")
+        if kind == "approval":
+            return f"approve: {asked}{more}"
+        fields = need.get("fields") or 0
+        told = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
+        return f"{asked}  {kind}{told}{more}"
+    if row.get("status") == "interrupted":
+        return f"interrupted at {where}: no process" if where else "interrupted: no process"
+    if row.get("group") == "delayed" and delay:
+        until = delay.get("until")
+        return f"{delay.get('reason') or 'waits'}" + (f" until {times.when(until)}" if until else "")
+    if row.get("group") == "recent" and not why:
+        took = row.get("seconds")
+        if took is None and row.get("started") is not None and row.get("ended") is not None:
+            took = row["ended"] - row["started"]
+        return duration(took) if took is not None else where
+    if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
+        said = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
+        at = _near(why.get("path")) if isinstance(why, dict) else where
+        return f"{at} › {said}" if at and said else said or where
+    rounds = row.get("round")
+    turn = f"↻{rounds[0]}/{rounds[1]} " if rounds else ""
+    who = row.get("who") if row.get("kind") == "session" else None
+    doing = " › ".join(part for part in (where, str(row.get("doing") or "")) if part)
+    return turn + doing + (f"  {who}" if who else "")
+
+
+def _status_line(row: Row) -> str:
+    """Where a session is, without the name of its workflow: that is at the beginning of the line."""
+    return str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")
+
+
+def _figures(row: Row, times: Times) -> tuple[str, str, str]:
+    """How many steps are done, the time, and the costs."""
+    done, total = row.get("done"), row.get("total")
+    counts = f"{done}/{total}" if total else ""
+    cost = money(row.get("usage"))
+    group, delay = row.get("group"), row.get("delay") or {}
+    if group == "needs":
+        need = row.get("need") or {}
+        since = need.get("since") or row.get("ended") or row.get("started")
+        return counts, times.since(since) + ("" if row.get("seen", True) else " · new"), cost
+    if group == "delayed" and delay.get("until"):
+        return counts, duration(max(0.0, delay["until"] - times.now)), cost
+    if group == "recent":
+        return counts if row.get("status") not in ("completed", "done") else "", times.when(row.get("ended")), cost
+    last = row.get("last")
+    if isinstance(last, int | float) and times.now - last >= QUIET:
+        return counts, f"quiet {times.since(last)}", cost
+    return counts, times.since(row.get("started")), cost
+
+
+def group_counts(entries: Iterable[Row]) -> str:
+    """`4 need you · 3 running · 1 delayed`."""
+    groups = ordered(entries)
+    needs = len(groups["needs"])
+    told = (
+        (needs, "needs you" if needs == 1 else "need you"),
+        (len(groups["running"]), "running"),
+        (len(groups["delayed"]), "delayed"),
+    )
+    return " · ".join(f"{number} {what}" for number, what in told if number) or "nothing runs"
+
+
+Sections = Callable[[str], list[Row]]
+
+
+def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
+    """Status, figures, the tree, the files, the last lines."""
+    status = str(head.get("status") or "pending")
+    tree = FoldedTree(sections("nodes"))
+    first = tree.first()
+    at = f" at {path_words(first)}" if first and status not in ("completed",) else ""
+    yield line(None, "   ", sign(status), f" {word(status)}{at}")
+    took = f"{spell(at_work(head, sections('bars'), times.now))} at work"
+    yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
+    yield from why_lines(head, width)
+    folds = {
+        id_: True
+        for id_, row in tree.rows.items()
+        if row.get("status") in ("done", "skipped") and tree.is_foldable(id_)
+    }
+    for one in tree_lines(tree, folds, times, width, asked(sections("needs"))):
+        yield one._replace(id=None)
+    artifacts = sections("artifacts")
+    if artifacts:
+        yield rule("artifacts", width)
+        yield from (one._replace(id=None) for one in artifact_lines(artifacts, times, width))
+    last = list(tail)[-8:]
+    if last:
+        yield rule("tail", width)
+        yield from tail_lines(last, times, width)
+
+
+def asked(needs: Iterable[Row]) -> dict[str, str]:
+    """The open question of each step, by its path."""
+    return {str(row.get("path")): str(row.get("title") or "") for row in needs if not row.get("answered")}
+
+
+def session_detail(head: Row, sections: Sections, times: Times, width: int) -> Iterator[TextLine]:
+    """Where the agent is, and its phases."""
+    status = str(head.get("status") or "none")
+    yield line(None, "   ", sign(status), f" {word(status)}  {head.get('statusLine') or ''}")
+    yield line(None, Piece(f"   step {head.get('steps') or 0} · sent on {head.get('sentOn') or 0}", "dim"))
+    for one in phase_lines(sections("stops"), sections("checks"), {}, head, times, width):
+        yield one._replace(id=None)

@@ -1,0 +1,338 @@
+"""The views of a run as lines: its head, tail, summary, artifacts, checks, one step, the log. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from json import dumps
+from typing import Any, NamedTuple
+
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.runs import run_events
+from handrail.driven.runs.run_events import Event
+from handrail.extensions.contracts import EventRecord
+from handrail.source.output_text import clean
+from handrail.tui.lines.run_tree import FoldedTree, cost_words, took_words
+from handrail.tui.lines.words import (
+    COUNTED,
+    STYLES,
+    UNKNOWN,
+    Piece,
+    TextLine,
+    Times,
+    cell,
+    counted,
+    ending,
+    line,
+    money,
+    path_words,
+    rule,
+    sign,
+    spell,
+    tokens,
+    word,
+    wrapped,
+)
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import columns, sign_of
+from handrail.view.text.log import Story
+
+MOST_WHY = 3
+ELSEWHERE = "What steps wrote in the project: `git status` shows it."
+TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
+"""Words of the tail that are too long for its column."""
+TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
+
+
+def head_pieces(head: Row, id_: str, times: Times, width: int, bars: Iterable[Row] = ()) -> tuple[Piece, ...]:
+    """The first line of a run: name, about, id; status; figures. `bars` say how long it was at work."""
+    wide = width >= 100
+    parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if wide else [])]
+    about = str(head.get("about") or "")
+    left = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
+    status = str(head.get("status") or "pending")
+    middle = f"{sign_of(status)} {word(status)}"
+    end = " · ".join(_figures(head, at_work(head, bars, times.now)))
+    room = max(10, width - columns(middle) - columns(end) - 6)
+    gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
+    return (
+        Piece(cell(left, room), "bold"),
+        Piece("  "),
+        Piece(middle, STYLES.get(middle[0], "need")),
+        Piece(gap + end),
+    )
+
+
+def at_work(head: Row, bars: Iterable[Row], now: float) -> float | None:
+    """How long some step of a run worked, without waits; from start to end if that is not known."""
+    spans = sorted(
+        (float(bar["from"]), now if bar.get("to") is None else float(bar["to"]))
+        for bar in bars
+        if bar.get("kind") == "work" and bar.get("from") is not None
+    )
+    if not spans:
+        started, ended = head.get("started"), head.get("ended")
+        return None if started is None else (now if ended is None else ended) - started
+    total, reached = 0.0, spans[0][0]
+    for begin, end in spans:
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _figures(head: Row, worked: float | None) -> Iterator[str]:
+    if head.get("total"):
+        yield f"{head.get('done') or 0}/{head['total']}"
+    if worked is not None:
+        yield spell(worked)
+    limit = (head.get("limits") or {}).get("usd") if isinstance(head.get("limits"), dict) else None
+    yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
+
+
+def why_lines(head: Row, width: int, most: int = MOST_WHY) -> Iterator[TextLine]:
+    """Why a run failed or was stopped. What does not fit into so many lines is cut."""
+    why = head.get("why")
+    if why and why.get("message"):
+        at = path_words(why.get("path"))
+        text = f"{at}: {why['message']}" if at else str(why["message"])
+        status = str(head.get("status"))
+        code = f"  [{why['code']}]" if why.get("code") else ""
+        room = max(4, width - 3)
+        parts = wrapped(" ".join((text + code).split()), room)
+        shown = [*parts[: most - 1], " ".join(parts[most - 1 :])] if len(parts) > most else parts
+        for number, part in enumerate(shown):
+            mark = Piece(" ") if number else sign(status)
+            yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
+
+
+def unreadable_lines(id_: str, message: str, hints: Iterable[str], width: int) -> Iterator[TextLine]:
+    """Why a run cannot be shown, and what helps."""
+    first, *more = wrapped(f"{id_} cannot be read: {message}", max(20, width - 5))
+    yield line(None, Piece(f" ! {first}", "need"))
+    yield from (line(None, Piece(f"   {part}", "need")) for part in more)
+    for hint in hints:
+        yield from (line(None, f"   {part}") for part in wrapped(hint, max(20, width - 5)))
+
+
+def tail_lines(
+    tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0
+) -> Iterator[TextLine]:
+    """What agents and programs did and said, one line each; the newest is last.
+
+    If the texts are of more than one step, each begins with the name of its step.
+    """
+    if lost:
+        yield line(None, Piece(f" … {lost:,} lines", "dim"))
+    rows = list(tail)
+    names = _tail_names({str(row["node"]) for row in rows if row.get("node") and row.get("text")})
+    for row in rows:
+        kind = str(row.get("kind") or "")
+        head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
+        room = max(8, width - columns(head))
+        told = str(row.get("text") or path_words(row.get("node")))
+        if row.get("text") and row.get("node") in names:
+            told = f"{names[row['node']]}: {told}"
+        texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
+        for number, text in enumerate(texts):
+            first = Piece(head if not number else " " * columns(head), "dim")
+            yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
+
+
+def _tail_names(paths: set[str]) -> dict[str, str]:
+    """A name for each of several steps: the last part of its path, or all of it if another step has that name."""
+    last = {path: path.rpartition("/")[2] for path in paths}
+    known = Counter(last.values())
+    return (
+        {path: name if known[name] == 1 else path_words(path) for path, name in last.items()} if len(last) > 1 else {}
+    )
+
+
+def summary_lines(head: Row, width: int) -> Iterator[TextLine]:
+    """What the run says about itself. It is the work of agents, so it is not checked."""
+    text = head.get("summary")
+    if not text:
+        yield line(None, Piece("  No summary was made.", "dim"))
+        return
+    yield line(None, Piece(" said by the run, not checked by Handrail", "dim"))
+    for one in wrapped(clean(str(text)), max(10, width - 2)):
+        yield line(None, f" {one}")
+
+
+def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
+    """The files that steps made."""
+    rows = sorted(artifacts, key=lambda row: (row.get("created") or 0.0, row["id"]))
+    if not rows:
+        for told in ("  No step names a file that it makes (`makes` in its flow).", f"  {ELSEWHERE}"):
+            yield line(None, Piece(told, "dim"))
+    for row in rows:
+        size = row.get("size")
+        known = f"{size:,} B" if isinstance(size, int) else UNKNOWN
+        version = f"v{row['version']}" if row.get("version") else ""
+        ends = f"{cell(version, 4)} {known:>12}  {times.when(row.get('created')):>9} "
+        room = max(8, width - columns(ends) - 2)
+        name = ending(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
+        yield line(
+            row["id"],
+            " ",
+            name,
+            Piece(cell(f" {path_words(row.get('step'))}", room - room * 3 // 5) + " ", "dim"),
+            ends,
+        )
+
+
+def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
+    """What Handrail itself checked. One that did not run is neither held nor failed."""
+    rows = sorted(checks, key=lambda row: (row.get("at") or 0.0, row["id"]))
+    if not rows:
+        yield line(None, Piece("  Nothing was checked.", "dim"))
+    names = max((columns(_check_name(row)) for row in rows), default=0)
+    for row in rows:
+        yield check_line(row, times, width, names)
+
+
+def _check_name(row: Row) -> str:
+    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
+    return place + str(row.get("name") or row.get("kind") or row["id"])
+
+
+def check_line(row: Row, times: Times, width: int, names: int = 0) -> TextLine:
+    """One check. `names` is how wide the longest name is: it gets at most half of the line."""
+    held = row.get("held")
+    status = "done" if held is True else "failed" if held is False else "pending"
+    told = [str(row.get("detail") or ("" if held is not None else "not run"))]
+    if row.get("seconds") is not None:
+        told.append(spell(row["seconds"]))
+    if row.get("at") is not None:
+        told.append(times.of_day(row["at"]))
+    if row.get("stale"):
+        told.append("stale: the tree changed since")
+    room = max(14, width // 3, min(names, width // 2))
+    text = cell(_check_name(row), room) + "  " + " · ".join(part for part in told if part)
+    return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
+
+
+def step_lines(
+    tree: FoldedTree, id_: str | None, parts: dict[str, list[Row]], times: Times, width: int
+) -> Iterator[TextLine]:
+    """One step: what it does now, its counts and usage, its checks and files. `parts` are the sections of the run."""
+    row = tree.rows.get(id_ or "")
+    if row is None:
+        yield line(None, Piece("  Nothing is selected.", "dim"))
+        return
+    status = str(row.get("status"))
+    yield line(None, Piece(f" {tree.place(str(row['id']))}", "bold"))
+    told = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
+    yield line(None, " ", sign(status), " " + " · ".join(part for part in told if part))
+    facts: list[tuple[str, Any]] = [
+        ("kind", f"flow {row['flow']}" if row.get("flow") else row.get("node") or row.get("kind")),
+        ("who", row.get("who")),
+        ("doing", row.get("doing")),
+        ("why", (row.get("why") or {}).get("message")),
+        ("note", row.get("note")),
+        ("counts", _counts(row)),
+        ("usage", f"{tokens(row.get('usage'))} · {money(row.get('usage'))}" if row.get("usage") else cost_words(row)),
+    ]
+    for name, value in facts:
+        if value:
+            for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
+                yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
+    for section, key, made in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
+        own = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
+        if own:
+            yield rule(section, width)
+            yield from (one._replace(id=None) for one in made(own, times, width))
+
+
+def given_lines(found: Row, times: Times, width: int) -> Iterator[TextLine]:
+    """What the last try of a step was given, what it printed and what it returned."""
+    for title in ("prompt", "params", "output"):
+        value = found.get(title)
+        if value:
+            yield rule(title, width)
+            text = value if isinstance(value, str) else dumps(value, indent=2, ensure_ascii=False)
+            yield from (line(None, f" {one}") for one in wrapped(text, max(10, width - 2)))
+    if found.get("lines"):
+        yield rule("printed", width)
+        yield from tail_lines(found["lines"], times, width, wraps=True)
+
+
+def _try(row: Row) -> str:
+    return f"try {row['try']} of {row.get('tries') or 1}" if (row.get("try") or 0) > 0 else ""
+
+
+def _counts(row: Row) -> str:
+    counts = row.get("counts") or {}
+    return " · ".join(counted(counts[name], name) for name in COUNTED if name in counts)
+
+
+STEPS, AGENT, PEOPLE, CHECKS, FACTS = KINDS = ("steps", "agent", "people", "checks", "facts")
+
+
+class LogEntry(NamedTuple):
+    """A line of the log. `kind` is one of `KINDS`."""
+
+    number: int
+    at: float
+    kind: str
+    path: str
+    text: str
+
+
+def kind_of_event(event: Event) -> str:
+    match event:
+        case run_events.Asked() | run_events.Answered():
+            return PEOPLE
+        case run_events.AgentActed() | run_events.Guided() | run_events.SessionOpened() | run_events.UsageReported():
+            return AGENT
+        case run_events.ArtifactPublished() | run_events.SummarySet() | run_events.Noticed():
+            return FACTS
+        case _:
+            return CHECKS if type(event).__name__ == "Checked" else STEPS
+
+
+class LogTeller:
+    """Turns events into lines of the log, in order, in parts of any size."""
+
+    def __init__(self, plan: FlowPlan) -> None:
+        self.story = Story(plan, lambda _: "")
+        self.number = 0
+
+    def entries(self, records: Iterable[EventRecord]) -> Iterator[LogEntry]:
+        for record in records:
+            event = record[1]
+            path = str(getattr(event, "path", "") or "")
+            for at, text in self.story.lines([record]):
+                self.number += 1
+                yield LogEntry(self.number, at, kind_of_event(event), path, clean(text.strip()))
+
+
+def _without_place(text: str, path: str) -> str:
+    """A text without the path or the name of its step at its begin: its place has a column of its own."""
+    for name in filter(None, (path, path.rpartition("/")[2])):
+        if text == name or text.startswith((f"{name} ", f"{name}:")):
+            return text[len(name) :].lstrip(": ")
+    return text
+
+
+def log_lines(
+    entries: Iterable[LogEntry], kinds: Iterable[str], times: Times, width: int, *, wraps: bool = False
+) -> Iterator[TextLine]:
+    """The lines of these kinds, and how many there are."""
+    shown, count = set(kinds), 0
+    place_width = max(12, min(30, width // 4))
+    for entry in entries:
+        if entry.kind not in shown:
+            continue
+        count += 1
+        sign = entry.text[:1] if entry.text[1:2] == " " and entry.text[:1] in (*STYLES, "!") else ""
+        text = (entry.text[2:] if sign else entry.text).strip()
+        text = _without_place(text, entry.path) if sign else text
+        head = f" {times.of_day(entry.at)}  "
+        place = cell(path_words(entry.path), place_width)
+        room = max(8, width - columns(head) - 2 - place_width - 1)
+        texts = wrapped(text, room) if wraps else [cell(text, room)]
+        for number, part in enumerate(texts):
+            first = (Piece(head, "dim"), Piece(f"{sign or ' '} ", STYLES.get(sign, "need")), Piece(f"{place} ", "dim"))
+            lead = first if not number else (Piece(" " * (columns(head) + 2 + place_width + 1)),)
+            yield line(str(entry.number) if not number else None, *lead, Piece(part))
+    yield line(None, Piece(f" ── end · {count:,} {'line' if count == 1 else 'lines'}", "dim"))

@@ -1,0 +1,332 @@
+"""The steps of a run as lines of a tree with columns, and as bars of a timeline. Pure.
+
+The tree has folds, rounds, nested flows, durations and costs. In the timeline idle times are shortened: `█` work, `x`
+a try that failed, `─` a pause between tries, `▒` delayed, `┄` a person was asked, `·` skipped, a blank inside a bar:
+no process drove the run. An open bar ends with `>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from handrail.tui.lines.words import (
+    COUNTED,
+    UNKNOWN,
+    Piece,
+    TextLine,
+    Times,
+    age,
+    cell,
+    counted,
+    in_lines,
+    line,
+    money,
+    right,
+    sign,
+    spell,
+)
+from handrail.view.rows.rows import Row
+from handrail.view.text.columns import columns
+
+Folds = Mapping[str, bool]
+"""What a person folded (True) or unfolded, by the id of the row."""
+MANY = 40
+OPEN = ("running", "waiting", "delayed", "failed")
+
+
+class Branch(NamedTuple):
+    """A visible row of the tree."""
+
+    row: Row
+    depth: int
+    is_folded: bool | None  # None: there is nothing below it
+
+
+class FoldedTree:
+    """The nodes of a run, by their parents. A round with one phase shows the steps of that phase as its own."""
+
+    def __init__(self, nodes: Iterable[Row]) -> None:
+        rows = sorted(nodes, key=lambda row: row.get("order", 0))
+        self.rows: dict[str, Row] = {row["id"]: row for row in rows}
+        self._below: dict[str, list[Row]] = {}
+        for row in rows:
+            self._below.setdefault(str(row.get("parent") or ""), []).append(row)
+
+    def below(self, id_: str) -> list[Row]:
+        found = self._below.get(id_, [])
+        if len(found) == 1 and found[0].get("kind") == "phase" and self.rows.get(id_, {}).get("kind") == "round":
+            return self._below.get(found[0]["id"], [])
+        return found
+
+    def parent(self, id_: str) -> str | None:
+        """The row above, as it is shown; None at the top."""
+        above = str(self.rows.get(id_, {}).get("parent") or "")
+        if not above:
+            return None
+        over = str(self.rows.get(above, {}).get("parent") or "")
+        return over if over and above not in {row["id"] for row in self.below(over)} else above
+
+    def is_foldable(self, id_: str) -> bool:
+        return bool(self._below.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
+
+    def is_folded(self, id_: str, folds: Folds) -> bool:
+        """As the person chose; else what is done is folded, if it is a round, a nested flow, or in a large tree."""
+        if id_ in folds:
+            return folds[id_]
+        row = self.rows[id_]
+        if row.get("status") in OPEN:
+            return False
+        if row.get("kind") == "round":
+            return not self._is_last_round(row)
+        return row.get("kind") == "step" or (row.get("kind") == "phase" and len(self.rows) > MANY)
+
+    def _is_last_round(self, row: Row) -> bool:
+        rounds = [one for one in self._below.get(str(row.get("parent")), []) if one.get("status") != "pending"]
+        begun = [one for one in rounds if one.get("status") != "skipped"]
+        return bool(begun) and begun[-1]["id"] == row["id"]
+
+    def visible(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
+        for row in self.below(id_):
+            own = str(row["id"])
+            folded = self.is_folded(own, folds) if self.is_foldable(own) else None
+            yield Branch(row, depth, folded)
+            if folded is False:
+                yield from self.visible(folds, own, depth + 1)
+
+    def filled(self, row: Row) -> Row:
+        """A repeat or a round with the times and the costs of what is in it."""
+        if row.get("kind") not in ("repeat", "round") or row.get("started") is not None:
+            return row
+        below = [self.filled(one) for one in self._below.get(str(row["id"]), [])]
+        begun = [one["started"] for one in below if one.get("started") is not None]
+        ends = [one.get("ended") for one in below if one.get("started") is not None]
+        known = [one["usage"] for one in below if one.get("usage")]
+        usage = {
+            "usd": sum(one["usd"] for one in known if one.get("usd") is not None) or None,
+            "complete": all(one.get("complete", True) for one in known),
+        }
+        is_open = not ends or None in ends
+        times = {
+            "started": min(begun, default=None),
+            "ended": None if is_open else max(filter(None, ends), default=None),
+        }
+        why = next((one["why"] for one in below if one.get("why")), None) if row.get("status") == "skipped" else None
+        return {**row, **times, "usage": usage if known else {}, "why": row.get("why") or why}
+
+    def first(self) -> str | None:
+        """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
+        steps = [row for row in self.rows.values() if row.get("kind") == "step"]
+        for status in ("waiting", "failed", "interrupted", "running", "delayed"):
+            found = [str(row["id"]) for row in steps if row.get("status") == status]
+            if found:
+                return max(found, key=lambda id_: id_.count("/"))
+        return None
+
+    def place(self, id_: str) -> str:
+        """`review › 2 › look`: the way to a row in words."""
+        parts: list[str] = []
+        at: str | None = id_
+        while at:
+            row = self.rows.get(at, {})
+            parts.insert(0, str(row.get("name") or at).removeprefix("round "))
+            at = self.parent(at)
+        return " › ".join(parts)
+
+
+def tree_lines(
+    tree: FoldedTree, folds: Folds, times: Times, width: int, asked: Mapping[str, str] | None = None
+) -> Iterator[TextLine]:
+    """All visible rows. `asked` has the question of each step that waits for its answer."""
+    for row, depth, folded in tree.visible(folds):
+        question = (asked or {}).get(str(row["id"]))
+        filled = {**tree.filled(row), **({"doing": question, "who": "", "node": ""} if question else {})}
+        yield tree_line(Branch(filled, depth, folded), times, width)
+
+
+def tree_line(branch: Branch, times: Times, width: int) -> TextLine:
+    """One phase, repeat, round or step."""
+    row, depth, folded = branch
+    mark = " " if folded is None else "▸" if folded else "▾"
+    lead = " " + "  " * depth + mark + " "
+    status = str(row.get("status") or "pending")
+    name = str(row.get("name") or row["id"])
+    if row.get("kind") == "repeat":
+        name += f"  ↻ {row.get('begun') or 0} of {row.get('rounds') or UNKNOWN}"
+    took, cost = took_words(row, times), cost_words(row)
+    is_wide = width >= 66
+    ends = right(took, 12 if is_wide else 10) + (right(cost, 9 if is_wide else 7) if width >= 50 else "")
+    room = max(8, width - columns(lead) - 2 - columns(ends) - 1)
+    is_step = row.get("kind") == "step"
+    about = _about(row)
+    if is_step or about:
+        first = min(max(12, columns(name)), room)
+        tries = _tries(row) if room - first > 24 else ""
+        middle = cell(name, first) + " " + cell(about, room - first - 1 - columns(tries)) + tries
+    else:
+        middle = cell(name, room)
+    is_dim = status in ("skipped", "pending")
+    style = "dim" if is_dim else "" if is_step else "bold"
+    return line(row["id"], lead, sign(status), " ", Piece(middle, style), Piece(f" {ends}", "dim" * is_dim))
+
+
+def _about(row: Row) -> str:
+    """What runs in a row, or why it did not."""
+    status, why = row.get("status"), row.get("why")
+    if why and status in ("failed", "skipped", "done"):
+        return str(why.get("message") or why.get("code") or "")
+    if row.get("kind") != "step":
+        return ""
+    if status in ("running", "waiting", "delayed") and row.get("doing"):
+        return f"{row.get('who') or row.get('node') or ''}: {row['doing']}".removeprefix(": ")
+    if row.get("flow"):
+        return f"flow {row['flow']}"
+    counts: dict[str, Any] = row.get("counts") or {}
+    told = [counted(counts[name], name) for name in COUNTED if counts.get(name)]
+    return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(told)) if part)
+
+
+def _tries(row: Row) -> str:
+    number, most = row.get("try") or 0, row.get("tries") or 1
+    return (
+        f"try {number} of {most}"
+        if number > 1 and row.get("status") == "running"
+        else f"try {number}"
+        if number > 1
+        else ""
+    )
+
+
+def took_words(row: Row, times: Times) -> str:
+    """How long a row worked; of what waits, how long it waits."""
+    status, started, ended = row.get("status"), row.get("started"), row.get("ended")
+    if status == "waiting" and row.get("kind") == "step":
+        return f"waits {times.since(row.get('since') or started)}" if started else ""
+    if status == "delayed" and row.get("until"):
+        return f"in {spell(max(0.0, row['until'] - times.now))}"
+    if started is None or status in ("pending", "skipped"):
+        return ""
+    worked, elapsed = row.get("worked"), (times.now if ended is None else ended) - started
+    if ended is None and status in ("done", "failed", "interrupted"):
+        return "" if worked is None or status != "interrupted" else spell(worked)
+    if worked is None or ended is None:
+        return spell(elapsed)
+    return spell(worked if row.get("kind") == "step" else min(worked, elapsed))  # steps of a phase may work together
+
+
+def cost_words(row: Row) -> str:
+    if row.get("status") in ("pending", "skipped", "waiting") and not row.get("usage"):
+        return ""
+    return money(row.get("usage"))
+
+
+IDLE = 30.0
+"""In seconds: if nothing works or waits for longer, that time is cut out of the scale."""
+CUT = 2.0
+MARKS = {"work": "█", "pause": "─", "delay": "▒", "asked": "┄", "away": " "}
+STYLES = {"work": "run", "pause": "dim", "delay": "delay", "asked": "need", "away": ""}
+ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need")}
+"""How a bar that was not done ends. These marks are seen even if the next bar begins in the same column."""
+LEGEND = ("█ work", "x failed", "! interrupted", "─ pause", "▒ delayed", "┄ asked", "· skipped", "> goes on")
+
+
+class Scale:
+    """Maps points in time to columns. Times in which no bar was open take no room but a mark."""
+
+    def __init__(self, bars: list[Row], now: float, width: int) -> None:
+        spans = sorted((bar["from"], now if bar.get("to") is None else bar["to"]) for bar in bars)
+        self.spans: list[tuple[float, float]] = []
+        for begin, end in spans:
+            if self.spans and begin - self.spans[-1][1] <= IDLE:
+                self.spans[-1] = (self.spans[-1][0], max(end, self.spans[-1][1]))
+            else:
+                self.spans.append((begin, end))
+        self.width = max(1, width - 5 * (len(self.spans) - 1))
+        self.total = sum(end - begin for begin, end in self.spans) or 1.0
+
+    def column(self, at: float) -> int:
+        """The column of a point in time."""
+        passed, cuts = 0.0, 0
+        for number, (begin, end) in enumerate(self.spans):
+            if at < begin:
+                break
+            passed += min(at, end) - begin
+            cuts = number
+        return min(int(passed / self.total * self.width), self.width - 1) + 5 * cuts
+
+    def cuts(self) -> Iterator[tuple[int, str]]:
+        """Where idle times are cut out, and how long they were."""
+        for (_, end), (begin, _) in zip(self.spans, self.spans[1:], strict=False):
+            yield self.column(end) + 1, f"⋯{age(begin - end)}⋯"[:5]
+
+
+def timeline_lines(tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: Times, width: int) -> Iterator[TextLine]:
+    """One line per visible row of the tree, with the bars of the step, or of all steps below a folded row."""
+    shown = [bar for bar in bars if isinstance(bar.get("from"), int | float)]
+    names = max(20, min(34, width // 3))
+    room = max(10, width - names - 2)
+    if not shown:
+        yield line(None, Piece("  Nothing has run yet.", "dim"))
+        return
+    scale = Scale(shown, times.now, room)
+    by_node: dict[str, list[Row]] = {}
+    for bar in sorted(shown, key=lambda bar: (bar["from"], bar["id"])):
+        by_node.setdefault(str(bar.get("node")), []).append(bar)
+    yield line(None, Piece(cell("", names + 1) + _head(scale, times, room), "dim"))
+    for branch in tree.visible(folds):
+        own = by_node.get(str(branch.row["id"]), [])
+        if branch.is_folded or branch.row.get("kind") not in ("step",):
+            own = [*own, *_below(tree, str(branch.row["id"]), by_node)] if branch.is_folded else own
+        yield line(branch.row["id"], *_name(branch, names), *_drawn(branch.row, own, scale, times, room))
+    for part in in_lines(LEGEND, width - 1, "  "):
+        yield line(None, Piece(f" {part}", "dim"))
+
+
+def _below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:
+    for row in tree.below(id_):
+        yield from by_node.get(str(row["id"]), ())
+        yield from _below(tree, str(row["id"]), by_node)
+
+
+def _name(branch: Branch, width: int) -> tuple[Piece, ...]:
+    mark = " " if branch.is_folded is None else "▸" if branch.is_folded else "▾"
+    lead = " " + "  " * branch.depth + mark + " "
+    name = cell(str(branch.row.get("name") or branch.row["id"]), max(1, width - columns(lead) - 2))
+    return Piece(lead), sign(str(branch.row.get("status"))), Piece(f" {name} ")
+
+
+def _head(scale: Scale, times: Times, room: int) -> str:
+    begin, end = scale.spans[0][0], scale.spans[-1][1]
+    head = list(cell(times.of_day(begin), room))
+    last = times.of_day(end)
+    if room > 2 * len(last) + 2:
+        head[room - len(last) :] = last
+    for at, text in scale.cuts():
+        if "".join(head[at : at + len(text)]).isspace():
+            head[at : at + len(text)] = text
+    return "".join(head)[:room]
+
+
+def _drawn(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> Iterator[Piece]:
+    """The bars of a row: pieces of equal style. The end of a try that failed is an `x`."""
+    cells: list[tuple[str, str]] = [(" ", "")] * room
+    if not bars and row.get("status") == "skipped":
+        cells[0] = ("·", "dim")
+    ends: dict[int, tuple[str, str]] = {}
+    for bar in bars:
+        kind = str(bar.get("kind"))
+        end = times.now if bar.get("to") is None else bar["to"]
+        first, last = scale.column(bar["from"]), min(scale.column(end), room - 1)
+        for at in range(first, last + 1):
+            if kind != "away":
+                cells[at] = (MARKS.get(kind, "█"), STYLES.get(kind, ""))
+        mark = (">", "run") if bar.get("to") is None else ENDS.get(str(bar.get("end")))
+        if mark is not None:
+            ends[last] = mark
+    for at, mark in ends.items():
+        cells[at] = mark
+    begin = 0
+    for at in range(1, room + 1):
+        if at == room or cells[at][1] != cells[begin][1]:
+            yield Piece("".join(char for char, _ in cells[begin:at]), cells[begin][1])
+            begin = at

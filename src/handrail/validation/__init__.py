@@ -1,1 +1,0 @@
-"""What `handrail validate` checks: a whole project, or everything at some paths."""

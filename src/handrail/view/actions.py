@@ -1,0 +1,401 @@
+"""What a person does in a surface: launch, resume, restart, answer, stop; cancel or reload a session.
+
+A surface never drives a run. It starts a process in the background that does, as `handrail run --detach`: closing or
+crashing a surface affects no run. Definitions and settings are read again for each action.
+A text in a field of a launch is read as on the command line; what is wrong is reported for each field.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from handrail.app import App
+from handrail.base.dataclasses import dataclass, field
+from handrail.base.errors import HandrailError, RefusedError, UsageError
+from handrail.base.processes import start_detached
+from handrail.driven.flows.catalog import FoundFlow
+from handrail.driven.flows.plan import FlowPlan, Param
+from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms.form import AnswerProblem, WrongAnswers, accept
+from handrail.driven.runs.choices import BOUND_NAMES, Bounded
+from handrail.driven.runs.life import resume_event
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.preconditions import programs_of_run, refuse_phases
+from handrail.driven.runs.request import RunRequest, scope_of
+from handrail.driven.runs.restart import refuse_restart
+from handrail.driven.runs.runs import ChangedError, refuse_changed
+from handrail.driven.runs.state import refuse_unless_waiting
+from handrail.extensions import registry
+from handrail.guided.sessions.store import SessionReport
+from handrail.project.notifications import claim_desktop, open_question_alerts
+from handrail.settings.routes import DEFAULT, find_preset, parse_route
+from handrail.settings.settings import GROUPS
+from handrail.source.suggestions import did_you_mean
+from handrail.source.values import same, shown, typed_value
+from handrail.view.rows.run_sections import answer_to_question, path_of_question
+
+TASK = "task"
+REQUIRED = "is required"
+
+
+class WrongFields(HandrailError):
+    """Answers or parameters that are not accepted, with the field of each."""
+
+    code = "wrong"
+    exit_code = 2
+
+    def __init__(self, problems: list[AnswerProblem]) -> None:
+        super().__init__("; ".join(problem.text for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchForm:
+    """A new run, as a person asks for it in a surface. `routes` are by group, as `AGENT` or `AGENT:MODEL`."""
+
+    name: str
+    task: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+    model: str | None = None
+    routes: Mapping[str, str] = field(default_factory=dict)
+    preset: str = ""
+    scope: str = ""
+    start: str | None = None
+    until: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+def kind_of_param(param: Param) -> str:
+    """How a param is filled in: `boolean`, `choice`, `number`, `json`, `text`, or `any` if the flow does not say."""
+    if param.choices:
+        return "choice"
+    if param.name == TASK:
+        return "text"
+    match param.default:
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case list() | dict():
+            return "json"
+    return "any"
+
+
+def declared_params(plan: FlowPlan) -> tuple[Param, ...]:
+    """The params of a flow. If it declares none, those that it certainly reads."""
+    if plan.params is not None:
+        return plan.params
+    return tuple(Param(name, required=True, default=None, about="") for name, *_ in plan.reads)
+
+
+def request_of(app: App, flow: FoundFlow, wanted: LaunchForm) -> RunRequest:
+    """The request that `Runs.begin` takes. Raises `Wrong` with a problem for each field that is not accepted."""
+    assert flow.plan is not None
+    problems: list[AnswerProblem] = []
+    params = _params(flow.plan, wanted, problems)
+    limits = _limits(wanted.limits, problems)
+    problems += _routes(app, wanted)
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(Bounded(**limits))
+    request = RunRequest(
+        params=params,
+        task=wanted.task if TASK not in params else "",
+        scope=wanted.scope,
+        agent=wanted.agent or None,
+        model=wanted.model or None,
+        routes={group: route for group, route in wanted.routes.items() if route},
+        table=app.runs.presets.get(wanted.preset, {}),
+        preset=wanted.preset,
+        start=wanted.start or None,
+        until=wanted.until or None,
+        limits=bounds.named,
+        limit_places=bounds.places,
+    )
+    problems += _parts(app, flow.plan, request)
+    if problems:
+        raise WrongFields(problems)
+    return request
+
+
+def _params(plan: FlowPlan, wanted: LaunchForm, problems: list[AnswerProblem]) -> dict[str, Any]:
+    """The values of the params. Empty fields are left out, so that their defaults hold."""
+    known = {param.name: param for param in declared_params(plan)}
+    given = {**({TASK: wanted.task} if TASK in known and wanted.task else {}), **wanted.params}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        param = known.get(name)
+        if param is None and plan.params is not None and not plan.is_foreign:
+            close = did_you_mean(name, sorted(known))
+            problems.append(AnswerProblem(name, "is not a param of this flow" + (f"; {close}" if close else ""), True))
+        elif value is None or (isinstance(value, str) and not value.strip()):
+            continue
+        else:
+            found[name] = _value(param, name, value, problems) if param is not None else _typed(value)
+    if wanted.task and TASK not in known and plan.params is not None and not plan.is_foreign:
+        problems.append(AnswerProblem(TASK, "is not taken by this flow"))
+    lost = [name for name, param in known.items() if param.required and name not in found]
+    wrong = {problem.field for problem in problems}
+    problems += [AnswerProblem(name, REQUIRED) for name in lost if name not in wrong]
+    if plan.params is None and wanted.task:
+        found.pop(TASK, None)
+    return found
+
+
+def _typed(value: Any) -> Any:
+    return typed_value(value) if isinstance(value, str) else value
+
+
+def _value(param: Param, name: str, value: Any, problems: list[AnswerProblem]) -> Any:
+    kind = kind_of_param(param)
+    read = _typed(value)
+    match kind:
+        case "text":
+            return value if isinstance(value, str) else shown(value)
+        case "choice":
+            for choice in param.choices:
+                if same(value, choice) or same(read, choice):
+                    return choice
+            known = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
+            problems.append(AnswerProblem(name, f"has to be one of {known}, found `{shown(value)[:40]}`"))
+        case "boolean":
+            if isinstance(read, bool):
+                return read
+            problems.append(AnswerProblem(name, f"has to be true or false, found `{shown(value)[:40]}`"))
+        case "number":
+            if isinstance(read, int | float) and not isinstance(read, bool):
+                return read
+            problems.append(AnswerProblem(name, f"has to be a number, found `{shown(value)[:40]}`"))
+        case "json":
+            if isinstance(read, list | dict):
+                return read
+            found = json.dumps(value, ensure_ascii=False)[:40]
+            problems.append(AnswerProblem(name, f"has to be a list or a mapping in JSON, found `{found}`"))
+    return read
+
+
+def _limits(given: Mapping[str, Any], problems: list[AnswerProblem]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        read = _typed(value)
+        if name not in BOUND_NAMES:
+            problems.append(
+                AnswerProblem(f"limits.{name}", f"is not a limit; there are {', '.join(BOUND_NAMES)}", True)
+            )
+        elif value is None or value == "":
+            continue
+        elif isinstance(read, bool) or not isinstance(read, int | float) or not 0 < read < float("inf"):
+            problems.append(AnswerProblem(f"limits.{name}", f"has to be a number above 0, found `{str(value)[:40]}`"))
+        else:
+            found[name] = read
+    return found
+
+
+def _routes(app: App, wanted: LaunchForm) -> Iterator[AnswerProblem]:
+    """What is wrong with the chosen agents. `routes.GROUP` is the field of a route."""
+    if wanted.preset:
+        try:
+            find_preset(app.runs.presets, wanted.preset)
+        except UsageError as error:
+            yield AnswerProblem("preset", f"is not a preset: {error.message}")
+    if wanted.agent and not registry.has_executor(wanted.agent):
+        yield AnswerProblem("agent", _no_agent(wanted.agent))
+    yield from wrong_routes(wanted.routes)
+
+
+def wrong_routes(routes: Mapping[str, str]) -> Iterator[AnswerProblem]:
+    """What is wrong with routes by group. Empty ones are left out."""
+    for group, route in routes.items():
+        if group not in (*GROUPS, DEFAULT):
+            yield AnswerProblem(f"routes.{group}", f"is not a group; there are {', '.join((*GROUPS, DEFAULT))}", True)
+        elif route:
+            try:
+                agent = parse_route(route).agent
+            except ValueError:
+                yield AnswerProblem(f"routes.{group}", f"has to be `AGENT` or `AGENT:MODEL`, found `{route[:40]}`")
+                continue
+            if not registry.has_executor(agent):
+                yield AnswerProblem(f"routes.{group}", _no_agent(agent))
+
+
+def _no_agent(name: str) -> str:
+    hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
+    return f"names no agent: `{name[:40]}`; {hint}"
+
+
+def _parts(app: App, plan: FlowPlan, request: RunRequest) -> Iterator[AnswerProblem]:
+    """What is wrong with the phases and with the scope."""
+    try:
+        refuse_phases(plan, request)
+    except UsageError as error:
+        ids = [phase.id for phase in plan.phases]
+        wrong = "start" if request.start is not None and request.start not in ids else "until"
+        yield AnswerProblem(wrong, f"is wrong: {error.message}")
+    try:
+        scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
+    except UsageError as error:
+        yield AnswerProblem("scope", f"is wrong: {error.message}")
+
+
+ResumeMode = Literal["resume", "continue", "restart"]
+
+
+class LateAnswer(RefusedError):
+    """Somebody else answered first, or the question has changed. `answered` has `by`, `at` and `verdict`, if known."""
+
+    code = "late"
+
+    def __init__(
+        self, message: str, hint: str | None = None, *, has_changed: bool, answered: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.has_changed = has_changed
+        self.answered = answered
+
+
+class Actions:
+    """The actions of one surface. Each raises `HandrailError` if it is refused, and then nothing has changed."""
+
+    def __init__(self, app: App, surface: str) -> None:
+        self.app = app
+        self.surface = surface
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if an agent or a run started this surface: then it only shows things."""
+        return self.app.is_leashed
+
+    def refuse(self, action: str, *, run: str | None = None, session: str | None = None) -> None:
+        """Raise `RefusedError` if this surface may only show things. The run or the session gets a notice about it.
+
+        Not to be called in an event loop, because it may have to write the notice.
+        """
+        self.app.refuse_agents(f"{self.surface}: {action}", run=run, session=session)
+
+    def launch(self, wanted: LaunchForm) -> str:
+        """Begin a run and drive it in the background. Returns its id. Raises `Wrong` for fields that are not right."""
+        self.refuse("launch")
+        app = self.app.reread()
+        flow = app.flow_named(wanted.name)
+        app.check_settings()
+        request = request_of(app, flow, wanted)
+        app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))
+        begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
+        self._drive(begun.id, "resume", "--first")
+        return begun.id
+
+    def again(self, id_: str, mode: ResumeMode, start: str | None = None) -> None:
+        """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted.
+
+        What that process would refuse is raised here, because nobody sees what it prints.
+        """
+        self.refuse(mode, run=id_)
+        run = self.app.runs.load(id_)
+        if run.driver is not None:
+            raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
+        self._refuse_untrusted(run)
+        if mode == "restart":
+            self._refuse_restart(run, start)
+        elif run.records:
+            resume_event(id_, run.state, run.plan, mode)
+        self._drive(id_, mode, *(["--from", start] if start is not None else []))
+
+    def _refuse_restart(self, run: LoadedRun, start: str | None) -> None:
+        app = self.app.reread()
+        app.check_settings()
+        definitions = app.definitions
+        flows = definitions.with_shipped(run.about.flow)
+        refuse_restart(app.runs, flows, definitions.flow_of_run, run, start)
+
+    async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
+        """Give the answer to a question. It counts only if the question is still open, and still the same.
+
+        A yes to something that has changed since it was asked is refused, and the run asks again.
+        """
+        await asyncio.to_thread(self.refuse, "answer", run=id_)
+        run = self.app.runs.load(id_)
+        if question in run.state.closed:
+            raise _late(run, question)
+        refuse_unless_waiting(id_, run.state, is_driven=run.driver is not None)
+        asked = next((one for one in run.state.questions.values() if one.id == question), None)
+        if asked is None or asked.input != digest:
+            raise LateAnswer("the question has changed since you opened it", has_changed=True)
+        self._refuse_untrusted(run)
+        try:
+            accepted = accept(formspec.from_json(asked.question), values)
+        except WrongAnswers as error:
+            raise WrongFields(error.problems) from error
+        try:
+            await refuse_changed(self.app.runs, run, asked, accepted)
+        except ChangedError as error:
+            if error.can_ask_again and await self.app.runs.ask_again(run):
+                self._drive(id_, "resume", "--answered")
+            raise LateAnswer(error.message, error.hint, has_changed=True) from error
+        try:
+            has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
+        except RefusedError as error:
+            raise _refusal(self.app.runs.load(id_), question, error) from error
+        if has_no_driver:
+            self._drive(id_, "resume", "--answered")
+
+    async def stop(self, id_: str) -> None:
+        """Stop a run and everything that it started."""
+        await asyncio.to_thread(self.refuse, "stop", run=id_)
+        await self.app.runs.stop(self.app.runs.load(id_))
+
+    def claim(self, id_: str, question: str) -> bool:
+        """True if this surface is the first that shows an open question on the desktop. Nobody else does it then."""
+        self.refuse("told", run=id_)
+        runs = self.app.runs
+        found = (alert for alert in open_question_alerts(runs.load(id_)) if alert.key == f"need.{question}")
+        return any(claim_desktop(runs, alert) for alert in found)
+
+    def cancel(self, session: str) -> None:
+        """Cancel the workflow of a session. The person has confirmed it."""
+        self.refuse("cancel", session=session)
+        self.app.sessions.choose(session)
+        _refuse_if(self.app.cancel(session, confirmed=True))
+
+    def reload(self, session: str) -> None:
+        """Continue a session with the files of its workflow as they are now, in the same phase."""
+        self.refuse("reload", session=session)
+        _refuse_if(self.app.reread().reload(session))
+
+    def _refuse_untrusted(self, run: LoadedRun) -> None:
+        self.app.trust.refuse(lambda: programs_of_run(run))
+
+    def _drive(self, id_: str, *words: str) -> None:
+        command, *more = words
+        argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
+        start_detached(argv, self.app.env, self.app.runs.log(id_))
+
+
+def _refusal(run: LoadedRun, question: str, error: RefusedError) -> RefusedError:
+    """Why an answer was refused: somebody stopped the run, or gave another answer."""
+    is_open = any(asked.id == question for asked in run.state.questions.values())
+    return error if is_open and run.state.status != "waiting" and run.driver is None else _late(run, question)
+
+
+def _late(run: LoadedRun, question: str) -> LateAnswer:
+    """Why an answer comes too late: who gave another one and when, or that the question was asked again."""
+    if path_of_question(run.records, question) in run.state.questions:
+        return LateAnswer("what was asked has changed meanwhile, so it is asked again", has_changed=True)
+    if run.state.closed.get(question) == "withdrawn":
+        return LateAnswer(f"question `{question}` was withdrawn meanwhile", has_changed=True)
+    found = answer_to_question(run.records, question)
+    if found is None:
+        return LateAnswer(f"question `{question}` already has an answer", has_changed=False)
+    where = f" in {found['by']}" if found["by"] else ""
+    return LateAnswer(
+        f"question `{question}` was {found['verdict']} meanwhile{where}", has_changed=False, answered=found
+    )
+
+
+def _refuse_if(report: SessionReport) -> None:
+    if report.refusal is not None:
+        raise RefusedError(report.refusal.reason)

@@ -1,0 +1,345 @@
+"""What the form of a launch shows for a flow or a workflow, as plain data, and what a launch would do.
+
+`offer_launch` is the form, `preview_launch` its preview; both begin nothing, and read all files as they are now.
+`save_routes` stores chosen agents in the user's settings, never in the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from handrail.app import App
+from handrail.base.errors import HandrailError, RefusedError
+from handrail.driven.flows.catalog import FoundFlow
+from handrail.driven.flows.outline import FlowFinder, child_of
+from handrail.driven.flows.overview import takes_task
+from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step, path_segment
+from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
+from handrail.driven.runs.choices import BOUND_NAMES, Routed, agent_of
+from handrail.driven.runs.estimate import Estimate, estimate_run
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.preconditions import missing_agents, own_of
+from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, scope_of
+from handrail.driven.runs.restart import differences, first_unfinished
+from handrail.driven.runs.state import available_modes
+from handrail.driven.runs.summary import reason_words
+from handrail.extensions import registry
+from handrail.settings.routes import DEFAULT, Route, save_entry
+from handrail.settings.secrets import masked
+from handrail.settings.settings import GROUPS
+from handrail.source.output_text import clean
+from handrail.source.values import shown
+from handrail.view.actions import (
+    TASK,
+    LaunchForm,
+    WrongFields,
+    declared_params,
+    kind_of_param,
+    request_of,
+    wrong_routes,
+)
+from handrail.view.text.estimate import bound_warnings, brief_estimate
+
+MOST_LOOKED_AT = 20
+"""How many runs of a flow are searched for one with the same scope."""
+RoutesTarget = Literal["flow", "preset"]
+
+
+def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
+    """All that a launch dialog shows. `scope` is another one than that of the current branch.
+
+    - `fields`: one per param: `name`, `kind` (see `wanted.kind_of`), `required`, `default`, `about`, `choices`.
+      `hasTask` says whether a field for a task is among them or to be added. `isOpen`: other params are accepted, too.
+    - `groups`: the routing groups: `group`, `about`, `route`, `agent`, `model`, `steps`. `presets` by name, `agents`.
+    - `phases` for `from` and `until`, `scope`, `limits` by name (None: no limit).
+    - `mode` is preselected, `modes` are possible, and `run` is the run that they are about; see `_previous`.
+    - `estimate` in words, `warnings` about the files.
+    """
+    app = app.reread()
+    flow = app.flow_named(name)
+    assert flow.plan is not None
+    plan = flow.plan
+    request = RunRequest(params={}, scope=scope, preset="")
+    here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
+    newest = _newest(app, flow.id, here)
+    previous = _as_written(_previous(app, flow, newest))
+    return {
+        "kind": "workflow" if flow.source == "workflow" else "flow",
+        "id": flow.id.removeprefix("workflow:"),
+        "name": name,
+        "description": clean(plan.description),
+        "source": flow.source,
+        "fields": [_field(param) for param in declared_params(plan)],
+        "hasTask": takes_task(plan),
+        "isOpen": plan.params is None or plan.is_foreign,
+        "groups": routed_groups(app, flow),
+        "presets": app.runs.presets,
+        "agents": list(registry.executors()),
+        "phases": [phase.id for phase in plan.phases],
+        "scope": here,
+        "limits": {name: app.settings.limits.get(name) for name in BOUND_NAMES},
+        "mode": "new",
+        "modes": ["new"],
+        "run": None,
+        **previous,
+        "estimate": words_of_estimate(app, flow, request),
+        "warnings": [clean(line) for line in (*_going_on(newest), *_absent(app, flow), *app.warnings(flow))],
+    }
+
+
+def _field(param: Param) -> dict[str, Any]:
+    return {
+        "name": param.name,
+        "kind": kind_of_param(param),
+        "required": param.required,
+        "default": masked(param.default),
+        "about": clean(param.about),
+        "choices": [{"value": choice, "label": clean(shown(choice))} for choice in param.choices],
+        "multiline": param.name == TASK,
+    }
+
+
+def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> list[dict[str, Any]]:
+    """The groups of steps that call an agent, with the agent that they get and the steps in them."""
+    assert flow.plan is not None
+    routing = chosen or Routed(None, None, {}, "", app.runs.table(flow.plan, None))
+    found: dict[str, dict[str, Any]] = {}
+    for one in needed_flows(app.flows, flow).values():
+        for phase, step in _routed(one.plan):
+            group = step.routing_group or DEFAULT
+            route = agent_of(routing, group, (None, None))
+            row = found.setdefault(
+                group, {"group": group, "about": GROUPS.get(group, ""), **_route(route), "steps": {}}
+            )
+            name = f"{phase.shape or phase.id}/{step.id}"
+            rounds = max((within.last for within in phase.within), default=1)
+            own = agent_of(routing, step.routing_group, own_of(step) or (None, None))
+            row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": None if own is None else str(own)})
+    return [{**row, "steps": list(row["steps"].values())} for row in found.values()]
+
+
+def _routed(plan: FlowPlan | None) -> Iterator[tuple[Phase, Step]]:
+    for phase in plan.phases if plan is not None else ():
+        for step in phase.steps:
+            node = registry.nodes().get(step.node)
+            if node is not None and node.NODE.routed:
+                yield phase, step
+
+
+def _route(route: Route | None) -> dict[str, str | None]:
+    if route is None:
+        return {"route": None, "agent": None, "model": None}
+    return {"route": str(route), "agent": route.agent, "model": route.model}
+
+
+def _absent(app: App, flow: FoundFlow) -> list[str]:
+    assert flow.plan is not None
+    routing = Routed(None, None, {}, "", app.runs.table(flow.plan, None))
+    plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
+    return missing_agents(plans, partial(agent_of, routing), app.env)
+
+
+def _going_on(run: LoadedRun | None) -> Iterator[str]:
+    """What to know before another run of the same flow and scope begins."""
+    if run is not None and run.state.status == "waiting":
+        yield f"{run.id} of this flow waits for an answer"
+    elif run is not None and run.driver is not None:
+        yield f"{run.id} of this flow is running"
+
+
+def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any]:
+    """The newest run of the same flow and scope, if something can be done with it, and what is preselected.
+
+    Resume for a run that failed, was cancelled or was interrupted; continue for one that ended and allows it.
+    """
+    if run is None or run.driver is not None or run.state.status == "waiting":
+        return {}
+    allowed = available_modes(run.state, run.plan)
+    mode = "resume" if allowed.resume else "continue" if allowed.continue_ else "new"
+    status = run.state.status
+    return {
+        "mode": mode,
+        "modes": ["new", *allowed.names()],
+        "run": {
+            "id": run.id,
+            "status": "interrupted" if status == "running" else status,
+            "at": run.records[-1][0] if run.records else None,
+            "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
+            "next": _next(run),
+            "params": masked(run.about.request.params),
+            "routes": [_chosen(row) for row in routed_groups(app, flow, run.routing)],
+            "limits": run.bounds.named,
+            "from": _starts(run),
+            "changed": _changes(run, flow),
+        },
+    }
+
+
+def _as_written(previous: dict[str, Any]) -> dict[str, Any]:
+    """With params such as `1.20` as text: a page would show `1.2`."""
+    run = previous.get("run")
+    if run is None:
+        return previous
+    numbers = {name: shown(value) for name, value in run["params"].items() if isinstance(value, float)}
+    written = {name: text for name, text in numbers.items() if text != f"{float(text):g}"}
+    return {**previous, "run": {**run, "params": {**run["params"], **written}}}
+
+
+def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
+    runs = app.runs
+    same = [one.id for one in runs.summaries() if one.flow == flow and one.status != "damaged"]
+    for id_ in same[: -MOST_LOOKED_AT - 1 : -1]:
+        try:
+            if about_from_text(id_, runs.engine.load(id_)[0]).request.scope == scope:
+                return runs.load(id_)
+        except (HandrailError, LookupError, OSError):
+            continue
+    return None
+
+
+def _chosen(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"group": row["group"], "route": row["route"]}
+
+
+def _next(run: LoadedRun) -> str | None:
+    """The path of the first step that is not finished; None if all are."""
+    first = first_unfinished(run.state, run.plan.phases)
+    phase = next((one for one in run.plan.phases if one.id == first), None)
+    if phase is None:
+        return None
+    paths = (f"{path_segment(phase.id)}/{path_segment(step.id)}" for step in phase.steps)
+    done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
+    return next((path for path in paths if path not in done), path_segment(phase.id))
+
+
+def _starts(run: LoadedRun) -> list[str]:
+    """The phases from which the run can be restarted: all phases before them are finished."""
+    ids = [phase.id for phase in run.plan.phases]
+    first = first_unfinished(run.state, run.plan.phases)
+    return ids if first is None else ids[: ids.index(first) + 1]
+
+
+def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
+    """How the flow differs from the one that the run began with, in sentences."""
+    assert flow.plan is not None
+    before, now = run.about.flows.get(flow.id), [flow.file, flow.text]
+    return [] if before is None or before[1] == now[1] else [clean(one) for one in differences(run.plan, flow.plan)]
+
+
+def words_of_estimate(app: App, flow: FoundFlow, request: RunRequest) -> str:
+    """`7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
+    assert flow.plan is not None
+    return brief_estimate(step_range(flow.plan, request), _estimate(app, flow, request))
+
+
+def _estimate(app: App, flow: FoundFlow, request: RunRequest) -> Estimate:
+    return estimate_run(app.runs, app.flows, flow, request)
+
+
+def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
+    """How many steps run at least, and at most. Steps of nested flows are not counted."""
+    ids = [phase.id for phase in plan.phases]
+    first = ids.index(request.start) if request.start in ids else 0
+    end = ids.index(request.until) + 1 if request.until in ids else len(ids)
+    phases = plan.phases[first:end]
+    least, is_certain = 0, True
+    for phase in phases:
+        for step in phase.steps:
+            is_sure = is_certain and not phase.guards and phase.when is None and step.when is None
+            least += is_sure
+            is_certain = is_certain and step.stop_if is None
+    return least, sum(len(phase.steps) for phase in phases)
+
+
+def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
+    """What a launch would do: `rows` and `lines` of the dry run, each step with its route, and the `estimate`.
+
+    `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `Wrong`.
+    """
+    app = app.reread()
+    flow = app.flow_named(wanted.name)
+    app.check_settings()
+    request = request_of(app, flow, wanted)
+    rows = app.runs.preview(app.flows, flow, request)
+    assert flow.plan is not None
+    table = {**app.runs.table(flow.plan, None), **request.table}
+    routing = Routed(request.agent, request.model, request.routes, request.preset, table)
+    plans = needed_flows(app.flows, flow)
+    find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
+    route = partial(_route_at, flow.plan, find, routing)
+    kept = list(_once_per_repeat(flow.plan, rows))
+    found = _estimate(app, flow, request)
+    return {
+        "rows": [
+            {**data, "route": route(row.path), "again": again}
+            for (row, again), data in zip(kept, rows_to_json(row for row, _ in kept), strict=True)
+        ],
+        "lines": [line for row, again in kept for line in _lines(row, route(row.path), again)],
+        "fails": [row.path for row in rows if row.verdict == "fails"],
+        "estimate": brief_estimate(step_range(flow.plan, request), found),
+        "warnings": list(bound_warnings(found.whole, request.bounds)),
+    }
+
+
+def _lines(row: PreviewRow, route: str | None, again: int) -> Iterator[str]:
+    first, *more = preview_lines(row)
+    told = [*([route] if route is not None else []), *([f"↻ up to {again}"] if again > 1 else [])]
+    yield f"{first}  {', '.join(told)}" if told else first
+    yield from more
+
+
+def _route_at(plan: FlowPlan, find: FlowFinder, routing: Routed, path: str) -> str | None:
+    step = _step_at(plan, find, path.split("/"))
+    node = None if step is None else registry.nodes().get(step.node)
+    if step is None or node is None or not node.NODE.routed:
+        return None
+    own = own_of(step)
+    route = None if own is None else agent_of(routing, step.routing_group, own)
+    return None if route is None else str(route)
+
+
+def _step_at(plan: FlowPlan, find: FlowFinder, parts: list[str]) -> Step | None:
+    if len(parts) < 2:
+        return None
+    phases = (phase for phase in plan.phases if path_segment(phase.id) == parts[0])
+    step = next((step for phase in phases for step in phase.steps if path_segment(step.id) == parts[1]), None)
+    if step is None or len(parts) == 2:
+        return step
+    child = child_of(step, find)
+    return None if child is None else _step_at(child, find, parts[2:])
+
+
+def _once_per_repeat(plan: FlowPlan, rows: list[PreviewRow]) -> Iterator[tuple[PreviewRow, int]]:
+    """The rows, with how often each comes. A later round is left out if its steps have the same verdicts."""
+    shapes = {path_segment(phase.id): phase.shape or phase.id for phase in plan.phases}
+    blocks: dict[str, list[PreviewRow]] = {}
+    for row in rows:
+        blocks.setdefault(row.path.partition("/")[0], []).append(row)
+    first: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
+    count: dict[str, int] = {}
+    for top, block in blocks.items():
+        alike = tuple((row.path.partition("/")[2], row.verdict) for row in block[1:])
+        name = first.setdefault((shapes.get(top, top), alike), top)
+        count[name] = count.get(name, 0) + 1
+    for top, again in count.items():
+        for number, row in enumerate(blocks[top]):
+            yield row, 1 if number else again
+
+
+def save_routes(app: App, where: RoutesTarget, name: str, routes: Mapping[str, str]) -> str:
+    """Store routes in the user's settings, for a flow or as a preset. Returns the path of the file.
+
+    Raises `Wrong` for routes that are not accepted, and `RefusedError` for an agent or if the file cannot be edited.
+    """
+    app.refuse_agents("routes")
+    chosen = {group: route for group, route in routes.items() if route}
+    wrong = list(wrong_routes(chosen))
+    if wrong:
+        raise WrongFields(wrong)
+    if not name.strip() or len(name) > 80 or not name.isprintable():
+        raise RefusedError("the name is empty, too long or not printable", "use letters, digits and `-`")
+    if not chosen:
+        raise RefusedError("there is no route to save", "choose an agent for a group first")
+    return save_entry(app.places.config, "presets" if where == "preset" else "flows", name, chosen)

@@ -1,0 +1,203 @@
+"""All definitions of a project, followed: they are read again when a file of theirs changes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from handrail import SETTINGS_FILE
+from handrail.app import App
+from handrail.base.errors import HandrailError, NotFound
+from handrail.extensions import registry
+from handrail.extensions.plugins.search import plugin_folders
+from handrail.project.definitions import Definitions
+from handrail.settings.folders import prompt_roots, shipped_flows, shown_path, workflow_roots
+from handrail.settings.settings import read_settings
+from handrail.settings.trust import TRUST_FOLDER as TRUSTED
+from handrail.settings.trust import TrustStore
+from handrail.source.codes import problem_kinds
+from handrail.source.output_text import clean
+from handrail.view.rows.catalog import (
+    FLOW,
+    KINDS,
+    WORKFLOW,
+    AllDefinitions,
+    CatalogTopic,
+    FoundPlugin,
+    entries_of,
+    flow_items,
+    problem_json,
+    workflow_items,
+)
+from handrail.view.rows.rows import RowMessage
+
+LOOK_AGAIN = 1.0
+"""In seconds: how often the times of all files are compared."""
+MOST_FILES = 20_000
+LARGEST = 256 * 1024
+"""In bytes: of a longer file, only the beginning is shown."""
+
+
+class LiveCatalog:
+    """The topic `catalog`, kept up to date by `refresh`."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.topic = CatalogTopic(app.token())
+        self._stamp: frozenset[tuple[str, int, int]] | None = None
+        self._next_look = 0.0
+        self.refresh()
+
+    def is_stale(self) -> bool:
+        """True if it is time to look again."""
+        return time.monotonic() >= self._next_look
+
+    def refresh(self) -> None:
+        """Read all definitions again if a file of theirs changed."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_AGAIN
+        stamp = frozenset(_files(self.app))
+        if stamp == self._stamp:
+            return
+        self.app.forget_definitions()  # also at the first look: they may be those of an earlier catalog
+        self._stamp = stamp
+        _, problems = read_settings(self.app.places.config, self.app.project, registry.executors(), registry.effects)
+        head = {
+            "trusted": TrustStore(self.app.places.state).find(self.app.project) is not None,
+            "settings": [problem_json(problem, self._shown) for problem in problems if problem.severity != "note"],
+        }
+        self.topic.update(all_definitions(self.app.definitions), self._shown, head)
+
+    def _shown(self, path: str) -> str:
+        return shown_path(path, self.app.project)
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
+        """The messages for a receiver that has these rows."""
+        rows = self.topic.rows
+        yield from rows.messages("catalog", base if epoch == rows.epoch else 0, now)
+
+
+def all_definitions(definitions: Definitions) -> AllDefinitions:
+    """All definitions of a project. The code of plugins is not tried."""
+    shipped = definitions.shipped
+    return AllDefinitions(
+        definitions.catalog,
+        definitions.flows,
+        tuple(shipped.entries()),
+        tuple(_plugins(definitions)),
+        shipped.files,
+    )
+
+
+def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
+    known = definitions.plugins
+    for plugin in known.found:
+        is_asked = plugin.manifest is not None and not known.is_trusted(plugin)
+        told = f"not trusted: handrail plugin trust {plugin.id}" if is_asked else ""
+        yield FoundPlugin(plugin.id, plugin.place.source, plugin.file, told, is_asked, tuple(plugin.problems))
+
+
+def _files(app: App) -> Iterator[tuple[str, int, int]]:
+    """Every file and folder from which definitions are read, with its time and size. Shipped ones do not change."""
+    definitions, project, places = app.definitions, app.project, app.places
+    of_agents = registry.workflow_folders(app.env, places.home)
+    roots = [
+        *(path for source, path in workflow_roots(project, places, of_agents) if source != "builtin"),
+        *(path for _, path in definitions.flow_roots),
+        *(path for source, path in prompt_roots(project, places) if source != "builtin"),
+        *plugin_folders(project, places).values(),
+        os.path.join(project, ".handrail", "schemas"),
+    ]
+    left = MOST_FILES
+    for root in dict.fromkeys(roots):
+        for folder, folders, names in os.walk(root):
+            for path in (folder, *(os.path.join(folder, name) for name in names)):
+                try:
+                    found = os.stat(path)
+                except OSError:
+                    continue
+                yield path, found.st_mtime_ns, found.st_size
+                left -= 1
+            folders[:] = [] if left <= 0 else sorted(folders)
+    trusted = (os.path.join(places.state, TRUSTED, of) for of in ("projects", "plugins"))
+    settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
+    for path in (*settings, *trusted):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        yield path, found.st_mtime_ns, found.st_size
+
+
+def definition(app: App, kind: str, key: str) -> dict[str, Any]:
+    """A definition for a viewer: its row, its files with their problems, and its plan as a tree.
+
+    `key` is the id of its row without the kind, so one that is hidden by another can be shown too.
+    `plan` is None if the definition cannot be used. Raises `NotFound` if there is none.
+    """
+    if kind not in KINDS:
+        raise NotFound(f"there is no kind of definitions `{kind}`", f"known: {', '.join(KINDS)}")
+    definitions = app.definitions
+    if kind == FLOW:
+        definitions.with_shipped(key)
+    known = entries_of(all_definitions(definitions), lambda path: shown_path(path, app.project))
+    row = next((row for row in known if row["id"] == f"{kind}:{key}"), None)
+    if row is None:
+        raise NotFound(f"there is no {kind} `{key}`", "`handrail list` shows what there is")
+    nth = [one["id"] for one in known if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])
+    texts, plan = _workflow(app, row, nth) if kind == WORKFLOW else _flow(app, row, nth) if kind == FLOW else ([], None)
+    shown = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
+    for one in shown:
+        one["problems"] = [_explained(problem) for problem in row["problems"] if problem["file"] == one["file"]]
+    return {"entry": row, "files": shown, "plan": plan}
+
+
+def _explained(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem with what `handrail explain` says about its code."""
+    rule = problem_kinds().get(problem["code"])
+    return problem if rule is None else {**problem, "meaning": rule.meaning, "cure": rule.cure}
+
+
+def _flow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
+    catalog = app.definitions.flows
+    found = [flow for flow in catalog.found if flow.id == row["key"]]
+    if nth >= len(found):  # a shipped flow that one of the project hides
+        return [_text(os.path.join(shipped_flows(), f"{row['key']}.yaml"))], None
+    flow = found[nth]
+
+    def find(name: str) -> Any:
+        other = catalog.named(name)
+        return None if other is None else other.plan
+
+    return [_text(flow.file)], None if flow.plan is None else flow_items(flow.plan, find)
+
+
+def _workflow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
+    catalog = app.definitions.catalog
+    found = [one for one in catalog.found if one.key == row["key"]][nth]
+    spec = found.spec
+    named = [phase.file for phase in spec.phases] if spec is not None else []
+    wrong = [problem.file for problem in catalog.problems_in(found.file)]
+    files = [path for path in dict.fromkeys([found.file, *named, *wrong]) if os.path.isfile(path)]
+    plan = None
+    if spec is not None and catalog.workflows.get(found.key) is spec:
+        try:
+            plan = workflow_items(catalog.plan(spec))
+        except HandrailError:
+            plan = None
+    return [_text(path) for path in files], plan
+
+
+def _text(path: str) -> dict[str, Any]:
+    """A file as people see it, line by line, without anything that controls a screen."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError:
+        return {"file": path, "text": None, "is_cut": False}
+    text = data[:LARGEST].decode("utf-8", "replace")
+    return {"file": path, "text": clean(text), "is_cut": len(data) > LARGEST}

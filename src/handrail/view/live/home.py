@@ -1,0 +1,255 @@
+"""All runs and sessions of a project, followed, and which of them a person has opened.
+
+A look at a project in which nothing happens reads no file; a session is read again only if its files changed.
+What was opened is one file per project. Several processes may write it: each takes a lock, reads the file and
+replaces it. If it is lost or damaged, every failure counts as new again; nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.app import App
+from handrail.base import files, locks
+from handrail.base.errors import StateError
+from handrail.driven.artifacts.scope import NO_BRANCH, default_scope
+from handrail.guided.sessions import hook_files
+from handrail.guided.sessions.store import Session, report_now
+from handrail.settings.folders import file_name
+from handrail.view.rows.home import HomeTopic, SessionLine
+from handrail.view.rows.rows import RowMessage
+
+LOOK_AT_ALL = 2.0
+"""In seconds: how often sessions without an active workflow are looked at."""
+SETTLED = 100_000_000
+"""In nanoseconds. If the last change of a file is older, its next change gets a different modification time."""
+FolderMark = tuple[int, int, int]
+
+
+class GuidedSessions:
+    """All sessions that a person works in, kept up to date by `refresh`. Those of runs are left out: see their run."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.seated: dict[str, SessionLine] = {}
+        self._sessions: dict[str, Session] = {}
+        self._marks: dict[str, FolderMark | None] = {}
+        self._folder = -1
+        self._next_look = 0.0
+
+    def is_stale(self) -> bool:
+        """True if `refresh` may find something."""
+        changed = _time_of(self.app.places.sessions(self.app.project))
+        if time.monotonic() >= self._next_look or changed != self._folder or not self._is_settled(changed):
+            return True
+        active = (id_ for id_, known in self.seated.items() if known.status == "active")
+        return any(_folder_mark(self._sessions[id_]) != self._marks[id_] for id_ in active)
+
+    def refresh(self) -> bool:
+        """Look again. True if anything changed."""
+        now, changed = time.monotonic(), _time_of(self.app.places.sessions(self.app.project))
+        has_changed = False
+        if changed != self._folder or not self._is_settled(changed):
+            self._folder = changed
+            has_changed = self._list()
+        looks_at_all = now >= self._next_look
+        if looks_at_all:
+            self._next_look = now + LOOK_AT_ALL
+        for id_, session in self._sessions.items():
+            known = self.seated.get(id_)
+            if looks_at_all or known is None or known.status == "active" or self._marks[id_] is None:
+                has_changed |= self._look(id_, session)
+        return has_changed
+
+    def _list(self) -> bool:
+        found = {session.id: session for session in self.app.sessions.all() if session.run() is None}
+        gone = self.seated.keys() - found.keys()
+        for id_ in gone:
+            self.seated.pop(id_)
+            self._marks.pop(id_)
+        self._sessions = {id_: self._sessions.get(id_, session) for id_, session in found.items()}
+        return bool(gone)
+
+    def _look(self, id_: str, session: Session) -> bool:
+        mark = _folder_mark(session)
+        known = self.seated.get(id_)
+        if known is not None and mark == self._marks.get(id_):
+            return False
+        self._marks[id_] = mark if self._is_settled(max(mark[0], mark[2])) else None
+        self.seated[id_] = session_line(session, mark[2] / 1e9 if mark[2] else None)
+        return self.seated[id_] != known
+
+    @staticmethod
+    def _is_settled(changed: int) -> bool:
+        return time.time_ns() - changed > SETTLED
+
+
+def session_line(session: Session, changed: float | None) -> SessionLine:
+    """A session in one line. One that cannot be read says why."""
+    try:
+        report = report_now(session, session.read())
+    except StateError as error:
+        return SessionLine(session.id, "", "", "damaged", changed=changed, wrong=error.message)
+    plan, state = report.plan, report.state
+    stop = plan.stops[state.at] if plan is not None and state.at < len(plan.stops) else None
+    outer = None if stop is None else stop.levels[0]  # a subworkflow counts as one phase, as in the status line
+    return SessionLine(
+        id=session.id,
+        workflow="" if plan is None else plan.name,
+        task=state.task,
+        status=state.status,
+        place=() if stop is None or not state.is_active else (*(one.name for one in stop.levels[1:]), stop.name),
+        agent=session.agent(),
+        started=state.started or None,
+        let_go=hook_files.mark_text(session.folder, hook_files.LET_GO) or None,
+        changed=changed,
+        done=None if outer is None else outer.total if state.status == "done" else outer.position,
+        total=None if outer is None else outer.total,
+        line=report.status_line,
+    )
+
+
+def _folder_mark(session: Session) -> FolderMark:
+    """Changes with every move and every mark: those are files that are made, replaced or removed in the folder."""
+    try:
+        found = os.stat(session.journal)
+    except OSError:
+        return (_time_of(session.folder), 0, 0)
+    return (_time_of(session.folder), found.st_size, found.st_mtime_ns)
+
+
+def _time_of(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+MOST_OPENED = 10_000
+"""So many ids are kept, those that were opened last."""
+PATIENCE = 5.0
+
+
+class OpenedRows:
+    """The ids that were opened in one project. `refresh` reads the file again if it changed."""
+
+    def __init__(self, app: App) -> None:
+        self.path = os.path.join(app.places.state, "seen", f"{file_name(app.project)}.json")
+        self.clock = app.clock
+        self.opened: dict[str, float] = {}
+        self._mark: tuple[int, int, int] | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the file changed since it was read."""
+        return self._now() != self._mark
+
+    def _now(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def refresh(self) -> bool:
+        """Read the file if it changed. True if it did."""
+        mark = self._now()
+        if mark == self._mark:
+            return False
+        before, self._mark, self.opened = self.opened, mark, self._read()
+        return self.opened != before
+
+    def mark(self, id_: str) -> None:
+        """A person opened this: `run:ID` or `session:ID`."""
+        self._change({id_: self.clock()})
+
+    def unmark(self, id_: str) -> None:
+        """It counts as not opened again."""
+        self._change({id_: None})
+
+    def _read(self) -> dict[str, float]:
+        try:
+            data = json.loads(files.read_regular(self.path))
+            return {str(id_): float(at) for id_, at in data.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def _change(self, changes: dict[str, float | None]) -> None:
+        with locks.locked(f"{self.path}.lock", PATIENCE, self._busy):
+            known = self._read()
+            for id_, at in changes.items():
+                known.pop(id_, None)
+                if at is not None:
+                    known[id_] = at
+            kept = dict(sorted(known.items(), key=lambda item: item[1])[-MOST_OPENED:])
+            files.replace(self.path, json.dumps(kept).encode(), durable=False)
+
+    def _busy(self) -> StateError:
+        return StateError(f"another process writes `{self.path}`", "try again")
+
+
+def mark_seen(app: App, id_: str) -> None:
+    """A person opened a row of home: `run:ID` or `session:ID`. A failure does not need them any more."""
+    OpenedRows(app).mark(id_)
+
+
+def mark_unread(app: App, id_: str) -> None:
+    """A row of home counts as not opened again."""
+    OpenedRows(app).unmark(id_)
+
+
+TITLE_AGAIN = 2.0
+"""In seconds: how often the branch is read."""
+
+
+class LiveHome:
+    """The topic of a project, kept up to date by `refresh`."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.topic = HomeTopic(app.token())
+        self.runs = app.runs.engine.watch()
+        self.sessions = GuidedSessions(app)
+        self.seen = OpenedRows(app)
+        self._title: dict[str, Any] = {}
+        self._shown: dict[str, Any] = {}
+        self._next_title = 0.0
+        self.refresh()
+
+    def is_stale(self) -> bool:
+        """True if a look may find something. Times and sizes of files are looked at, and the branch."""
+        return self._read_title() or self.seen.is_stale or self.runs.is_stale() or self.sessions.is_stale()
+
+    def refresh(self) -> None:
+        """Look at what may have changed. Cheap if nothing did."""
+        self._read_title()
+        parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._title != self._shown)
+        if any(parts) or not self.topic.rows.seq:
+            self._shown = self._title
+            self.topic.update(self.runs.runs.values(), self.sessions.seated.values(), self.seen.opened, self._title)
+
+    def _read_title(self) -> bool:
+        """Read name, branch and scope of the project: `shop`, `main`, `main@036d8bbd`. True if one is new."""
+        now = time.monotonic()
+        if now < self._next_title:
+            return self._title != self._shown
+        self._next_title = now + TITLE_AGAIN
+        scope = default_scope(self.app.folder)
+        name = os.path.basename(self.app.project) or self.app.project
+        branch = scope.rpartition("@")[0]
+        title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
+        self._title = title
+        return title != self._shown
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
+        """The messages for a receiver that has these rows."""
+        rows = self.topic.rows
+        yield from rows.messages("home", base if epoch == rows.epoch else 0, now)
+
+    def older(self, after: str | None = None) -> list[dict[str, Any]]:
+        """The next page of what ended, behind the row with this id."""
+        return self.topic.older(after)

@@ -1,0 +1,220 @@
+"""Opens topics by name and follows them while somebody watches. Many watchers of a topic share one reading.
+
+Names: `home`, `catalog`, `run:ID`, `session:ID`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from handrail.app import App
+from handrail.base.errors import HandrailError, StateError, UsageError
+from handrail.source.suggestions import did_you_mean
+from handrail.view.live.catalog import LiveCatalog
+from handrail.view.live.home import LiveHome
+from handrail.view.live.run import LiveRun, seq_of, with_tail
+from handrail.view.live.session import LiveSession
+from handrail.view.rows.rows import RowMessage, Rows
+
+LOOK_AGAIN = 0.2
+"""In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+SELDOM, SLOWER = 1.5, 1.05
+"""A topic in which nothing happens is looked at less and less often, but at least every 1.5 seconds."""
+KEPT_SECONDS, MOST_KEPT = 60.0, 8
+"""How long, and how many, topics are kept that nobody watches."""
+T = TypeVar("T")
+
+
+class Topic(Protocol):
+    @property
+    def rows(self) -> Rows: ...
+
+
+class LiveTopic(Protocol):
+    """A topic that can be brought up to date. `refresh` may read much, so it is called in a thread; `is_stale` not."""
+
+    @property
+    def topic(self) -> Topic: ...
+
+    def is_stale(self) -> bool: ...
+
+    def refresh(self) -> None: ...
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]: ...
+
+
+class Watched:
+    """A topic with watchers. `error` is why it cannot be read any more: `check` raises it."""
+
+    def __init__(self, live: LiveTopic) -> None:
+        self.live = live
+        self.watchers = 0
+        self.error: Exception | None = None
+        self._changed = asyncio.Event()
+        self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
+
+    def refresh(self) -> None:
+        """Bring the rows up to date. May take long."""
+        with self._rows:
+            self.live.refresh()
+
+    async def messages(
+        self, epoch: str, base: int, now: float, tail: int = 0
+    ) -> tuple[list[RowMessage], tuple[str, int]]:
+        """The messages for a receiver that has these rows and the lines up to `tail`, and where it is after them."""
+
+        def made() -> tuple[list[RowMessage], tuple[str, int]]:
+            with self._rows:
+                return with_tail(self.live, list(self.live.messages(epoch, base, now)), epoch, tail), self.place
+
+        return await asyncio.to_thread(made)
+
+    async def read(self, look: Callable[[LiveTopic], T]) -> T:
+        """What a look at the topic finds, while nobody changes it."""
+
+        def made() -> T:
+            with self._rows:
+                return look(self.live)
+
+        return await asyncio.to_thread(made)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        rows = self.live.topic.rows
+        return rows.epoch, rows.seq
+
+    @property
+    def tail(self) -> int:
+        """The number of the last line of the tail; 0 if there is none."""
+        return seq_of(self.live)
+
+    def check(self) -> None:
+        """Raise what keeps the topic from being read: `HandrailError`, or a bug."""
+        if self.error is not None:
+            raise self.error
+
+    def wake(self) -> None:
+        """Wake all who wait for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def change(self, seconds: float) -> None:
+        """Wait for a change, at most so long."""
+        changed = self._changed
+        try:
+            await asyncio.wait_for(changed.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def follow(self) -> None:
+        """Look for changes until this is cancelled, or until the topic cannot be read."""
+        pause, known = LOOK_AGAIN, self._state
+        while self.error is None:
+            await asyncio.sleep(pause - time.monotonic() % pause)  # all topics at the same moment: fewer wake-ups
+            pause = min(pause * SLOWER, SELDOM)
+            try:
+                if not self.live.is_stale():
+                    continue
+                await asyncio.to_thread(self.refresh)
+            except OSError as error:
+                self.error = StateError(f"the state folder cannot be read: {error.strerror or error}")
+            except Exception as error:  # noqa: BLE001  # whoever watches raises it: a task that ends says nothing
+                self.error = error
+            if self._state != known or self.error is not None:
+                pause, known = LOOK_AGAIN, self._state
+                self.wake()
+
+    @property
+    def _state(self) -> tuple[object, ...]:
+        """What a watcher wants to know: rows, lines, and which process drives the run."""
+        return self.place, self.tail, getattr(self.live, "live", None)
+
+
+class Hub:
+    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`.
+
+    A topic that nobody watches any more is kept for a while, without looking for changes: a page asks for what there
+    is, and then for a stream, and it may be loaded again.
+    """
+
+    def __init__(self, open_topic: Callable[[str], LiveTopic]) -> None:
+        self._open = open_topic
+        self._watched: dict[str, Watched] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._kept: dict[str, Watched] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._watched)
+
+    @asynccontextmanager
+    async def watching(self, name: str) -> AsyncIterator[Watched]:
+        """Watch a topic. It is opened for the first watcher, and followed until the last one leaves."""
+        watched = await self._enter(name)
+        try:
+            yield watched
+        finally:
+            watched.watchers -= 1
+            if not watched.watchers:
+                self._leave(name, watched)
+
+    async def _enter(self, name: str) -> Watched:
+        """A topic with one more watcher. Opening one does not hold up the others."""
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if name not in self._watched:
+                watched = await self._again(name) or Watched(await asyncio.to_thread(self._open, name))
+                self._watched[name] = watched
+                self._tasks[name] = asyncio.create_task(watched.follow())
+            self._watched[name].watchers += 1
+            return self._watched[name]
+
+    async def _again(self, name: str) -> Watched | None:
+        """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
+        watched = self._kept.pop(name, None)
+        if watched is None:
+            return None
+        try:
+            await asyncio.to_thread(watched.refresh)
+        except HandrailError:
+            return None
+        return watched
+
+    def _leave(self, name: str, watched: Watched) -> None:
+        self._watched.pop(name, None)
+        self._tasks.pop(name).cancel()
+        if watched.error is not None:
+            return
+        self._kept[name] = watched
+        if len(self._kept) > MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, name, watched)
+
+    def _forget(self, name: str, watched: Watched) -> None:
+        if self._kept.get(name) is watched:
+            del self._kept[name]
+
+
+HOME, CATALOG = "home", "catalog"
+TOPIC_KINDS = ("run", "session")
+
+
+def open_topic(app: App, name: str) -> LiveHome | LiveCatalog | LiveRun | LiveSession:
+    """The topic with this name. Raises `UsageError` for a name without such a form, `NotFound` if there is none."""
+    if name == HOME:
+        return LiveHome(app)
+    if name == CATALOG:
+        return LiveCatalog(app)
+    kind, _, id_ = name.partition(":")
+    if kind not in TOPIC_KINDS or not id_:
+        hint = did_you_mean(kind, (*TOPIC_KINDS, HOME, CATALOG)) or "write `home`, `catalog`, `run:ID` or `session:ID`"
+        raise UsageError(f"there is no topic `{name}`", hint)
+    if kind == "run":
+        return LiveRun(app.runs, app.runs.named(id_))
+    return LiveSession(app.sessions.choose(id_), app.secrets.mask)

@@ -1,0 +1,439 @@
+"""A run that is followed: its journal is read once, from where it was read last.
+
+The tail is the last lines that agents and programs printed, with numbers of their own. `step_of` is one step for a
+person who opens it: what it was given, what it returned, its tries, checks and files. `search_log` searches the
+journal and what was printed, the newest first, in pages. All texts are cleaned, and no secret is in them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+
+from handrail.base import jsonlite
+from handrail.base.errors import NotFound, StateError, UsageError
+from handrail.base.journal import without_collector
+from handrail.driven.flows.outline import child_of
+from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
+from handrail.driven.runs import run_events
+from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.overview import ENDED, UsageSum
+from handrail.driven.runs.run_events import masked_event
+from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.summary import given_in
+from handrail.settings.folders import random_token
+from handrail.settings.secrets import masked
+from handrail.source.output_text import clean
+from handrail.source.values import as_text
+from handrail.view.rows.rows import LONG, RowMessage, cleaned_value, failure_json, short_text
+from handrail.view.rows.run import RunTopic, routes_of
+from handrail.view.rows.run_sections import BARS, CHECKS
+from handrail.view.text.log import LOG_KINDS, LONGEST_LOG_LINE, line_of
+
+KEPT_TAIL = 2_000
+MOST_TAIL = 200
+LONGEST_TAIL_LINE = 500
+
+
+class Tail:
+    """The lines of one attempt of a run. `seq` is the number of the last one."""
+
+    def __init__(self, attempt: int) -> None:
+        self.attempt = attempt
+        self.seq = 0
+        self._lines: deque[dict[str, Any]] = deque(maxlen=KEPT_TAIL)
+        self._mark: Any = None
+
+    def refresh(self, runs: Runs, id_: str) -> None:
+        """Read what was written since the last call."""
+        found, self._mark = runs.engine.activity(id_, self._mark, KEPT_TAIL)
+        new = [line for line in found if line["n"] > self.seq]
+        for line in new:
+            self._lines.append({**line, "text": clean(line["text"])[:LONGEST_TAIL_LINE]})
+        if new:
+            self.seq = new[-1]["n"]
+
+    def message(self, base: int) -> dict[str, Any]:
+        """The lines after a number, at most `MOST`. `lost` counts those that were left out or never written."""
+        base = base if base <= self.seq else 0
+        rows: list[dict[str, Any]] = []
+        for line in reversed(self._lines):
+            if line["n"] <= base or len(rows) == MOST_TAIL:
+                break
+            rows.append(line)
+        return {"base": base, "seq": self.seq, "lost": self.seq - base - len(rows), "rows": rows[::-1]}
+
+    def of(self, node: str, most: int) -> list[dict[str, Any]]:
+        """The last lines of one step."""
+        return [line for line in self._lines if line["node"] == node][-most:]
+
+
+def with_tail(live: object, messages: list[RowMessage], epoch: str, base: int) -> list[RowMessage]:
+    """The messages of a topic. The last one gets the new lines of its tail, if the topic has one."""
+    tail = getattr(live, "tail", None)
+    if not isinstance(tail, Tail) or not messages:
+        return messages
+    base = base if epoch.partition(".")[0] == str(tail.attempt) else 0
+    if base == tail.seq and base:
+        return messages
+    return [*messages[:-1], {**messages[-1], "tail": tail.message(base)}]
+
+
+def seq_of(live: object) -> int:
+    """The number of the last line of a topic; 0 if it has no tail."""
+    tail = getattr(live, "tail", None)
+    return tail.seq if isinstance(tail, Tail) else 0
+
+
+MOST_PARAMS = 50
+PROBE_AGAIN = 1.0
+"""In seconds: how often it is asked which process drives the run. What is over is asked less often."""
+PROBE_SELDOM = 10.0
+MOST_NODES = 500
+"""How many rows are fetched at once below one that is opened."""
+
+
+class LiveRun:
+    """The topic of one run, kept up to date by `refresh`. A restart begins a new topic: its epoch is another."""
+
+    def __init__(self, runs: Runs, id_: str) -> None:
+        self.runs = runs
+        self.id = id_
+        self._stamp: object = None
+        self._next_probe = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        with without_collector():
+            self._open()
+
+    def _open(self) -> None:
+        run = self.runs.load(self.id)
+        self.attempt, self.offset = run.attempt, run.history.offset
+        records = ((at, masked_event(event)) for at, event in run.records)
+        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), records)
+        self.tail = Tail(run.attempt)
+        self.tail.refresh(self.runs, self.id)
+        self._probe()
+
+    def _probe(self) -> None:
+        engine = self.runs.engine
+        self.live = {"driver": engine.driver(self.id), "program": engine.has_program(self.id)}
+        is_over = not any(self.live.values()) and self.topic.state.status in ENDED
+        self._next_probe = time.monotonic() + (PROBE_SELDOM if is_over else PROBE_AGAIN)
+
+    def is_stale(self) -> bool:
+        """True if a look may find something. Only files are looked at, and sometimes the driver."""
+        try:
+            return time.monotonic() >= self._next_probe or self.runs.engine.stamp(self.id) != self._stamp
+        except LookupError:
+            return True  # it was removed, and `refresh` says so
+
+    def refresh(self) -> None:
+        """Read what was recorded since the last call. Cheap if nothing was. Raises `NotFound` if the run is gone."""
+        try:
+            self._refresh()
+        except LookupError as error:
+            raise NotFound(f"run `{self.id}` was removed", "`handrail runs` lists those that are there") from error
+
+    def _refresh(self) -> None:
+        before, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
+        if self.runs.attempts(self.id)[-1] != self.attempt:
+            self._begin()
+            return
+        if before != self._stamp and not self.runs.engine.has(self.id, self.offset):
+            self._begin()
+            self.topic.rows.epoch += f".{random_token()}"  # the numbers count other events than before
+            return
+        self._probe()
+        self.tail.refresh(self.runs, self.id)
+        records, self.offset = self.runs.events(self.id, self.offset)
+        self.topic.take_all((at, masked_event(event)) for at, event in records)
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
+        """The messages for a receiver that has these rows."""
+        rows = self.topic.rows
+        for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
+            yield {**message, "live": self.live}
+
+    def nodes(self, under: str, start: int = 0) -> dict[str, Any]:
+        """The rows directly below a phase or step, in their order, with their bars and checks: a page of them.
+
+        `under` is the id of a row; empty for the outermost ones. An unknown id has no rows.
+        """
+        window = self.topic.window
+        below = window.below.get(under, [])
+        found = below[max(0, start) :][:MOST_NODES]
+        return {
+            "under": under,
+            "start": max(0, start),
+            "total": len(below),
+            "nodes": [window.nodes[id_].copy() for id_ in found],
+            "bars": [row.copy() for id_ in found for row in window.of(id_, BARS)],
+            "checks": [row.copy() for id_ in found for row in window.of(id_, CHECKS)],
+        }
+
+
+def _facts(run: LoadedRun) -> dict[str, Any]:
+    """What the head of a run has from its request."""
+    request = run.about.request
+    tree = request.worktree
+    return {
+        "run": run.id,
+        "name": clean(run.plan.id),
+        "about": short_text(given_in(run.about.to_text())[1]),
+        "task": clean(masked(request.task))[:LONG],
+        "params": {clean(name): _shown(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]},
+        "routes": routes_of(run.about.request.routing),
+        "digest": run.about.digest,
+        "scope": request.scope or None,
+        "worktree": None if tree is None else tree.branch,
+        "limits": run.about.request.bounds.named,
+    }
+
+
+def _shown(value: Any) -> Any:
+    """A parameter for a line: whole numbers and booleans stay, everything else is a short text.
+
+    Also `1.0`, which a page would show as `1`.
+    """
+    return value if value is None or isinstance(value, bool | int) else short_text(as_text(value))
+
+
+MOST_TEXT = 256 * 1024
+LAST_LINES = 20
+StepJson = dict[str, Any]
+
+
+def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJson:
+    """A step by its path, and one of its tries: by default the last one. Raises `NotFound`."""
+    run = runs.load(id_)
+    tries = _Tries(path)
+    for at, event in run.records:
+        tries.take(at, masked_event(event))
+    if tries.status is None and not _is_planned(run, path):
+        raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
+    wanted = tries.found[-1] if tries.found else _new(1, None)
+    if number is not None:
+        wanted = next((one for one in tries.found if one["try"] == number), {}) or _missing(id_, path, number)
+    shown = {name: value for name, value in wanted.items() if name not in ("given", "value", "usage")}
+    return {
+        "run": id_,
+        "path": path,
+        "status": tries.status or "pending",
+        **shown,
+        **_input(wanted["given"], run.payload),
+        **_output(wanted["value"], run.payload),
+        "usage": _sum(wanted["usage"]),
+        "tries": [{name: one[name] for name in ("try", "started", "ended", "end", "why")} for one in tries.found],
+        "artifacts": [cleaned_value(one) for one in tries.made],
+        "lines": _printed(runs, id_, path),
+    }
+
+
+class _Tries:
+    """What the events say about one step, try by try."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.status: str | None = None
+        self.found: list[StepJson] = []
+        self.made: list[StepJson] = []
+
+    def take(self, at: float, event: run_events.Event) -> None:
+        if isinstance(event, run_events.RunResumed) and top_phase(self.path) in event.rewound:
+            self.status, self.found, self.made = None, [], []
+        if getattr(event, "path", None) != self.path:
+            return
+        match event:
+            case run_events.StepStarted():
+                self.status = "running"
+            case run_events.NodeStarted():
+                self._begin(at, event.attempt)["given"] = (event.given, event.payload)
+            case run_events.AttemptStarted():
+                self._begin(at, event.attempt)
+            case run_events.NodeFinished():
+                self._now(at).update(value=(event.value, event.payload), ended=at, end="done")
+            case run_events.NodeFailed() | run_events.AttemptFailed():
+                self._now(at).update(ended=at, end="failed", why=failure_json(event.code, event.message))
+            case run_events.StepDone() | run_events.StepSkipped():
+                self.status = "done" if isinstance(event, run_events.StepDone) else "skipped"
+            case run_events.StepFailed():
+                self.status = "failed"
+                self._now(at).update(ended=at, end="failed", why=failure_json(event.code, event.message))
+            case run_events.ArtifactPublished():
+                self.made.append(event.artifact)
+            case _:
+                self._of_try(at, event)
+
+    def _of_try(self, at: float, event: run_events.Event) -> None:
+        match event:
+            case run_events.Checked():
+                self._now(at)["checks"] = [{**cleaned_value(one), "at": at} for one in event.results]
+            case run_events.UsageReported():
+                self._now(at)["usage"].append(event.usage)
+            case run_events.SessionOpened():
+                self._now(at).update(who=clean(event.agent), conversation=clean(event.session))
+            case run_events.AgentActed():
+                counts = self._now(at)["counts"]
+                counts[event.kind] = counts.get(event.kind, 0) + 1
+            case run_events.Asked() | run_events.Answered():
+                self.status = "waiting" if isinstance(event, run_events.Asked) else "running"
+            case _:
+                return
+
+    def _begin(self, at: float, number: int) -> StepJson:
+        if not self.found or self.found[-1]["try"] != number:
+            self.found.append(_new(number, at))
+        return self.found[-1]
+
+    def _now(self, at: float) -> StepJson:
+        return self.found[-1] if self.found else self._begin(at, 1)
+
+
+def _new(number: int, at: float | None) -> StepJson:
+    unknown = dict.fromkeys(("ended", "end", "why", "given", "value", "who", "conversation"))
+    return {"try": number, "started": at, **unknown, "checks": [], "usage": [], "counts": {}}
+
+
+def _missing(id_: str, path: str, number: int) -> StepJson:
+    raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
+
+
+def _is_planned(run: LoadedRun, path: str) -> bool:
+    """True if the flow has this step, also if it has not begun."""
+    plan: FlowPlan | None = run.plan
+    names = path.split("/")
+    while plan is not None and len(names) >= 2:
+        steps = {(path_segment(phase.id), path_segment(step.id)): step for phase in plan.phases for step in phase.steps}
+        step = steps.get((names[0], names[1]))
+        if step is None or len(names) == 2:
+            return step is not None
+        plan, names = child_of(step, run.find), names[2:]
+    return False
+
+
+def _input(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
+    """The prompt and the params; None if they are not recorded, or not readable any more."""
+    value = _whole(given, payload)
+    if not isinstance(value, dict):
+        return {"prompt": None, "params": None}
+    prompt = value.get("prompt")
+    return {"prompt": None if prompt is None else clean(prompt)[:MOST_TEXT], "params": _bounded(value.get("params"))[0]}
+
+
+def _output(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
+    value, is_cut = _bounded(_whole(given, payload))
+    return {"output": value, "isCut": is_cut}
+
+
+def _whole(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:
+    if given is None:
+        return None
+    value, digest = given
+    if digest is None:
+        return value
+    try:
+        return masked(payload(digest))
+    except StateError:
+        return None
+
+
+def _bounded(value: Any) -> tuple[Any, bool]:
+    """A value, cleaned. If it is too long, the beginning of its JSON as text."""
+    text = jsonlite.dumps(value)
+    if len(text) > MOST_TEXT:
+        return clean(text[:MOST_TEXT]), True
+    return cleaned_value(value), False
+
+
+def _printed(runs: Runs, id_: str, path: str) -> list[StepJson]:
+    lines, _ = runs.engine.activity(id_, None)
+    return [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:]
+
+
+def _sum(reports: list[StepJson]) -> StepJson:
+    """The sum of what agents reported; empty if none did."""
+    spent = UsageSum()
+    for report in reports:
+        spent.add(report)
+    return spent.to_json() if reports else {}
+
+
+LOG_PAGE = 100
+PRINTED = ("text", "out")
+"""The kinds of printed lines that are in no journal. The other ones are events, too."""
+LogRow = dict[str, Any]
+
+
+class LogQuery(NamedTuple):
+    """What is looked for: a literal text without regard to case, some of `KINDS` (empty: all), below a path.
+
+    `before` is the `before` of the page that was read last; None for the newest page.
+    """
+
+    query: str = ""
+    kinds: Collection[str] = ()
+    under: str = ""
+    before: str | None = None
+
+    def fits(self, row: LogRow) -> bool:
+        if self.kinds and row["kind"] not in self.kinds:
+            return False
+        if self.under and not f"{row['path']}/".startswith(f"{self.under}/"):
+            return False
+        query = self.query.casefold()
+        return not query or query in f"{row['path']} {row['what']} {row['text']}".casefold()
+
+
+def search_log(runs: Runs, id_: str, wanted: LogQuery) -> LogRow:
+    """A page of lines, the newest last. `before` is for the next page; None if this is the oldest one."""
+    for kind in wanted.kinds:
+        if kind not in LOG_KINDS:
+            raise UsageError(f"there is no kind `{clean(kind)[:40]}` of lines", f"kinds: {', '.join(LOG_KINDS)}")
+    limit = None if wanted.before is None else _key_of(wanted.before)
+    records = runs.records(id_, runs.attempts(id_)[-1])
+    newest = heapq.merge(_events(records), _printed_rows(runs, id_), key=_key, reverse=True)
+    found: list[LogRow] = []
+    has_more = False
+    for row in newest:
+        if (limit is not None and _key(row) >= limit) or not wanted.fits(row):
+            continue
+        if len(found) == LOG_PAGE:
+            has_more = True
+            break
+        found.append(row)
+    before = found[-1]["id"] if has_more else None
+    return {"rows": found[::-1], "before": before, "total": len(records)}
+
+
+def _events(records: list[Any]) -> Iterator[LogRow]:
+    """The lines of the events, the newest first."""
+    for number in range(len(records), 0, -1):
+        at, event = records[number - 1]
+        kind, path, what, text = line_of(masked_event(event))
+        yield {"id": f"{at}-e{number}", "t": at, "path": path, "kind": kind, "what": what, "text": text}
+
+
+def _printed_rows(runs: Runs, id_: str) -> Iterator[LogRow]:
+    lines, _ = runs.engine.activity(id_, None)
+    for line in reversed(lines):
+        if line["kind"] in PRINTED:
+            row = {"id": f"{line['t']}-a{line['n']}", "t": line["t"], "path": line["node"], "kind": "agent"}
+            yield {**row, "what": line["kind"], "text": clean(line["text"])[:LONGEST_LOG_LINE]}
+
+
+def _key(row: LogRow) -> tuple[float, str, int]:
+    return _key_of(row["id"])
+
+
+def _key_of(id_: str) -> tuple[float, str, int]:
+    """The place of a line in time. Raises `UsageError` for a text that is not the id of a line."""
+    at, _, rest = id_[:80].rpartition("-")
+    try:
+        return float(at), rest[:1], int(rest[1:])
+    except ValueError as error:
+        raise UsageError("`before` is not the id of a line", "use the `before` of the last page") from error

@@ -1,0 +1,123 @@
+"""A guided session that is followed: its journal is read once, from where it was read last.
+
+Beside the journal are the trail of denied calls and marks. They have no place in the journal's numbers, so the
+epoch of a session names this process, too: whoever was connected to another one gets all rows again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from handrail.app import App
+from handrail.base import files, journal
+from handrail.base.errors import NotFound, RefusedError
+from handrail.guided.sessions import denials as trail
+from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions.store import Session
+from handrail.settings.folders import random_token
+from handrail.source.output_text import clean
+from handrail.view.rows.rows import RowMessage
+from handrail.view.rows.session import SessionTopic
+
+Hide = Callable[[str], str]
+
+
+class LiveSession:
+    """The topic of one session, kept up to date by `refresh`. `hide` takes secrets out of a text."""
+
+    def __init__(self, session: Session, hide: Hide = str) -> None:
+        self.session = session
+        self.hide = hide
+        self._process = random_token()
+        self._stamp: object = None
+        self._open()
+
+    def _open(self) -> None:
+        self.offset = self.number = self.seen = 0
+        facts = {"agent": self.session.agent(), "conversation": self.session.id, "run": self.session.run()}
+        self.topic = SessionTopic(self.session.plan, facts, f".{self._process}")
+        self._read()
+
+    def is_stale(self) -> bool:
+        """True if a look may find something. Marks are files that are made, replaced or removed in the folder."""
+        return self._now() != self._stamp
+
+    def _now(self) -> tuple[int, int, int]:
+        folder = self.session.folder
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except OSError:
+            changed = 0
+        return changed, files.size(self.session.journal), trail.trail_size(folder)
+
+    def refresh(self) -> None:
+        """Read what was recorded since the last call. Raises `NotFound` if the session is gone."""
+        self._stamp = self._now()
+        folder = self.session.folder
+        if not os.path.isdir(folder):
+            hint = "`handrail sessions` lists those that are there"
+            raise NotFound(f"session `{self.session.id}` was removed", hint)
+        # The older half of the trail was dropped, or somebody cut or replaced the journal.
+        if trail.trail_size(folder) < self.seen or not journal.ends_at(self.session.journal, self.offset):
+            self._process = random_token()
+            self._open()
+            return
+        self._read()
+
+    def _read(self) -> None:
+        """Take new records of the journal and new denied calls in the order of their times."""
+        folder = self.session.folder
+        scan = journal.read(self.session.journal, self.offset, self.number)
+        self.offset += scan.end
+        self.number += len(scan.records)
+        denials: tuple[trail.Denial, ...] = ()
+        if trail.trail_size(folder) != self.seen:
+            found = trail.read_trail(folder, self.seen)
+            denials, self.seen = found.denials, found.end
+        news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
+        news += [(denial.at, denial) for denial in denials]
+        for at, one in sorted(news, key=lambda pair: pair[0]):
+            if isinstance(one, trail.Denial):
+                self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
+                continue
+            for data in one["events"]:
+                self.topic.take(at, machine.event_from_json(data))
+        self.topic.mark(_marks(folder))
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
+        """The messages for a receiver that has these rows."""
+        rows = self.topic.rows
+        yield from rows.messages(f"session:{self.session.id}", base if epoch == rows.epoch else 0, now)
+
+
+def _marks(folder: str) -> dict[str, Any]:
+    """Whose turn it is, and why the agent was allowed to stop, if it was."""
+    is_turn = hook_files.has_mark(folder, hook_files.TURN) and not hook_files.has_mark(folder, hook_files.PAUSED)
+    return {
+        "turn": "agent" if is_turn else "person",
+        "letGo": clean(hook_files.mark_text(folder, hook_files.LET_GO)) or None,
+    }
+
+
+def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any]:
+    """The text of a phase: for the current one what its agent is told now, for another one its instructions.
+
+    `instructions` are those of the phase alone, for people.
+
+    Raises `HandrailError` if there is no such session or phase.
+    """
+    session = app.sessions.choose(id_)
+    state = session.read().state
+    plan = session.pinned(state)
+    if plan is None:
+        raise RefusedError(f"no workflow was started in session `{id_}`")
+    at = state.at if order is None else order
+    if not 0 <= at < len(plan.stops):
+        raise RefusedError(f"the workflow has no phase {at}", f"its phases: 0 to {len(plan.stops) - 1}")
+    stop, is_told = plan.stops[at], state.is_active and at == state.at
+    text = words.context_text(plan, state) if is_told else stop.instructions
+    told = {"text": text, "instructions": words.variables(plan, state)["phaseInstructions"] if is_told else text}
+    shown = {name: clean(app.secrets.mask(one)) for name, one in told.items()}
+    return {"stop": at, "name": clean(stop.name), "isTold": is_told, **shown}

@@ -1,0 +1,337 @@
+"""All definitions of a project as rows, with their problems, and each one as a tree for a graph. Pure.
+
+A row has the state of its definition. `broken`: its own files have errors; `needs-broken`: only what it uses has;
+`warned`: it can be used, and something about it is doubtful; `untrusted`: a plugin whose code nobody has trusted
+yet. An item of a graph has `kind`: `phase`, `repeat`, `parallel`, `step` or `workflow`; `items` are inside of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.expressions.words import in_words
+from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+from handrail.driven.flows.files import SHIPPED_SOURCE as SHIPPED
+from handrail.driven.flows.files import ShippedFlow
+from handrail.driven.flows.outline import child_of
+from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.plan import FlowPlan, Step
+from handrail.guided.workflows.catalog import Catalog
+from handrail.guided.workflows.plan import Plan, Stop
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.output_text import clean
+from handrail.view.rows.rows import HEAD, Row, Rows
+
+ENTRIES = "entries"
+FLOW, WORKFLOW, PLUGIN = KINDS = ("flow", "workflow", "plugin")
+OK, WARNED, BROKEN, NEEDS_BROKEN, UNTRUSTED = ("ok", "warned", "broken", "needs-broken", "untrusted")
+UNUSABLE = (BROKEN, NEEDS_BROKEN)
+SHORT = 200
+ShownPath = Callable[[str], str]
+"""A path as people see it: relative to the project."""
+
+
+@dataclass(frozen=True)
+class FoundPlugin:
+    """A plugin as a row shows it. `is_asked`: its code needs the trust of a person and does not have it."""
+
+    id: str
+    source: str
+    file: str
+    description: str
+    is_asked: bool
+    problems: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class AllDefinitions:
+    """All definitions that were found. `shipped` are the flows of Handrail, which are read only if they are used."""
+
+    workflows: Catalog
+    flows: FlowCatalog
+    shipped: tuple[ShippedFlow, ...] = ()
+    plugins: tuple[FoundPlugin, ...] = ()
+    shipped_files: Mapping[str, str] | None = None
+
+
+class CatalogTopic:
+    """The rows of all definitions. Its numbers count by themselves, so the epoch names the process that counts."""
+
+    def __init__(self, epoch: str) -> None:
+        self.rows = Rows(epoch)
+
+    def update(self, everything: AllDefinitions, shown: ShownPath, head: Mapping[str, Any]) -> None:
+        """Take the definitions as they are now. If nothing changed, no row gets a new number."""
+        self.rows.seq += 1
+        entries = entries_of(everything, shown)
+        ids = {row["id"] for row in entries}
+        gone = [row["id"] for row in self.rows.section(ENTRIES) if row["id"] not in ids]
+        for id_ in gone:
+            self.rows.drop(ENTRIES, id_)
+        changes = [self.rows.put(ENTRIES, row["id"], row) for row in entries]
+        states = Counter(row["state"] for row in entries)
+        facts = {
+            **head,
+            "definitions": sum(row["kind"] != PLUGIN for row in entries),
+            "broken": states[BROKEN] + states[NEEDS_BROKEN],
+            "warned": states[WARNED],
+            "untrusted": states[UNTRUSTED],
+        }
+        if not (self.rows.put(HEAD, "", facts) or any(changes) or gone):
+            self.rows.seq -= 1
+
+
+def entries_of(everything: AllDefinitions, shown: ShownPath) -> list[Row]:
+    """A row per definition, in the order of precedence: workflows, flows, shipped flows, plugins."""
+
+    def named(file: str) -> str:
+        return clean(shown(file))
+
+    rows = [*_workflows(everything.workflows), *_flows(everything)]
+    rows += [_plugin(plugin) for plugin in everything.plugins]
+    seen: Counter[str] = Counter()
+    for order, row in enumerate(rows):
+        row["id"] = f"{row['kind']}:{row['key']}"
+        seen[row["id"]] += 1
+        if seen[row["id"]] > 1:  # another one has the same key and is nearer
+            row["id"] += f"@{seen[row['id']]}"
+        row["order"] = order
+        row["problems"] = [problem_json(problem, named) for problem in row["problems"]]
+    _link_shadows(rows)
+    return [{**row, "file": named(row["file"])} for row in rows]
+
+
+def problem_json(problem: Diagnostic, shown: ShownPath) -> dict[str, Any]:
+    """A problem as the command line prints it, with what is needed to draw a caret below its place."""
+    data = problem._replace(file=shown(problem.file)).to_json()
+    excerpt = None if problem.excerpt is None else clean(problem.excerpt)
+    return {**data, "excerpt": excerpt, "width": problem.width, "cause": problem.cause and shown(problem.cause)}
+
+
+def _workflows(catalog: Catalog) -> Iterator[Row]:
+    for found in catalog.found:
+        spec, problems = found.spec, catalog.problems_in(found.file)
+        is_used = spec is not None and catalog.workflows.get(found.key) is spec
+        winner = catalog.workflows.get(found.key)
+        is_hidden = spec is not None and winner is not None and winner is not spec
+        yield {
+            **_EMPTY,
+            "kind": WORKFLOW,
+            "key": found.key,
+            "name": clean(spec.name if spec is not None else found.key)[:SHORT],
+            "command": spec.command if spec is not None and spec.is_visible else None,
+            "source": found.source,
+            "file": found.file,
+            "visible": spec is not None and spec.is_visible,
+            "phases": None if spec is None else len(spec.entries),
+            "uses": [ref.key for ref in (found.references if spec is None else spec.references)],
+            "state": _state(problems, is_usable=is_used or is_hidden),
+            "problems": problems,
+            "shadowedBy": winner.file if is_hidden and winner is not None else None,
+        }
+
+
+def _flows(everything: AllDefinitions) -> Iterator[Row]:
+    catalog = everything.flows
+    own = [flow for flow in catalog.found if not flow.is_shipped]
+    for flow in own:
+        problems = [problem for problem in catalog.problems if problem.file == flow.file]
+        winner = catalog.flows.get(flow.id)
+        is_hidden = flow.plan is not None and winner is not None and winner is not flow
+        facts = _facts(flow.plan) if flow.plan is not None else {"also": list(flow.ids[1:])}
+        yield {
+            **_EMPTY,
+            **facts,
+            "kind": FLOW,
+            "key": flow.id,
+            "name": clean(flow.id)[:SHORT],
+            "command": flow.id if flow.plan is not None and flow.plan.visible else None,
+            "source": flow.source,
+            "file": flow.file,
+            "uses": list(dict.fromkeys(use.name for use in flow.nested)),
+            "state": _state(problems, is_usable=winner is flow or is_hidden),
+            "problems": problems,
+            "shadowedBy": winner.file if is_hidden and winner is not None else None,
+        }
+    yield from _shipped(everything, own)
+
+
+def _shipped(everything: AllDefinitions, own: list[FoundFlow]) -> Iterator[Row]:
+    """The flows of Handrail. What is not at the top of their files is known only of those that were read."""
+    read = {flow.id: flow.plan for flow in everything.flows.found if flow.is_shipped}
+    files = everything.shipped_files or {}
+    winners = {id_: flow.file for flow in reversed(own) if flow.plan is not None for id_ in flow.ids}
+    for entry in everything.shipped:
+        plan = read.get(entry.id)
+        facts = _facts(plan) if plan is not None else {"also": list(entry.also)}
+        yield {
+            **_EMPTY,
+            **facts,
+            "kind": FLOW,
+            "key": entry.id,
+            "name": entry.id,
+            "command": entry.id if entry.visible else None,
+            "description": clean(entry.description)[:SHORT],
+            "source": SHIPPED,
+            "file": files.get(entry.id, ""),
+            "visible": entry.visible,
+            "state": OK,
+            "shadowedBy": winners.get(entry.id),
+        }
+
+
+def _facts(plan: FlowPlan) -> dict[str, Any]:
+    """What the text of a flow says about it. `groups` are the routing groups of its steps."""
+    groups = {step.routing_group for phase in plan.phases for step in phase.steps if step.routing_group}
+    params = None if plan.params is None else [{**vars(one), "choices": list(one.choices)} for one in plan.params]
+    shapes = {phase.shape or phase.id for phase in plan.phases}
+    return {
+        "also": list(plan.also),
+        "description": clean(plan.description)[:SHORT],
+        "visible": plan.visible,
+        "phases": len(shapes),
+        "params": params,
+        "groups": sorted(groups),
+        "continue": plan.again,
+    }
+
+
+def _plugin(plugin: FoundPlugin) -> Row:
+    state = UNTRUSTED if plugin.is_asked else _state(plugin.problems, is_usable=True)
+    return {
+        **_EMPTY,
+        "kind": PLUGIN,
+        "key": plugin.id,
+        "name": plugin.id,
+        "description": clean(plugin.description)[:SHORT],
+        "source": plugin.source,
+        "file": plugin.file,
+        "state": state,
+        "problems": list(plugin.problems),
+    }
+
+
+def _state(problems: Iterable[Diagnostic], *, is_usable: bool) -> str:
+    known = {problem.severity for problem in problems}
+    if "error" in known:
+        return BROKEN
+    if not is_usable:
+        return NEEDS_BROKEN
+    return WARNED if "warning" in known else OK
+
+
+def _link_shadows(rows: list[Row]) -> None:
+    """Put ids in place of files: `shadowedBy` is the definition that is used instead, `shadows` are those it hides."""
+    by_file = {(row["kind"], row["file"]): row for row in rows}
+    for row in rows:
+        winner = by_file.get((row["kind"], row["shadowedBy"])) if row["shadowedBy"] else None
+        row["shadowedBy"] = None if winner is None else winner["id"]
+        if winner is not None:
+            winner["shadows"] = [*winner["shadows"], row["id"]]
+
+
+_EMPTY: dict[str, Any] = {
+    "command": None,
+    "also": [],
+    "description": "",
+    "visible": False,
+    "phases": None,
+    "params": None,
+    "groups": [],
+    "continue": None,
+    "uses": [],
+    "shadows": [],
+    "shadowedBy": None,
+    "problems": [],
+}
+
+
+GraphItem = dict[str, Any]
+Finder = Callable[[str], FlowPlan | None]
+
+
+def flow_items(plan: FlowPlan, find: Finder) -> list[GraphItem]:
+    """The phases of a flow as its file has them: the rounds of a repeat are one item."""
+    return [_block(block, find) for block in blocks_of(plan)]
+
+
+def _block(block: Block, find: Finder) -> GraphItem:
+    match block:
+        case PhaseBlock():
+            phase = block.phase
+            steps = [_step(step, find) for step in phase.steps]
+            when = None if phase.when is None else clean(in_words(phase.when))
+            return {
+                "kind": "phase",
+                "id": phase.id,
+                "name": clean(phase.shape or phase.id),
+                "when": when,
+                "parallel": phase.parallel.limit if phase.parallel.limit > 1 else None,
+                "items": steps,
+            }
+        case RepeatBlock():
+            inner = [_block(one, find) for one in block.blocks]
+            name = next((item["name"] for item in inner if "name" in item), "repeat")
+            return {"kind": "repeat", "name": name, "rounds": block.count, "again": block.again, "items": inner}
+        case ParallelBlock():
+            return {"kind": "parallel", "limit": block.limit, "items": [_block(one, find) for one in block.blocks]}
+
+
+def _step(step: Step, find: Finder) -> GraphItem:
+    child = child_of(step, find)
+    return {
+        "kind": "step",
+        "id": step.id,
+        "name": clean(step.id),
+        "node": step.node,
+        "group": step.routing_group,
+        "when": None if step.when is None else clean(in_words(step.when)),
+        "stops": None if step.stop_if is None else clean(in_words(step.stop_if)),
+        "tries": step.retry.attempts,
+        "flow": None if child is None else child.id,
+        "line": step.line or None,
+    }
+
+
+def workflow_items(plan: Plan) -> list[GraphItem]:
+    """The phases of a workflow, each below the subworkflow that it is in."""
+    return _stops(plan.stops, 1)
+
+
+def _stops(stops: Sequence[Stop], depth: int) -> list[GraphItem]:
+    """The stops at this depth of the breadcrumb, in order; deeper ones are below their subworkflow."""
+    items: list[GraphItem] = []
+    at = 0
+    while at < len(stops):
+        stop = stops[at]
+        if len(stop.levels) <= depth:
+            items.append(_phase(stop))
+            at += 1
+            continue
+        entry = stop.levels[depth - 1].position
+        end = at
+        while end < len(stops) and len(stops[end].levels) > depth and stops[end].levels[depth - 1].position == entry:
+            end += 1
+        level = stop.levels[depth]
+        inner = _stops(stops[at:end], depth + 1)
+        is_loopable = any(one.scope_loopable for one in stops[at:end] if len(one.levels) == depth + 1)
+        items.append(
+            {"kind": "workflow", "key": level.key, "name": clean(level.name), "loopable": is_loopable, "items": inner}
+        )
+        at = end
+    return items
+
+
+def _phase(stop: Stop) -> GraphItem:
+    return {
+        "kind": "phase",
+        "id": stop.id,
+        "name": clean(stop.name),
+        "emoji": stop.emoji,
+        "gate": {"deny": stop.deny, "allow": stop.allow},
+        "exit": [clean(check.claim) for check in stop.checks],
+        "items": [],
+    }

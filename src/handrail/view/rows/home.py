@@ -1,0 +1,270 @@
+"""Everything that runs or ran in a project, as rows in four groups: what needs a person comes first. Pure.
+
+Runs and guided sessions are in one list. A row has its group and its place in it (`order`), so every surface shows
+the same order. Activity never moves a row: within a group the order is by when it began, was asked, continues or
+ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from handrail.driven.runs.overview import ENDED
+from handrail.driven.runs.summary import Summary, reason_words
+from handrail.source.output_text import clean
+from handrail.view.rows.rows import HEAD, Rows
+
+ENTRIES = "entries"
+_PATH = re.compile(r" `/[^`]*`")
+NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
+MOST_OF_GROUP, MOST = 100, 200
+"""How many rows of a group, and how many in all, are sent. The head says how many more there are."""
+SHORT, LONG = 200, 500
+_QUESTION, _STOPPED, _FAILED = range(3)
+"""The order of what needs a person: questions, what stopped on its own, failures that nobody has looked at."""
+Ranked = tuple[tuple[int, float, str], dict[str, Any]]
+"""The place of a row in its group, and the row."""
+
+
+class SessionLine(NamedTuple):
+    """A guided session in one line. `let_go` is why its agent was allowed to stop; None if it was not.
+
+    `place` are the names of the phase and of what it is in, `done` the phases before it, `changed` the time of the last
+    change. `wrong` is why it cannot be read.
+    """
+
+    id: str
+    workflow: str
+    task: str
+    status: str
+    place: tuple[str, ...] = ()
+    agent: str | None = None
+    started: float | None = None
+    let_go: str | None = None
+    changed: float | None = None
+    done: int | None = None
+    total: int | None = None
+    line: str | None = None
+    wrong: str | None = None
+
+
+class HomeTopic:
+    """The rows of a project. Its numbers count by themselves, so the epoch names the process that counts."""
+
+    def __init__(self, epoch: str) -> None:
+        self.rows = Rows(epoch)
+        self._recent: list[Ranked] = []
+        self._made: dict[str, tuple[Any, float | None, Ranked]] = {}
+
+    def update(
+        self,
+        runs: Iterable[Summary],
+        sessions: Iterable[SessionLine],
+        seen: Mapping[str, float],
+        title: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take the runs and sessions as they are now. `seen` says when each was last opened, by the id of its row.
+
+        `title` are further fields of the head. If nothing changed, no row gets a new number.
+        """
+        before, self._made = self._made, {}
+        for of, known in (("run:", runs), ("session:", sessions)):
+            for one in known:
+                id_ = of + one.id
+                opened, made = seen.get(id_), before.get(id_)
+                if made is None or made[0] is not one or made[1] != opened:
+                    made = one, opened, (_run(one, opened) if isinstance(one, Summary) else _session(one, opened))
+                self._made[id_] = made
+        groups = _grouped(ranked for _, _, ranked in self._made.values())
+        self._recent = groups[RECENT]
+        shown = [row for group in GROUPS for row in _with_order(groups[group][:MOST_OF_GROUP])][:MOST]
+        self._put(shown, {**(title or {}), **_counts(groups, shown)})
+
+    def _put(self, shown: list[dict[str, Any]], head: dict[str, Any]) -> None:
+        self.rows.seq += 1
+        ids = {row["id"] for row in shown}
+        gone = [row["id"] for row in self.rows.section(ENTRIES) if row["id"] not in ids]
+        for id_ in gone:
+            self.rows.drop(ENTRIES, id_)
+        changes = [self.rows.put(ENTRIES, row["id"], row) for row in shown]
+        if not (self.rows.put(HEAD, "", head) or any(changes) or gone):
+            self.rows.seq -= 1
+
+    def older(self, after: str | None = None, most: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
+        """The next page of what ended, behind the row with this id; without one, behind the rows of the topic."""
+        ids = [row["id"] for _, row in self._recent]
+        first = sum(row["group"] == RECENT for row in self.rows.section(ENTRIES))
+        if after in ids:
+            first = ids.index(after) + 1
+        page = _with_order(self._recent[first : first + most], first)
+        return [{**row, "v": self.rows.seq} for row in page]
+
+
+def _grouped(rows: Iterable[Ranked]) -> dict[str, list[Ranked]]:
+    """The rows of each group, in order."""
+    found: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
+    for ranked in rows:
+        found[ranked[1]["group"]].append(ranked)
+    for members in found.values():
+        members.sort(key=itemgetter(0))
+    return found
+
+
+def _with_order(members: list[Ranked], first: int = 0) -> list[dict[str, Any]]:
+    """The rows with their places in the group."""
+    return [{**row, "order": place} for place, (_, row) in enumerate(members, first)]
+
+
+def _counts(groups: Mapping[str, list[Ranked]], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many there are. `hidden` counts those of each group that are not among the rows; `older` those that ended."""
+    hidden = {group: len(rows) - sum(row["group"] == group for row in shown) for group, rows in groups.items()}
+    older = hidden.pop(RECENT)
+    return {
+        "need": len(groups[NEEDS]),
+        "running": len(groups[RUNNING]),
+        "delayed": len(groups[DELAYED]),
+        "ended": len(groups[RECENT]),
+        "older": older,
+        "hidden": {group: count for group, count in hidden.items() if count},
+    }
+
+
+def _run(run: Summary, opened: float | None) -> Ranked:
+    glance = run.glance or {}
+    is_seen = run.status not in (*ENDED, "damaged") or (opened is not None and opened >= (run.ended or 0.0))
+    is_left = run.is_interrupted and not run.goes_on
+    group, status, rank = _place(run, glance, is_seen=is_seen, is_left=is_left)
+    return (*rank, run.id), {
+        "id": f"run:{run.id}",
+        "kind": "run",
+        "group": group,
+        "status": status,
+        "name": clean(run.flow or run.id)[:SHORT],
+        "about": clean(run.given)[:SHORT],
+        "place": [clean(part)[:SHORT] for part in glance.get("place") or ()],
+        "round": glance.get("round"),
+        "done": glance.get("done"),
+        "total": glance.get("total"),
+        "need": _need(run, glance.get("need")),
+        "delay": _delay(glance.get("delay")) if status == "delayed" else None,
+        "doing": _text(glance["doing"]) if status == "running" and glance.get("doing") else None,
+        "why": _why(run, glance, is_left=is_left),
+        "who": glance.get("who"),
+        "started": run.started if run.started is not None else run.created,
+        "ended": run.ended,
+        "seconds": run.seconds if run.driver is None else None,
+        "last": glance.get("last"),
+        "usage": glance.get("usage") or {},
+        "modes": glance.get("modes", ["restart"]) if run.driver is None and status != "damaged" else [],
+        "attempt": run.attempt,
+        "driver": run.driver,
+        "seen": is_seen,
+    }
+
+
+def _place(
+    run: Summary, glance: Mapping[str, Any], *, is_seen: bool, is_left: bool
+) -> tuple[str, str, tuple[int, float]]:
+    """The group of a run, its status, and its place in the group. `is_left`: nothing and nobody works on it."""
+    status, need, delay = run.status, glance.get("need") or {}, glance.get("delay")
+    begun = run.created if run.created is not None else run.started or 0.0
+    ended = begun if run.ended is None else run.ended
+    if is_left:
+        return NEEDS, "interrupted", (_STOPPED, glance.get("last") or begun)
+    if run.questions or status == "waiting":
+        return NEEDS, status, (_QUESTION, need.get("since") or begun)
+    if status in ("failed", "damaged") and not is_seen:
+        return NEEDS, status, (_FAILED, -ended)
+    if status in ENDED or status == "damaged":
+        return RECENT, status, (0, -ended)
+    if delay is not None:
+        return DELAYED, "delayed", (0, delay["until"])
+    return RUNNING, status, (0, -begun)
+
+
+def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The oldest open question, and how many there are."""
+    if not run.questions:
+        return None
+    title = (need or {}).get("title") or run.questions[0].get("title") or ""
+    known = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
+    return {**known, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
+
+
+def _delay(delay: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a run waits for: a service may have written the reason."""
+    return None if delay is None else {**delay, "reason": _text(str(delay.get("reason") or ""))}
+
+
+def _without_paths(text: str | None) -> str:
+    """A reason in one line: the path of a file in the state folder would take all of it."""
+    return _PATH.sub("", text or "")
+
+
+def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:
+    """Why a run does not go on: {path, code, message}."""
+    if run.status == "damaged":
+        message = f"cannot be read: {_without_paths(run.why)}; `handrail log {run.id}` shows the readable part"
+        return {"path": None, "code": "damaged", "message": clean(message)[:LONG]}
+    if is_left:
+        return {"path": glance.get("path"), "code": "interrupted", "message": "no process drives this run"}
+    if run.status == "running" and run.goes_on and run.started is not None:
+        message = "no process drives this run, but a program that it started is still running"
+        return {"path": glance.get("path"), "code": "program-running", "message": message}
+    message = clean(glance.get("rejected") or reason_words(run.error or run.reason or ""))
+    if run.status not in ("failed", "stopped", "cancelled") or not message:
+        return None
+    return {"path": glance.get("path"), "code": glance.get("code"), "message": message[:LONG]}
+
+
+def _session(session: SessionLine, opened: float | None) -> Ranked:
+    begun = session.started or 0.0
+    ended = None if session.status == "active" or session.wrong is not None else session.changed
+    is_seen = (opened is not None) if session.wrong is not None else (ended is None or (opened or 0.0) >= ended)
+    if session.wrong is not None and not is_seen:
+        group, rank = NEEDS, (_FAILED, -(session.changed or 0.0))
+    elif session.status == "active" and session.let_go is not None:
+        group, rank = NEEDS, (_STOPPED, session.changed or begun)
+    elif session.status == "active":
+        group, rank = RUNNING, (0, -begun)
+    else:
+        group, rank = RECENT, (0, -(session.changed or begun))
+    why = None if session.let_go is None else {"path": None, "code": "stopped", "message": _text(session.let_go)}
+    if session.wrong is not None:
+        why = {
+            "path": None,
+            "code": "damaged",
+            "message": clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG],
+        }
+    return (*rank, session.id), {
+        "id": f"session:{session.id}",
+        "kind": "session",
+        "group": group,
+        "status": "damaged" if session.wrong is not None else session.status,
+        "name": clean(session.workflow or session.id)[:SHORT],
+        "about": clean(session.task)[:SHORT],
+        "place": [clean(part)[:SHORT] for part in session.place],
+        "round": None,
+        "done": session.done,
+        "total": session.total,
+        "need": None,
+        "delay": None,
+        "doing": None,
+        "why": why,
+        "who": session.agent,
+        "started": session.started,
+        "ended": ended,
+        "seconds": None,
+        "last": session.changed,
+        "usage": {},
+        "modes": [],
+        "statusLine": None if session.line is None else clean(session.line)[:SHORT],
+        "seen": is_seen,
+    }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else clean(" ".join(text.split()))[:SHORT]

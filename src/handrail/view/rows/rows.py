@@ -1,0 +1,222 @@
+"""Rows with versions, the messages that carry them to a surface, and the texts in them. Pure.
+
+A topic (a run, a session, the list of everything) is some sections of rows. Each row has an `id`, and `v`: the
+number of the event that last changed it. A message has the rows that changed after the receiver's number, so ten
+changes of a row between two messages are one row. A snapshot is a message from 0.
+A row is one dict that is changed in place, so that reading a long journal is fast. A message has copies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.source.output_text import clean
+
+Row = dict[str, Any]
+RowMessage = dict[str, Any]
+RowKey = tuple[str, str]
+"""The section and the id of a row."""
+MOST_ROWS = 500
+MOST_BYTES = 256 * 1024
+
+
+class Rows:
+    """The rows of one topic. `seq` is the number of events that made them; `epoch` names what the numbers count."""
+
+    def __init__(self, epoch: str) -> None:
+        self.epoch = epoch
+        self.seq = 0
+        self._rows: dict[RowKey, Row] = {}  # in the order of `v`
+        self._gone: dict[RowKey, int] = {}  # in the order of their numbers
+
+    def put(self, section: str, id_: str, fields: dict[str, Any]) -> bool:
+        """Add a row, or change the fields that differ. True if anything changed."""
+        place = (section, id_)
+        row = self._rows.get(place)
+        if row is None:
+            row = {"id": id_, "v": 0}
+        elif fields.items() <= row.items():
+            return False
+        row.update(fields)
+        self.show(place, row)
+        return True
+
+    def show(self, place: RowKey, row: Row) -> None:
+        """Take a row that is new or was changed just now. The one who calls this may keep the row too."""
+        row["v"] = self.seq
+        if self._rows.pop(place, None) is None:
+            self._gone.pop(place, None)
+        self._rows[place] = row
+
+    def fill(self, rows: dict[RowKey, Row]) -> None:
+        """Take rows that have their `v` already."""
+        self._rows = dict(sorted((self._rows | rows).items(), key=lambda item: int(item[1]["v"])))
+        for place in self._gone.keys() & rows.keys():
+            del self._gone[place]
+
+    def drop(self, section: str, id_: str, *, is_held: bool = False) -> None:
+        """Remove a row, if it is there. `is_held`: it would have come with `fill`, and receivers may have it."""
+        place = (section, id_)
+        if self._rows.pop(place, None) is not None or is_held:
+            self._gone.pop(place, None)
+            self._gone[place] = self.seq
+
+    def get(self, section: str, id_: str) -> Row | None:
+        return self._rows.get((section, id_))
+
+    def section(self, section: str) -> list[Row]:
+        """All rows of a section, the last changed one last."""
+        return [row for (name, _), row in self._rows.items() if name == section]
+
+    def since(self, base: int) -> tuple[list[tuple[str, Row]], list[RowKey]]:
+        """Copies of the rows that changed after a number, in the order of their changes, and what was removed since."""
+        changed: list[tuple[str, Row]] = []
+        for (section, _), row in reversed(self._rows.items()):
+            if row["v"] <= base and base:
+                break
+            changed.append((section, row.copy()))
+        gone: list[RowKey] = []
+        for place, number in reversed(self._gone.items()):
+            if number <= base or not base:
+                break
+            gone.append(place)
+        return changed[::-1], gone[::-1]
+
+    def messages(self, topic: str, base: int, now: float) -> Iterator[RowMessage]:
+        """The messages that bring a receiver from `base` to now: one, or several if one would be too large.
+
+        A number that is not from these events (of a longer history) counts as 0.
+        """
+        base = base if base <= self.seq else 0
+        changed, gone = self.since(base)
+        parts = list(_parts(changed))
+        for number, part in enumerate(parts):
+            is_last = number == len(parts) - 1
+            yield {
+                "topic": topic,
+                "epoch": self.epoch,
+                "base": base,
+                "seq": self.seq,
+                "part": number,
+                "more": not is_last,
+                "now": now,
+                "set": _by_section(part),
+                "gone": _ids(gone) if is_last else {},
+            }
+
+
+def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+    """The rows in parts that fit into a message. At least one part, and at least one row in a part."""
+    part: list[tuple[str, Row]] = []
+    size = 0
+    for section, row in changed:
+        length = len(json.dumps(row))
+        if part and (len(part) == MOST_ROWS or size + length > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append((section, row))
+        size += length
+    yield part
+
+
+def _by_section(part: list[tuple[str, Row]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for section, row in part:
+        if section == HEAD:
+            found[HEAD] = row
+        else:
+            found.setdefault(section, []).append(row)
+    return found
+
+
+def _ids(places: list[RowKey]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for section, id_ in places:
+        found.setdefault(section, []).append(id_)
+    return found
+
+
+KEPT_LINES = 2_000
+"""How many lines of a tail a receiver keeps."""
+HEAD = "head"
+"""The section that is one row. Its id is empty."""
+
+
+class ReceivedRows:
+    """The rows as a receiver has them after messages. The page does the same in JavaScript."""
+
+    def __init__(self) -> None:
+        self.epoch = ""
+        self.seq = 0
+        self.rows: dict[RowKey, Row] = {}
+        self.tail: dict[int, Row] = {}
+        self.lost = 0
+
+    def take(self, message: RowMessage) -> bool:
+        """Use a message. False if it does not continue what is known: then ask again, from `seq`.
+
+        Of the parts of a large message, only the last one moves `seq`: whoever misses one asks for all again.
+        """
+        base, seq = message["base"], message["seq"]
+        if not base and not message["part"]:
+            self._forget(message["epoch"])
+        elif message["epoch"] != self.epoch or seq < self.seq:
+            self._forget("")
+            return False
+        if base > self.seq:
+            return False
+        for section, rows in message["set"].items():
+            for row in [rows] if section == HEAD else rows:
+                self.rows[section, row["id"]] = row
+        for section, ids in message["gone"].items():
+            for id_ in ids:
+                self.rows.pop((section, id_), None)
+        if not message["more"]:
+            self.seq = seq
+        if (tail := message.get("tail")) is not None:
+            self._take_tail(tail)
+        return True
+
+    def _take_tail(self, tail: RowMessage) -> None:
+        if not tail["base"]:
+            self.tail, self.lost = {}, 0
+        self.tail |= {row["n"]: row for row in tail["rows"]}
+        self.lost += tail["lost"]
+        for number in list(self.tail)[:-KEPT_LINES]:
+            del self.tail[number]
+
+    def _forget(self, epoch: str) -> None:
+        self.epoch, self.seq, self.rows = epoch, 0, {}
+
+
+SHORT, LONG, SUMMARY = 200, 500, 8_000
+
+
+def short_text(text: str) -> str:
+    """One line for a column."""
+    return clean(" ".join(text.split()))[:SHORT]
+
+
+def long_text(text: str) -> str:
+    """One line for a reason."""
+    return clean(" ".join(text.split()))[:LONG]
+
+
+def summary_text(text: str) -> str:
+    """A summary: several lines, cut so that it has at most `SUMMARY` bytes."""
+    return clean(text).encode("utf-8", "replace")[:SUMMARY].decode("utf-8", "ignore")
+
+
+def cleaned_value(value: Any, kept: tuple[str, ...] = ()) -> Any:
+    """A value with all its texts cleaned, including the keys of objects. `kept` are keys whose values stay."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): one if key in kept else cleaned_value(one, kept) for key, one in value.items()}
+    return [cleaned_value(one, kept) for one in value] if isinstance(value, list | tuple) else value
+
+
+def failure_json(code: str, message: str) -> dict[str, str]:
+    return {"code": code, "message": long_text(message)}

@@ -1,0 +1,392 @@
+"""A run as rows: its head, the tree of its phases and steps, bars, questions and files. Pure.
+
+A topic begins with the records that are there. Call `take` with every later one, in order. Each call changes only
+the rows that the event is about, so following a run costs the same per event after ten steps and after ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.runs import run_events
+from handrail.driven.runs.choices import Routed
+from handrail.driven.runs.overview import ENDED, UnreportedCalls, UsageSum, rejection
+from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
+from handrail.driven.runs.state import RunState, available_modes
+from handrail.extensions.contracts import EventRecord
+from handrail.view.rows.rows import HEAD, Rows, failure_json, long_text, short_text, summary_text
+from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows
+from handrail.view.rows.run_tree import Finder, NodeTree, RowWindow
+
+ARTIFACTS = "artifacts"
+MOST_ARTIFACTS = 500
+_COUNTED = {"tool": "tools", "denied": "denied", "retry": "retries"}
+
+
+class RunTopic:
+    """The rows of one attempt of a run. `facts` are the fields of the head that do not come from events."""
+
+    def __init__(
+        self, plan: FlowPlan, find: Finder, attempt: int, facts: Mapping[str, Any], records: Iterable[EventRecord] = ()
+    ) -> None:
+        self.plan = plan
+        self.attempt = attempt
+        self.resumes = 0
+        self.state = RunState()
+        self._read = ""
+        self.rows = Rows(self._epoch())
+        self.rows.put(HEAD, "", {"summary": None, **facts, "attempt": attempt, "started": None, "ended": None})
+        self.window = RowWindow(self.rows)
+        self.tree = NodeTree(self.window, plan, find)
+        self.bars = BarRows(self.window)
+        self.checks = CheckRows(self.window, self.tree)
+        self.needs = QuestionRows(self.rows, str(facts.get("run") or ""))
+        self.last: float | None = None
+        self._done: set[str] = set()
+        self._made: deque[str] = deque()
+        self._counts: dict[str, dict[str, int]] = {}
+        self._spent: dict[str, UsageSum] = {}
+        self._calls = UnreportedCalls()
+        self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
+        self._of_step: dict[type[Event], Callable[[float, Any], None]] = {
+            run_events.StepStarted: self._start,
+            run_events.NodeStarted: self._work,
+            run_events.AttemptStarted: self._work,
+            run_events.NodeFinished: self._finish,
+            run_events.NodeFailed: self._fail,
+            run_events.AttemptFailed: self._fail,
+            run_events.Delayed: self._delay,
+            **dict.fromkeys(_ENDS, self._end),
+        }
+        self.take_all(records)
+        self.window.release()
+        if self.window.is_bounded:  # what is shown now is decided by the end of these records, and by none before it
+            self._read = f".{self.rows.seq}"
+            self.rows.epoch = self._epoch()
+
+    def take(self, at: float, event: Event) -> None:
+        """Apply the next event of the journal, recorded at the time `at`."""
+        self._take(at, event)
+        self._head()
+
+    def take_all(self, records: Iterable[EventRecord]) -> None:
+        """Apply several events. The rows are the same as if each was taken alone, but the head is made once."""
+        for at, event in records:
+            self._take(at, event)
+        self._head()
+
+    def _take(self, at: float, event: Event) -> None:
+        self.rows.seq += 1
+        if isinstance(event, run_events.RunResumed):
+            self._resume(at, event)
+        self.state.apply(event)
+        change = self._of_step.get(type(event))
+        if change is None:
+            self._change(at, event)
+        else:
+            change(at, event)
+            self._status(str(getattr(event, "path", "")), at)
+        if not isinstance(event, run_events.Noticed) and getattr(event, "driven", True):
+            self.last = at
+
+    def _change(self, at: float, event: Event) -> None:
+        match event:
+            case run_events.RunStarted():
+                self.rows.put(HEAD, "", {"started": at})
+            case run_events.RunEnded():
+                end = at if event.driven or self.last is None else self.last
+                self.bars.interrupt(end)
+                self.rows.put(HEAD, "", {"ended": end})
+                self._pause(at, is_over=True)
+            case run_events.RunResumed():
+                self._pause(at, is_over=False)
+            case run_events.PhaseStarted() | run_events.PhaseDone() | run_events.PhaseSkipped():
+                self._phase(at, event)
+            case run_events.Asked() | run_events.Answered():
+                self._question(at, event)
+            case run_events.FactFound():
+                self._fact(at, event)
+            case run_events.ArtifactPublished():
+                self._artifact(at, event)
+            case run_events.Checked():
+                self.checks.take(at, event)
+            case run_events.SummarySet():
+                self.rows.put(HEAD, "", {"summary": summary_text(event.text)})
+            case run_events.Routed():
+                self.rows.put(HEAD, "", {"routes": routes_of(event)})
+            case run_events.Bounded():
+                self.rows.put(HEAD, "", {"limits": event.named})
+            case (
+                run_events.AgentActed() | run_events.Guided() | run_events.SessionOpened() | run_events.UsageReported()
+            ):
+                self._agent(at, event)
+            case run_events.Noticed() if event.path:
+                self.tree.put(event.path, note=short_text(event.text))
+                self._status(event.path, at)
+
+    def _phase(
+        self, at: float, event: run_events.PhaseStarted | run_events.PhaseDone | run_events.PhaseSkipped
+    ) -> None:
+        path = event.path
+        match event:
+            case run_events.PhaseStarted():
+                self.tree.put(path, started=at, ended=None)
+            case run_events.PhaseDone():
+                self.tree.put(path, ended=at)
+            case run_events.PhaseSkipped():
+                self.tree.put(path, why=failure_json("skipped", event.reason))
+                self._done.update(self.tree.own.intersection(self.tree.steps(path)))
+        self._phase_status(path, at)
+
+    def _start(self, at: float, event: run_events.StepStarted) -> None:
+        path = event.path
+        self.tree.put(path, started=at, ended=None, why=None)
+        self.tree.start_nested(path)
+        self.checks.announce(path)
+
+    def _work(self, at: float, event: run_events.NodeStarted | run_events.AttemptStarted) -> None:
+        path = event.path
+        if isinstance(event, run_events.AttemptStarted) and event.again:
+            self._forget([phase for phase in self.tree.phases() if phase.startswith(f"{path}/")], at)
+        self.bars.open(path, "work", at, event.attempt)
+        most = max(self.tree.get(path)["tries"], event.attempt)
+        self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
+        self._wait(path, at)
+
+    def _finish(self, at: float, event: run_events.NodeFinished) -> None:
+        self._settle(event.path, at, "done")
+
+    def _fail(self, at: float, event: run_events.NodeFailed | run_events.AttemptFailed) -> None:
+        self._settle(event.path, at, "interrupted" if event.code == CANCELLED else "failed")
+        self.tree.put(event.path, why=failure_json(event.code, event.message))
+
+    def _delay(self, at: float, event: run_events.Delayed) -> None:
+        path = event.path
+        kind: BarKind = "delay" if self.bars.kind(path) in ("work", "delay") else "pause"
+        self.bars.open(path, kind, at, self._try(path))
+        self.tree.put(path, doing=short_text(event.reason), until=event.until)
+
+    def _fact(self, at: float, event: run_events.FactFound) -> None:
+        if event.place != WAIT:
+            self.needs.see(event)
+        elif isinstance(event.value, int | float):
+            self._waits[event.path] = float(event.value)
+            self._wait(event.path, at)
+            self._status(event.path, at)
+
+    def _end(self, at: float, event: run_events.StepDone | run_events.StepSkipped | run_events.StepFailed) -> None:
+        path = event.path
+        how: BarEnd = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
+        reason = (
+            failure_json(event.code, event.message)
+            if isinstance(event, run_events.StepFailed)
+            else self._rejected(event)
+        )
+        self.bars.close(path, at, how)
+        self.needs.withdraw(path)
+        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
+        if how in ("done", "skipped") and path in self.tree.own:
+            self._done.add(path)
+
+    def _wait(self, path: str, at: float) -> None:
+        """A step waits for a point in time, and goes on with that after a resume."""
+        until = self._waits.get(path)
+        if until is not None and until > at:
+            self.bars.open(path, "delay", at, self._try(path))
+            self.tree.put(path, until=until)
+
+    def _rejected(self, event: run_events.StepDone | run_events.StepSkipped) -> dict[str, str] | None:
+        """Why a step ended the flow, if it asked for a yes and a person said no."""
+        has_stopped = isinstance(event, run_events.StepDone) and event.stop
+        no = rejection(self.state.steps[event.path].value) if has_stopped else None
+        return None if no is None else failure_json("stop-flow-if", no)
+
+    def _pause(self, at: float, *, is_over: bool) -> None:
+        """A run ends or goes on: so do the steps that were not finished, and their questions."""
+        self.needs.rest(is_over=is_over)
+        for path in () if is_over else self.state.questions:
+            if self.bars.kind(path) is None:  # it was closed when the run ended
+                self.bars.open(path, "asked", at, self._try(path))
+        for path, step in self.state.steps.items():
+            if step.status == "running":
+                self._status(path, at)
+
+    def _status(self, path: str, at: float) -> None:
+        state, row = self.state, self.tree.get(path)
+        found = state.steps.get(path)
+        status: str = "pending" if found is None else found.status
+        if status == "running":
+            if path in state.questions:
+                status = "waiting"
+            elif path in state.delays or row.get("until") is not None:
+                status = "delayed"
+            if state.status in ENDED:
+                status = "interrupted"
+        elif status == "failed" and (row["why"] or {}).get("code") == CANCELLED:
+            status = "interrupted"
+        worked = self.bars.worked(path)
+        if worked != row["worked"]:
+            before = row["worked"] or 0.0
+            self.tree.put(path, worked=worked)
+            self.tree.add_worked(path, (worked or 0.0) - before)
+        is_changed = row["status"] != status and self.tree.status(path, status, at)
+        phase = path.rpartition("/")[0]
+        if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
+            self._phase_status(phase, at)
+
+    def _phase_status(self, path: str, at: float) -> None:
+        """A phase has the status that the flow gives it. While it runs, its steps say more."""
+        row = self.tree.get(path)
+        status: str = self.state.phases.get(path, "pending")
+        if status == "running":
+            status = self.tree.among(path) or status
+            if status == "failed" or row["ended"] is not None:
+                self.tree.put(path, ended=at if status == "failed" else None)
+        if row["status"] != status:
+            self.tree.status(path, status, at)
+
+    def _question(self, at: float, event: run_events.Asked | run_events.Answered) -> None:
+        path = event.path
+        if isinstance(event, run_events.Asked):
+            self.bars.open(path, "asked", at, self._try(path))
+            self.needs.ask(at, event, self.state.questions[path].id, self.checks.ran())
+        else:
+            self.bars.close(path, at, "answered")
+            self.needs.answer(at, event)
+        self._status(path, at)
+
+    def _artifact(self, at: float, event: run_events.ArtifactPublished) -> None:
+        made, id_ = event.artifact, str(event.artifact["id"])
+        known = {name: made.get(name) for name in _OF_ARTIFACT}
+        row = {
+            **known,
+            "name": short_text(str(made.get("name") or made.get("path"))),
+            "path": short_text(str(made.get("path"))),
+        }
+        if self.rows.get(ARTIFACTS, id_) is None:
+            self._made.append(id_)
+        self.rows.put(ARTIFACTS, id_, {**row, "step": event.path, "created": made.get("created") or at})
+        if len(self._made) > MOST_ARTIFACTS:
+            self.rows.drop(ARTIFACTS, self._made.popleft())
+
+    def _work_again(self, path: str, at: float) -> None:
+        """A delay during the work of a step is over. Its end is not recorded, only the time until which it lasts."""
+        if self.bars.kind(path) == "delay":
+            until = self.tree.get(path).get("until")
+            self.bars.open(path, "work", at if until is None else min(at, until), self._try(path))
+            self.tree.put(path, until=None)
+
+    def _settle(self, path: str, at: float, how: BarEnd) -> None:
+        """The node of a step has ended. If its agent did not report what it used, the sums are not complete."""
+        self._work_again(path, at)
+        self.bars.close(path, at, how)
+        self._waits.pop(path, None)
+        if self._calls.end(path):
+            self._spend(path, {})
+
+    def _agent(
+        self,
+        at: float,
+        event: run_events.AgentActed | run_events.Guided | run_events.SessionOpened | run_events.UsageReported,
+    ) -> None:
+        path = event.path
+        match event:
+            case run_events.AgentActed():
+                counts = self._counts.setdefault(path, {})
+                if event.kind in _COUNTED:
+                    name = _COUNTED[event.kind]
+                    counts[name] = counts.get(name, 0) + 1
+                self.tree.put(path, doing=short_text(event.text), counts=dict(counts))
+            case run_events.Guided():
+                self.tree.put(path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
+            case run_events.SessionOpened():
+                self._calls.begin(path)
+                self._work_again(path, at)
+                self.tree.put(path, who=event.agent, conversation=event.session)
+                self._status(path, at)
+            case run_events.UsageReported():
+                self._calls.report(path)
+                self._spend(path, event.usage)
+
+    def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
+        """Add what an agent used to its step, to everything that the step is in, and to the run."""
+        self.tree.get(path)
+        for id_ in (path, *self.tree.above(path)):
+            spent = self._spent.setdefault(id_, UsageSum())
+            spent.add(usage)
+            self.tree.put(id_, usage=spent.to_json())
+        self._spent.setdefault("", UsageSum()).add(usage)
+
+    def _resume(self, at: float, event: run_events.RunResumed) -> None:
+        """A resume is a new epoch: rows may go back to their beginning, so everybody reads all of them again."""
+        self.resumes += 1
+        for path in self._calls.interrupt():
+            self._spend(path, {})
+        self.rows.epoch = self._epoch()
+        if self.last is not None:
+            self.bars.away(self.last, at)
+        gone = set(event.rewound)
+        if gone:
+            self._forget([phase for phase in self.tree.phases() if phase.partition("/")[0] in gone], at)
+        if (self.rows.get(HEAD, "") or {}).get("started") is None:
+            self.rows.put(HEAD, "", {"started": at})
+        self.rows.put(HEAD, "", {"ended": None})
+
+    def _epoch(self) -> str:
+        return f"{self.attempt}.{self.resumes}{self._read}"
+
+    def _forget(self, phases: list[str], at: float) -> None:
+        """These phases run again from their beginning."""
+        for phase in phases:
+            for path in (*self.tree.steps(phase), phase):
+                self.bars.forget(path)
+                self.needs.withdraw(path)
+                self.checks.forget(path)
+                self._counts.pop(path, None)
+                self._done.discard(path)
+                self.tree.forget(path, at)
+
+    def _try(self, path: str) -> int:
+        return max(1, int(self.tree.get(path)["try"]))
+
+    def _head(self) -> None:
+        state = self.state
+        is_over = state.status in ("completed", "stopped")
+        self.rows.put(HEAD, "", {
+            "status": state.status,
+            "outcome": state.outcome if is_over else None,
+            "why": self._why_ended(),
+            "done": len(self._done),
+            "total": len(self.tree.own),
+            "usage": self._spent[""].to_json() if "" in self._spent else {},
+            "modes": available_modes(state, self.plan).names(),
+        })  # fmt: skip
+
+    def _why_ended(self) -> dict[str, Any] | None:
+        state = self.state
+        if state.status not in ("failed", "stopped", "cancelled"):
+            return None
+        path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
+        message = state.error or state.reason or ""
+        if state.code == "stop-flow-if":
+            path = next((one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own), path)
+            told = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
+            message = told.get("message") or "the flow ended here, because `stopFlowIf` was true"
+        return {"path": path, "code": state.code, "message": long_text(message)}
+
+
+_ENDS: dict[type[Event], BarEnd] = {
+    run_events.StepDone: "done",
+    run_events.StepSkipped: "skipped",
+    run_events.StepFailed: "failed",
+}
+_OF_ARTIFACT = ("version", "family", "schema", "size", "sha256", "supersedes")
+
+
+def routes_of(routed: Routed) -> dict[str, Any]:
+    """Which agent gets which step: the one for all steps, and those of routing groups."""
+    first = ":".join(filter(None, (routed.agent, routed.model))) or None
+    return {"agent": first, "preset": routed.preset or None, "groups": {**routed.table, **routed.routes}}

@@ -1,0 +1,294 @@
+"""The sections of a run beside its tree: bars of a timeline, results of `expect`, questions. Pure.
+
+A bar is one stretch of time of one step. `work`: its node ran. `pause`: between two tries. `delay`: it waited for a
+point in time, such as the reset of a quota. `asked`: a person was asked. `away`: no process drove the run.
+A question says what happens if a person says yes, as far as the run has recorded it. What is not known is None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from handrail.driven.expressions.tree import Const
+from handrail.driven.flows.plan import Expectation
+from handrail.driven.runs.overview import kind_of_question, verdict_of
+from handrail.driven.runs.run_events import OWN, Answered, Asked, Checked, FactFound
+from handrail.extensions.contracts import EventRecord
+from handrail.extensions.contracts.check import subject
+from handrail.view.rows.rows import Row, Rows, cleaned_value, long_text, short_text
+from handrail.view.rows.run_tree import NodeTree, RowWindow
+
+BARS = "bars"
+BarKind = Literal["work", "pause", "delay", "asked", "away"]
+BarEnd = Literal["done", "failed", "interrupted", "skipped", "answered"]
+
+
+class BarRows:
+    """The bars of all steps of a run. At most one bar of a step is open, and an open one has no `to`."""
+
+    def __init__(self, window: RowWindow) -> None:
+        self.window = window
+        self._open: dict[str, tuple[str, BarKind, float]] = {}
+        self._count: dict[str, int] = {}
+        self._worked: dict[str, float] = {}
+
+    def open(self, path: str, kind: BarKind, at: float, number: int) -> None:
+        """Begin a bar; the one that is open ends here. `number` is that of the try."""
+        self.close(path, at)
+        self._count[path] = self._count.get(path, 0) + 1
+        id_ = f"{path}#{self._count[path]}"
+        self._open[path] = (id_, kind, at)
+        row = {"node": path, "kind": kind, "try": number, "from": at, "to": None, "end": None}
+        self.window.put(BARS, id_, path, row)
+
+    def close(self, path: str, at: float, end: BarEnd | None = None) -> None:
+        """End the open bar of a step, if it has one."""
+        found = self._open.pop(path, None)
+        if found is None:
+            return
+        id_, kind, begun = found
+        self.window.put(BARS, id_, path, {"to": max(begun, at), "end": end})
+        if kind == "work":
+            self._worked[path] = self._worked.get(path, 0.0) + max(0.0, at - begun)
+
+    def kind(self, path: str) -> BarKind | None:
+        """What the open bar of a step is; None if none is open."""
+        found = self._open.get(path)
+        return None if found is None else found[1]
+
+    def worked(self, path: str) -> float | None:
+        """The seconds of all work bars of a step that have ended. None if it never worked."""
+        return None if path not in self._worked else round(self._worked[path], 3)
+
+    def away(self, last: float, now: float) -> None:
+        """Nobody drove the run from `last` to `now`: what worked was interrupted, and what was asked is still asked."""
+        for path, (id_, kind, _) in list(self._open.items()):
+            if kind == "asked":
+                continue
+            number = self._try_of(id_)
+            self.close(path, last, "interrupted")
+            self.open(path, "away", last, number)
+            self.close(path, now)
+
+    def interrupt(self, at: float) -> None:
+        """The run ended: whatever was open ends with it."""
+        for path in list(self._open):
+            self.close(path, at, "interrupted")
+
+    def forget(self, path: str) -> None:
+        """Remove all bars of a step that runs again from its beginning."""
+        self._open.pop(path, None)
+        self._worked.pop(path, None)
+        for number in range(1, self._count.pop(path, 0) + 1):
+            self.window.drop(BARS, f"{path}#{number}", path)
+
+    def _try_of(self, id_: str) -> int:
+        row: dict[str, Any] = self.window.get(BARS, id_) or {}
+        return int(row.get("try", 1))
+
+
+CHECKS = "checks"
+
+
+class CheckRows:
+    """The checks of all steps of a run, each with its last result."""
+
+    def __init__(self, window: RowWindow, tree: NodeTree) -> None:
+        self.window = window
+        self.tree = tree
+        self._count: dict[str, int] = {}
+        self._ran: dict[str, Row] = {}  # the one that ran last is the last
+
+    def announce(self, path: str) -> None:
+        """Show the checks of a step that begins. None of them has run."""
+        step = self.tree.step(path)
+        if step is not None and step.expect and path not in self._count:
+            self._put(path, None, [_planned(expectation) for expectation in step.expect])
+
+    def take(self, at: float, event: Checked) -> None:
+        self._put(event.path, at, event.results)
+
+    def ran(self) -> list[Row]:
+        """The last result of each check that ran, in the order of their times."""
+        return list(self._ran.values())
+
+    def forget(self, path: str) -> None:
+        """Remove the checks of a step that runs again from its beginning."""
+        for number in range(self._count.pop(path, 0)):
+            id_ = f"{path}#{number}"
+            self._ran.pop(id_, None)
+            self.window.drop(CHECKS, id_, path)
+
+    def _put(self, path: str, at: float | None, results: list[dict[str, Any]]) -> None:
+        self._count[path] = max(len(results), self._count.get(path, 0))
+        held: list[bool | None] = []
+        for number, result in enumerate(results):
+            held.append(result.get("held"))
+            row = {"node": path, "name": short_text(str(result.get("name"))), "kind": result.get("kind")}
+            row |= {"held": held[-1], "detail": long_text(str(result.get("detail") or "")), "at": at}
+            row |= {"seconds": result.get("seconds"), "tree": None, "stale": None}
+            id_ = f"{path}#{number}"
+            self.window.put(CHECKS, id_, path, row)
+            if at is not None:
+                self._ran.pop(id_, None)
+                self._ran[id_] = row
+        counts = {"held": held.count(True), "failed": held.count(False), "notRun": held.count(None)}
+        self.tree.put(path, checks=counts)
+
+
+def _planned(expectation: Expectation) -> dict[str, Any]:
+    """A check that has not run. What it is about may be known only then."""
+    values = {name: value.value for name, value in expectation.params.items() if isinstance(value, Const)}
+    is_known = len(values) == len(expectation.params)
+    return {
+        "name": f"{expectation.kind}: {subject(values)}" if is_known else expectation.kind,
+        "kind": expectation.kind,
+    }
+
+
+MOST_CHECKS, MOST_FILES = 20, 200
+UNKNOWN_EFFECT: dict[str, Any] = dict.fromkeys(("does", "gate", "command", "tree", "checks", "changes", "claim"))
+_OF_CHECK = ("name", "kind", "held", "detail", "seconds", "at", "tree", "stale")
+_STAT = re.compile(r" (?P<path>.+?) +\| +(?:[0-9]+ ?[+-]*|Bin.*)")
+"""A line of `git diff --stat`. Its signs are scaled, so they are no count of lines."""
+
+
+def effect_of(
+    kind: str, path: str, title: str, seen: Mapping[str, Any] | None, checks: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """The `action` of a question. `seen` is what its node recorded before it asked, `checks` are those that ran.
+
+    Of a check that ran in several rounds, the last result counts. Besides the fields that every approval has, `state`
+    is what the yes is for: if it differs when the yes comes, the person is asked again.
+    """
+    if kind == "rerun":
+        return {**UNKNOWN_EFFECT, "does": f"{short_text(path)} runs again"}
+    if kind != "approval":
+        return None
+    shown = ({name: check.get(name) for name in _OF_CHECK} for check in checks)
+    ran = list({(check["name"], check["kind"]): check for check in shown}.values())
+    does = (
+        f"the run goes on after {' › '.join(short_text(path).split('/'))}" if title.endswith("?") else short_text(title)
+    )
+    found = {**UNKNOWN_EFFECT, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": None}
+    if seen is not None:
+        found["state"] = cleaned_value(seen.get("state")) or None
+        found["changes"] = changes_in(seen.get("facts"))
+    return found
+
+
+def changes_in(facts: Any) -> dict[str, Any] | None:
+    """The files that a preview names in its fact `Changes`; None if it has none. How many lines differ is not known."""
+    texts = [fact[1] for fact in facts or () if isinstance(fact, list) and len(fact) == 2 and fact[0] == "Changes"]
+    lines = str(texts[0]).split("\n") if texts else []
+    paths = [found["path"].strip() for line in lines if (found := _STAT.fullmatch(f" {line.lstrip()}")) is not None]
+    if not paths:
+        return None
+    files = [{"path": short_text(path), "status": None, "added": None, "removed": None} for path in paths[:MOST_FILES]]
+    return {"files": files, "diff": None}
+
+
+NEEDS = "needs"
+MOST_QUESTIONS = 50
+MOST_TEXT = 32 * 1024
+"""Characters of one text of a form. A flow may put the output of an agent there."""
+_DATA = ("id", "value", "default", "equals", "field")
+"""Keys of a form whose values are part of an answer, so they must not change."""
+
+
+class QuestionRows:
+    """The questions of one attempt of a run. A question that nobody needs an answer to any more is removed."""
+
+    def __init__(self, rows: Rows, run: str) -> None:
+        self.rows = rows
+        self.run = run
+        self._open: dict[str, str] = {}  # by the path of the step
+        self._closed: list[str] = []
+        self._is_over = False
+        self._aside: dict[str, dict[str, Any]] = {}  # open, but there is no room
+        self._seen: dict[str, dict[str, Any]] = {}
+
+    def see(self, event: FactFound) -> None:
+        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+        is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
+        if is_shown and isinstance(event.value, dict):
+            self._seen[event.path] = event.value
+
+    def ask(self, at: float, event: Asked, id_: str, checks: list[Row]) -> None:
+        """A step asks. `checks` are those that ran: whoever is asked for a yes sees them."""
+        self.withdraw(event.path)
+        self._open[event.path] = id_
+        form = _bounded(cleaned_value(event.question, _DATA))
+        title, kind = short_text(str(event.question.get("title") or "a question")), kind_of_question(event.question)
+        row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
+        row |= {"title": title, "since": at, "form": form, "answered": None}
+        row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
+        self.rows.put(NEEDS, id_, row)
+        self._fit()
+
+    def rest(self, *, is_over: bool) -> None:
+        """Hide the open questions of a run that has ended, and show them again when it goes on."""
+        self._is_over = is_over
+        self._fit()
+
+    def answer(self, at: float, event: Answered) -> None:
+        id_ = self._open.pop(event.path, None)
+        if id_ is None:
+            return
+        row = self.rows.get(NEEDS, id_)
+        if row is not None:
+            self.rows.put(NEEDS, id_, {"answered": _answered(at, event, row["kind"])})
+        self._closed.append(id_)
+        self._fit()
+
+    def withdraw(self, path: str) -> None:
+        """Nobody needs an answer to the open question of a step any more."""
+        if path in self._open:
+            id_ = self._open.pop(path)
+            self._aside.pop(id_, None)
+            self.rows.drop(NEEDS, id_)
+            self._fit()
+
+    def _fit(self) -> None:
+        """Remove the oldest answered questions if there are too many. Of open ones, the first are shown."""
+        while self._closed and len(self._closed) + len(self._open) > MOST_QUESTIONS:
+            self.rows.drop(NEEDS, self._closed.pop(0))
+        most = 0 if self._is_over else MOST_QUESTIONS
+        for number, id_ in enumerate(self._open.values()):
+            if number < most and id_ in self._aside:
+                self.rows.put(NEEDS, id_, self._aside.pop(id_))
+            elif number >= most and (row := self.rows.get(NEEDS, id_)) is not None:
+                self._aside[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
+                self.rows.drop(NEEDS, id_)
+
+
+def path_of_question(records: Sequence[EventRecord], question: str) -> str | None:
+    """The path of the step that asked a question."""
+    return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
+
+
+def _bounded(form: Any) -> Any:
+    """The form with its long texts cut, and how much was left out. What is part of an answer stays as it is."""
+    if isinstance(form, dict):
+        return {key: value if key in _DATA else _bounded(value) for key, value in form.items()}
+    if isinstance(form, list):
+        return [_bounded(value) for value in form]
+    if not isinstance(form, str) or len(form) <= MOST_TEXT:
+        return form
+    return f"{form[:MOST_TEXT]}\n… ({len(form) - MOST_TEXT} more characters)"
+
+
+def answer_to_question(records: Sequence[EventRecord], question: str) -> dict[str, Any] | None:
+    """How a question was answered: `by`, `who`, `at` and `verdict`. None if it was not."""
+    kinds = {event.id: kind_of_question(event.question) for _, event in records if isinstance(event, Asked)}
+    for at, event in records:
+        if isinstance(event, Answered) and event.id == question:
+            return _answered(at, event, kinds.get(question, "form"))
+    return None
+
+
+def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
+    verdict = verdict_of(kind, event.values)
+    return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}

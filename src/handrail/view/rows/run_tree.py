@@ -1,0 +1,378 @@
+"""The tree of a run as rows: phases, steps, repeats with their rounds, and the flows that steps run. Pure.
+
+A row knows its parent. How many children of a row have which status is counted, so that a change costs the depth
+of the tree and not its width. A run with up to `MOST_NODES` nodes has rows for all of them in its topic. The topic
+of a larger one has the phases, what is below running and failed ones, and what happened last: at most `MOST_SHOWN`
+nodes. A surface fetches the other rows from the window when a person opens what they are in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from handrail.driven.flows.outline import child_of
+from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
+from handrail.view.rows.rows import Row, RowKey, Rows
+
+NODES = "nodes"
+MOST_NODES = 2_000
+MOST_SHOWN = 1_200
+MOST_BELOW = 400
+"""How many children are shown when a phase or step begins. More are shown when they begin themselves."""
+ACTIVE = ("running", "waiting", "delayed", "failed", "interrupted")
+"""What is shown while it lasts. The first of these that a child has decides the status of a row with children."""
+CONTAINERS = ("phase", "repeat", "round")
+
+
+class RowWindow:
+    """Nodes with everything that belongs to them: each row of another section belongs to one node."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.nodes: dict[str, Row] = {}  # the rows of all nodes, also of those that are not shown
+        self.below: dict[str, list[str]] = {}
+        self.is_bounded = False
+        self.is_held = True
+        """True while a journal is read: what is shown is decided once, by `release`."""
+        self._parents: dict[str, str] = {}
+        self._of: dict[str, list[RowKey]] = {}
+        self._others: dict[RowKey, Row] = {}  # all rows of other sections
+        self._shown: dict[str, None] = {}  # the one that changed last is the last; only if it is bounded
+
+    def add(self, parent: str, row: Row) -> None:
+        """Add a node. It is shown at once if it is a phase at the top, or if all nodes are shown."""
+        id_ = row["id"]
+        self._parents[id_] = parent
+        self.below.setdefault(parent, []).append(id_)
+        self.nodes[id_] = row
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded:
+            self.rows.show((NODES, id_), row)
+            if len(self._parents) > MOST_NODES:
+                self._bound()
+        elif len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
+            self._show(id_)
+
+    def get(self, section: str, id_: str) -> Row | None:
+        return self.nodes.get(id_) if section == NODES else self._others.get((section, id_))
+
+    def change(self, row: Row, fields: Mapping[str, Any]) -> None:
+        """Change some fields of a node. At least one of them differs."""
+        row.update(fields)
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded or row["id"] in self._shown:
+            self.rows.show((NODES, row["id"]), row)
+
+    def put(self, section: str, id_: str, node: str, fields: dict[str, Any]) -> None:
+        """Change a row of another section, or add one that belongs to a node."""
+        place = (section, id_)
+        row = self._others.get(place)
+        if row is None:
+            row = self._others[place] = {"id": id_}
+            self._of.setdefault(node, []).append(place)
+        elif fields.items() <= row.items():
+            return
+        row.update(fields)
+        if self.is_held:
+            row["v"] = self.rows.seq
+        elif not self.is_bounded or node in self._shown:
+            self.rows.show(place, row)
+
+    def release(self) -> None:
+        """The journal was read: decide what is shown. From now on, every change is seen at once."""
+        rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._others}
+        if len(self._parents) <= MOST_NODES:
+            self.rows.fill(rows)
+        else:
+            self._bound()
+            self._shown = dict.fromkeys(sorted(self._shown, key=lambda id_: int(self.nodes[id_]["v"])))
+            self.rows.fill({place: rows.pop(place) for id_ in self._shown for place in self._places(id_)})
+            for row in rows.values():
+                del row["v"]
+        self.is_held = False
+
+    def drop(self, section: str, id_: str, node: str) -> None:
+        """Remove a row that belongs to a node."""
+        if self._others.pop((section, id_), None) is not None:
+            self.rows.drop(section, id_, is_held=self.is_held)
+            self._of[node].remove((section, id_))
+
+    def parent(self, id_: str) -> str:
+        return self._parents.get(id_, "")
+
+    def turned(self, id_: str, status: str) -> None:
+        """The status of a node has changed. Call it after the change."""
+        if self.is_held or not self.is_bounded:
+            return
+        if status in ACTIVE:
+            self._open(id_)
+        else:
+            self._close(id_)
+
+    def of(self, node: str, section: str) -> list[Row]:
+        """The rows of a section that belong to a node."""
+        return [self._others[place] for place in self._of.get(node, ()) if place[0] == section]
+
+    def _places(self, id_: str) -> list[RowKey]:
+        """A node and what belongs to it."""
+        return [(NODES, id_), *self._of.get(id_, ())]
+
+    def _is_outline(self, id_: str) -> bool:
+        """True for what is always shown if there is room: phases, repeats and rounds that are not in a nested flow."""
+        parent = self._parents[id_]
+        if self.nodes[id_]["kind"] not in CONTAINERS:
+            return False
+        return not parent or (parent in self._shown and self.nodes.get(parent, {}).get("kind") in CONTAINERS)
+
+    def _bound(self) -> None:
+        """From now on, not all nodes are shown."""
+        self.is_bounded = True
+        for id_ in self._parents:
+            self._take_away(id_)
+        for id_ in self._parents:
+            if len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
+                self._show(id_)
+        for id_ in self._parents:
+            if self.nodes[id_]["status"] in ACTIVE:
+                self._open(id_)
+
+    def _open(self, id_: str) -> None:
+        """Show a node, what it is in, and its first children."""
+        for child in self.below.get(id_, ())[:MOST_BELOW]:
+            self._show(child)
+        above = id_
+        while above:
+            self._show(above)
+            above = self._parents.get(above, "")
+        if len(self._shown) > MOST_SHOWN:
+            self._fit()
+
+    def _close(self, id_: str) -> None:
+        """Hide what is below a node that does not run any more, but not the phases of a repeat."""
+        if self.nodes[id_]["kind"] in ("repeat", "round"):
+            return
+        for child in self.below.get(id_, ()):
+            self._hide(child)
+
+    def _show(self, id_: str) -> None:
+        if id_ in self._shown:
+            del self._shown[id_]
+            self._shown[id_] = None
+            return
+        row = self.nodes.get(id_)
+        if row is None:  # what is above a row that no plan announced
+            return
+        self._shown[id_] = None
+        if self.is_held:
+            return
+        self.rows.show((NODES, id_), row)
+        for place in self._of.get(id_, ()):
+            self.rows.show(place, self._others[place])
+
+    def _hide(self, id_: str) -> None:
+        """Hide a node and everything below it."""
+        if id_ not in self._shown:
+            return
+        del self._shown[id_]
+        self._take_away(id_)
+        for child in self.below.get(id_, ()):
+            self._hide(child)
+
+    def _take_away(self, id_: str) -> None:
+        """Remove the rows of a node and what belongs to it from the topic. A row has a `v` only while it is there."""
+        if self.is_held:
+            return
+        for place in self._places(id_):
+            self.rows.drop(*place)
+            if (row := self.get(*place)) is not None:
+                row.pop("v", None)
+
+    def _fit(self) -> None:
+        """Hide what changed longest ago until there is room. What is active is hidden only if everything is."""
+        tries = len(self._shown)
+        while len(self._shown) > MOST_SHOWN:
+            oldest = next(iter(self._shown))
+            if tries > 0 and self.nodes.get(oldest, {}).get("status") in ACTIVE:
+                self._shown[oldest] = self._shown.pop(oldest)
+                tries -= 1
+            else:
+                self._hide(oldest)
+
+
+Finder = Callable[[str], FlowPlan | None]
+_EMPTY: dict[str, Any] = {
+    "status": "pending",
+    "started": None,
+    "ended": None,
+    "worked": None,
+    "try": 0,
+    "tries": 1,
+    "children": 0,
+    "node": None,
+    "who": None,
+    "doing": None,
+    "why": None,
+    "usage": {},
+    "counts": {},
+    "checks": {},
+}
+_FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts", "checks")
+
+
+class NodeTree:
+    """The nodes of a run. `find` returns the plan of a nested flow by its name."""
+
+    def __init__(self, window: RowWindow, plan: FlowPlan, find: Finder) -> None:
+        self.window = window
+        self.find = find
+        self.own: set[str] = set()
+        self._steps: dict[str, Step] = {}
+        self._below: dict[str, list[str]] = {}
+        self._tally: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._order = 0
+        for phase in plan.phases:
+            self._add_phase(phase, "")
+        self.own = set(self._steps)
+
+    def get(self, path: str) -> Row:
+        """The row of a phase or step. One that no plan announced is added."""
+        row = self.window.nodes.get(path)
+        if row is None:
+            parent, _, name = path.rpartition("/")
+            self._add(path, parent, kind="step" if path.count("/") % 2 else "phase", name=name, shape=path)
+            row = self.window.nodes[path]
+        return row
+
+    def put(self, path: str, **fields: Any) -> None:
+        """Change some fields of a phase or step."""
+        row = self.get(path)
+        if not fields.items() <= row.items():
+            self.window.change(row, fields)
+
+    def step(self, path: str) -> Step | None:
+        """The step of the flow at this path; None if no plan has it."""
+        return self._steps.get(path)
+
+    def above(self, path: str) -> Iterator[str]:
+        """The ids of the rows that a row is in, the innermost first."""
+        while path := self.window.parent(path):
+            yield path
+
+    def status(self, path: str, status: str, at: float) -> bool:
+        """Change the status of a row, and of the rounds and repeats above it. True if it was another."""
+        row = self.get(path)
+        before, parent = row["status"], row["parent"]
+        if before == status:
+            return False
+        self.window.change(row, {"status": status})
+        self.window.turned(path, status)
+        tally = self._tally[parent]
+        tally[before] = tally.get(before, 0) - 1
+        tally[status] = tally.get(status, 0) + 1
+        if parent.startswith("~"):
+            begun = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
+            together = _together(tally)
+            ended = at if together in ("done", "skipped", "failed", "interrupted") else None
+            first = self.get(parent)["started"]
+            started = at if first is None and begun and together != "skipped" else first
+            self.put(parent, begun=begun, started=started if begun else None, ended=ended)
+            self.status(parent, together, at)
+        return True
+
+    def among(self, path: str) -> str | None:
+        """The status that the children of a phase give to it while it runs; None if they say nothing."""
+        tally = self._tally.get(path)
+        return None if tally is None else _active(tally)
+
+    def add_worked(self, path: str, seconds: float) -> None:
+        """Add time at work to everything that a step is in."""
+        for above in self.above(path):
+            self.put(above, worked=round((self.get(above)["worked"] or 0.0) + seconds, 3))
+
+    def steps(self, phase: str) -> list[str]:
+        return self._below.get(phase, [])
+
+    def phases(self) -> list[str]:
+        """The paths of all phases, those of nested flows too."""
+        return list(self._below)
+
+    def start_nested(self, path: str) -> None:
+        """Add the phases of the flow that a step runs. They are added once."""
+        step = self._steps.get(path)
+        child = None if step is None else child_of(step, self.find)
+        if child is None or self.get(path).get("flow"):
+            return
+        for phase in child.phases:
+            self._add_phase(phase, f"{path}/")
+        self.put(path, children=len(child.phases), flow=child.id)
+
+    def forget(self, path: str, at: float) -> None:
+        """A phase or step runs again: its row is as before its start."""
+        row = self.window.nodes.get(path)
+        if row is not None:
+            if row["kind"] == "step" and row["worked"]:
+                self.add_worked(path, -row["worked"])
+            self.status(path, "pending", at)
+            kept = {} if row["kind"] == "step" else {"worked": row["worked"]}
+            self.put(path, **{**{name: _EMPTY[name] for name in _FRESH}, **kept})
+
+    def _add_phase(self, phase: Phase, base: str) -> None:
+        path, shape = f"{base}{path_segment(phase.id)}", f"{base}{path_segment(phase.shape or phase.id)}"
+        name = phase.shape or phase.id
+        more: dict[str, Any] = {"together": phase.parallel.limit} if phase.parallel.limit > 1 else {}
+        if phase.lane is not None:
+            more["lane"] = [phase.lane.group, phase.lane.number]
+        parent, count = self._round(phase, base), len(phase.steps)
+        self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **more)
+        self._below[path] = []
+        for step in phase.steps:
+            own = f"{path}/{path_segment(step.id)}"
+            self._steps[own] = step
+            self._below[path].append(own)
+            of_step = f"{shape}/{path_segment(step.id)}"
+            tries = step.retry.attempts
+            self._add(own, path, kind="step", name=step.id, shape=of_step, node=step.node, tries=tries)
+
+    def _round(self, phase: Phase, base: str) -> str:
+        """The parent of a phase: the round that it is in, below its repeat; else the step around it."""
+        parent = base.rstrip("/")
+        mark = f"~{base}"
+        for one in phase.within:
+            block = f"{mark}{path_segment(one.block)}"
+            if block not in self.window.nodes:
+                self._add(block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, begun=0)
+            parent = f"{block}/{one.number}"
+            if parent not in self.window.nodes:
+                self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
+            mark = f"{parent}~"
+        return parent
+
+    def _add(self, id_: str, parent: str, **fields: Any) -> None:
+        self._order += 1
+        self.window.add(parent, {"id": id_, "parent": parent, "order": self._order, **_EMPTY, **fields})
+        tally = self._tally[parent]
+        tally["pending"] = tally.get("pending", 0) + 1
+        if parent.startswith("~"):
+            self.put(parent, children=len(self.window.below[parent]))
+
+
+def _active(tally: dict[str, int]) -> str | None:
+    """The first active status that something has; None if nothing is active."""
+    for one in ACTIVE:
+        if tally.get(one, 0) > 0:
+            return one
+    return None
+
+
+def _together(tally: dict[str, int]) -> str:
+    """The status of a round or repeat, from those of what is in it."""
+    active = _active(tally)
+    if active is not None:
+        return active
+    if not tally.get("pending"):
+        return "done" if tally.get("done") else "skipped"
+    return "running" if tally.get("done") or tally.get("skipped") else "pending"

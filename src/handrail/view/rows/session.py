@@ -1,0 +1,228 @@
+"""A guided session as rows: head, phases of its workflow, moves, results of exit checks, denied calls. Pure.
+
+Call `take` with every record of the journal, `deny` with every denied call and `mark` with what the marks beside
+the journal say, in the order of their times. A new task in the same conversation is a new epoch: all rows are
+replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail.guided.sessions import machine, words
+from handrail.guided.sessions.denials import Denial
+from handrail.guided.sessions.events import Event, State
+from handrail.guided.workflows.plan import Plan, Stop
+from handrail.source.output_text import clean
+from handrail.view.rows.rows import HEAD, Rows
+
+STOPS, MOVES, CHECKS, DENIALS = "stops", "moves", "checks", "denials"
+LONG = 500
+MOST_DENIALS = 200
+Pinned = Callable[[str], Plan | None]
+
+
+class SessionTopic:
+    """The rows of a session. `pinned` returns a plan by its digest; `facts` are what the head has from elsewhere.
+
+    `counter` names who counts denied calls and marks, if anybody does: their numbers are those of one process.
+    """
+
+    def __init__(self, pinned: Pinned, facts: Mapping[str, Any], counter: str = "") -> None:
+        self.pinned = pinned
+        self.facts = {"turn": None, "letGo": None, **facts}
+        self.counter = counter
+        self.state = State()
+        self.plan: Plan | None = None
+        self.rows = Rows("")
+        self._moves = self._loops = 0
+        self._entered: dict[int, float] = {}
+        self._visits: dict[int, int] = {}
+        self._ended: float | None = None
+        self._denied = 0
+        self._head()
+
+    def mark(self, facts: Mapping[str, Any]) -> None:
+        """Take what is known beside the journal, such as whose turn it is. Changes nothing if it is the same."""
+        if any(self.facts.get(name) != value for name, value in facts.items()):
+            self.rows.seq += 1
+            self.facts.update(facts)
+            self._head()
+
+    def deny(self, denial: Denial) -> None:
+        """Take a denied call. Equal calls are one row, with a count. Of many different ones, the last are kept."""
+        self.rows.seq += 1
+        if not self.state.is_active or denial.at < self.state.started:
+            return
+        self._denied += 1
+        text = "\n".join((denial.tool, denial.rule, denial.excerpt))
+        id_ = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+        before = self.rows.get(DENIALS, id_)
+        seen = {"count": 1, "first": denial.at} if before is None else {"count": before["count"] + 1}
+        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short(denial.reason)}
+        self.rows.put(DENIALS, id_, {**about, "excerpt": _short(denial.excerpt), **seen, "last": denial.at})
+        if len(many := self.rows.section(DENIALS)) > MOST_DENIALS:
+            self.rows.drop(DENIALS, many[0]["id"])
+        self._head()
+
+    def take(self, at: float, event: Event) -> None:
+        """Apply the next event of the journal, recorded at the time `at`."""
+        self.rows.seq += 1
+        before, self.state = self.state, machine.apply(self.state, event)
+        match event:
+            case machine.Started():
+                self._begin(at, "start")
+            case machine.Rewound() | machine.Adopted():
+                self._begin(at, "rewind" if isinstance(event, machine.Rewound) else "adopt")
+            case machine.Reloaded():
+                self._show_plan()
+                self._move(at, before.at, event.to, "reload", "")
+            case machine.Moved() | machine.Looped():
+                how = "next" if isinstance(event, machine.Moved) else "loop"
+                self._loops += how == "loop"
+                self._move(at, event.origin, event.to, how, getattr(event, "summary", ""))
+            case machine.Finished():
+                self._end(at, event.origin, "done", event.summary)
+            case machine.Cancelled():
+                self._end(at, event.at, "cancel", event.reason)
+            case machine.Checked():
+                self._check(at, event)
+            case _:
+                pass
+        self._head()
+
+    def _begin(self, at: float, how: str) -> None:
+        """A task begins here. The rows of an earlier one are no longer shown."""
+        self.rows.epoch = (self.state.task_id or f"before-{self.rows.seq}") + self.counter
+        for section in (STOPS, MOVES, CHECKS, DENIALS):
+            for row in self.rows.section(section):
+                self.rows.drop(section, row["id"])
+        self._moves = self._loops = self._denied = 0
+        self._entered, self._visits, self._ended = {}, {}, None
+        self._show_plan()
+        if self.state.is_active:
+            self._move(at, None, self.state.at, how, "")
+
+    def _show_plan(self) -> None:
+        self.plan = self.pinned(self.state.plan) if self.state.plan else None
+        stops = () if self.plan is None else self.plan.stops
+        for row in self.rows.section(STOPS):
+            if int(row["id"]) >= len(stops):
+                self.rows.drop(STOPS, row["id"])
+        for order, stop in enumerate(stops):
+            is_new = self.rows.get(STOPS, str(order)) is None
+            self.rows.put(STOPS, str(order), {**(_NOT_VISITED if is_new else {}), **_written(order, stop)})
+        self._show_checks()
+
+    def _show_checks(self) -> None:
+        """A row for each exit check of the workflow, also if it never ran. Results of a changed check are gone."""
+        stops = () if self.plan is None else self.plan.stops
+        wanted = {
+            f"{order}.{number}": check for order, stop in enumerate(stops) for number, check in enumerate(stop.checks)
+        }
+        for row in self.rows.section(CHECKS):
+            check = wanted.get(row["id"])
+            if check is None or (row["claim"], row["kind"]) != (clean(check.claim)[:LONG], check.kind):
+                self.rows.drop(CHECKS, row["id"])
+        for id_, check in wanted.items():
+            if self.rows.get(CHECKS, id_) is None:
+                stop = int(id_.partition(".")[0])
+                row = {"node": str(stop), "stop": stop, "name": clean(check.name)[:LONG], "kind": check.kind}
+                self.rows.put(CHECKS, id_, {**row, "claim": clean(check.claim)[:LONG], **_NEVER_RUN})
+
+    def _move(self, at: float, origin: int | None, to: int, how: str, summary: str) -> None:
+        self._moves += 1
+        row = {"from": origin, "to": to, "how": how, "at": at, "summary": _short(summary)}
+        self.rows.put(MOVES, str(self._moves), row)
+        if origin is not None:
+            self._leave(at, origin, summary)
+        if how != "reload" or origin != to:
+            self._visits[to] = self._visits.get(to, 0) + 1
+        self._entered[to] = at
+        if self.plan is not None and to < len(self.plan.stops):
+            self.rows.put(STOPS, str(to), {"entered": at, "left": None, "visits": self._visits[to]})
+        self._states()
+
+    def _leave(self, at: float, origin: int, summary: str) -> None:
+        if self.plan is not None and origin < len(self.plan.stops):
+            fields = {"left": at, **({"summary": _short(summary)} if summary else {})}
+            self.rows.put(STOPS, str(origin), fields)
+
+    def _end(self, at: float, origin: int, how: str, text: str) -> None:
+        self._moves += 1
+        row = {"from": origin, "to": None, "how": how, "at": at, "summary": _short(text)}
+        self.rows.put(MOVES, str(self._moves), row)
+        self._leave(at, origin, text if how == "done" else "")
+        self._ended = at
+        self._states()
+
+    def _states(self) -> None:
+        """Which phases are behind, which is current, which are ahead. After a loop, visited ones are ahead again."""
+        here, status = self.state.at, self.state.status
+        for row in self.rows.section(STOPS):
+            order = row["order"]
+            if status == "done" or order < here:
+                found = "done"
+            elif order == here:
+                found = "current"
+            else:
+                found = "ahead"
+            self.rows.put(STOPS, row["id"], {"state": found})
+
+    def _check(self, at: float, event: machine.Checked) -> None:
+        for number, result in enumerate(event.results):
+            row = {"node": str(event.at), "stop": event.at, "name": clean(result.name), "kind": result.kind}
+            row |= {"held": result.held, "tree": None, "stale": None}
+            row |= {"detail": _short(result.detail), "seconds": result.seconds, "at": at}
+            self.rows.put(CHECKS, f"{event.at}.{number}", row)
+
+    def _head(self) -> None:
+        state, plan = self.state, self.plan
+        self.rows.put(HEAD, "", {
+            **self.facts,
+            "turn": self.facts["turn"] if state.is_active else None,
+            "workflow": None if plan is None else plan.key,
+            "name": None if plan is None else clean(plan.name),
+            "task": clean(state.task)[:LONG],
+            "status": state.status,
+            "statusLine": clean(words.status_line(plan, state) or "") or None if plan is not None else None,
+            "steps": state.steps,
+            "loops": self._loops,
+            "sentOn": state.sent_on,
+            "stoppedIdle": state.idle_stops,
+            "sameFailures": state.same_failures,
+            "denied": self._denied,
+            "started": state.started or None,
+            "ended": self._ended,
+            "cancelPending": state.cancel_asked,
+            "refused": list(state.refused),
+        })  # fmt: skip
+
+
+_NEVER_RUN: dict[str, Any] = {
+    "held": None, "detail": None, "seconds": None, "at": None, "tree": None, "stale": None,
+}  # fmt: skip
+_NOT_VISITED: dict[str, Any] = {"state": "ahead", "visits": 0, "entered": None, "left": None, "summary": None}
+
+
+def _written(order: int, stop: Stop) -> dict[str, Any]:
+    """What the workflow says about a phase."""
+    return {
+        "order": order,
+        "levels": [[clean(level.name), level.position + 1, level.total] for level in stop.levels],
+        "name": clean(stop.name),
+        "emoji": clean(stop.emoji),
+        "gate": {"deny": _listed(stop.deny), "allow": _listed(stop.allow), "writes": None},
+        "exit": [clean(check.claim)[:LONG] for check in stop.checks],
+        "loopable": stop.scope_loopable,
+    }
+
+
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else [clean(name) for name in names]
+
+
+def _short(text: str) -> str:
+    return clean(text)[:LONG]

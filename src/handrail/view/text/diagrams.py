@@ -1,0 +1,422 @@
+"""Draws flows and workflows: as a text tree, as a Mermaid diagram, and flows as SVG. Pure.
+
+The SVG is legible in light and in dark. The same plan always gives the same text. Nested flows are only named in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from handrail.base.dataclasses import dataclass
+from handrail.driven.expressions.tree import Const, Expression
+from handrail.driven.expressions.words import in_words
+from handrail.driven.flows.outline import FlowFinder, child_of
+from handrail.driven.flows.overview import Block, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.plan import (
+    FlowPlan,
+    Parallelism,
+    Param,
+    Phase,
+    Step,
+    after_words,
+    expectation_words,
+    made_file_words,
+    prompt_words,
+    round_numbers,
+)
+from handrail.extensions import registry
+from handrail.guided.sessions.words import allowed_tools
+from handrail.guided.workflows.plan import Plan, Stop
+from handrail.source.plain_text import counted, one_line, plain
+
+_MOST = 160
+_MOST_GUARDS = 3
+_MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"})
+
+
+def flow_tree(plan: FlowPlan, find: FlowFinder) -> str:
+    """Every phase with its steps and their settings. Nested flows are shown one level deep."""
+    lines = [f"{plan.id} (flow)", *(f"  {line}" for line in _head(plan)), *_phases(plan, find, "  ")]
+    return "\n".join(_short(line) for line in lines)
+
+
+def _short(line: str) -> str:
+    line = plain(line.replace("\n", " "))
+    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+
+
+def _head(plan: FlowPlan) -> Iterator[str]:
+    if plan.description:
+        yield plan.description
+    yield from (f"param {_param(param)}" for param in plan.params or ())
+    yield from (f"constant {name}: {in_words(Const(value))}" for name, value in plan.constants.items())
+    if plan.env:
+        yield f"environment: {', '.join(plan.env)}"
+    if plan.timeout is not None:
+        yield f"time limit: {plan.timeout:g} s"
+    if plan.again:
+        yield f"continue: {plan.again}"
+
+
+def _param(param: Param) -> str:
+    about = f" ({param.about})" if param.about else ""
+    return f"{param.name}{about}: {'required' if param.required else in_words(Const(param.default))}"
+
+
+def _phases(plan: FlowPlan, find: FlowFinder | None, indent: str) -> Iterator[str]:
+    """The phases in order. Phases that run in parallel are below a line that says so."""
+    group: int | None = None
+    for number, phase in enumerate(plan.phases, 1):
+        lane = phase.lane
+        if lane is not None and lane.group != group:
+            yield f"{indent}in parallel{_together(plan.groups[lane.group])}:"
+        group = lane.group if lane is not None else None
+        inner = indent if lane is None else indent + "  "
+        yield f"{inner}{number}. {phase.id}{_round(phase)}"
+        yield from (f"{inner}   {line}" for line in _of_phase(phase))
+        for step in phase.steps:
+            yield f"{inner}   - {step.id}: {step.node}"
+            yield from (f"{inner}     {line}" for line in _of_step(step))
+            child = child_of(step, find) if find is not None else None
+            if child is not None:
+                yield f"{inner}     runs {child.id}:"
+                yield from _phases(child, None, f"{inner}       ")
+        if phase.bounds:
+            yield f"{inner}   then: the flow fails if `until` still does not hold"
+
+
+def _together(how: Parallelism) -> str:
+    rest = ", and all finish even if one fails" if how.on_failure == "finish" else ""
+    return f", up to {how.limit}{rest}"
+
+
+def _round(phase: Phase) -> str:
+    """`(i = 2, file = ${params.files[1]})`."""
+    about = [f"{name} = {number}" for name, number in round_numbers(phase).items()]
+    about.extend(f"{name} = {in_words(item)}" for name, item in phase.items)
+    return f" ({', '.join(about)})" if about else ""
+
+
+def _guards(phase: Phase) -> list[str]:
+    """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
+    shown = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
+    more = len(phase.guards) - len(shown)
+    return [
+        *([f"{counted(more, 'condition')} of earlier rounds {'holds' if more == 1 else 'hold'}"] if more else []),
+        *shown,
+    ]
+
+
+def _of_phase(phase: Phase) -> Iterator[str]:
+    yield from (f"only if: {guard}" for guard in _guards(phase))
+    if phase.when is not None:
+        yield f"when: {in_words(phase.when)}"
+    if phase.parallel.limit > 1:
+        yield f"steps in parallel{_together(phase.parallel)}"
+    if phase.timeout is not None:
+        yield f"time limit: {phase.timeout:g} s"
+
+
+def _of_step(step: Step) -> Iterator[str]:
+    if step.when is not None:
+        yield f"when: {in_words(step.when)}"
+    if step.routing_group:
+        yield f"routing group: {step.routing_group}"
+    yield from (f"{name}: {in_words(value)}" for name, value in step.params.items())
+    if step.prompt is not None:
+        yield f"prompt: {prompt_words(step.prompt)}"
+        named = zip(step.prompt.names, step.prompt.values, strict=True) if step.prompt.name is not None else ()
+        yield from (f"  {name}: {in_words(value)}" for name, value in named)
+    if step.retry.attempts > 1:
+        yield f"tried up to {step.retry.attempts} times, {step.retry.wait:g} s apart, × {step.retry.factor:g}"
+    if step.timeout is not None:
+        yield f"time limit: {step.timeout:g} s"
+    if step.rerun:
+        yield f"if interrupted: {_RERUNS[step.rerun]}"
+    yield from (f"expects {expectation_words(expectation)}" for expectation in step.expect or ())
+    yield from (f"makes {made_file_words(made)}" for made in step.makes)
+    yield from (f"then {after_words(after)}" for after in step.after)
+    if step.stop_if is not None:
+        yield f"stops the flow ({step.stop_outcome}) if: {in_words(step.stop_if)}"
+
+
+_RERUNS = {"safe": "run again", "ask": "ask a person", "never": "fail, never run again"}
+
+
+def flow_mermaid(plan: FlowPlan) -> str:
+    """A flowchart: one box per phase with its steps inside, and a box around phases that run in parallel."""
+    lines = ["flowchart TD"]
+    links: list[str] = []
+    row: list[str] = []
+    keyed = itertools.groupby(enumerate(plan.phases), key=lambda pair: pair[1].lane and pair[1].lane.group)
+    for group, members in keyed:
+        phases = list(members)
+        indent = "  " if group is None else "    "
+        boxes = [line for number, phase in phases for line in _box(phase, f"p{number}", indent)]
+        if group is None:
+            lines.extend(boxes)
+            row.extend(f"p{number}" for number, _ in phases)
+        else:
+            lines.extend([f'  subgraph g{group}["in parallel{_together(plan.groups[group])}"]', *boxes, "  end"])
+            links.extend(_lanes(phases))
+            row.append(f"g{group}")
+    links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise([*row, "done"]))
+    return "\n".join([*lines, "  done([done])", *links])
+
+
+def _lanes(phases: list[tuple[int, Phase]]) -> Iterator[str]:
+    """Arrows between phases of the same lane."""
+    for (a, left), (b, right) in itertools.pairwise(phases):
+        if left.lane == right.lane:
+            yield f"  p{a} --> p{b}"
+
+
+def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
+    asked = [*_guards(phase), *([in_words(phase.when)] if phase.when is not None else [])]
+    title = phase.id + (f" when {' and '.join(asked)}" if asked else "")
+    if not phase.steps:
+        yield f'{indent}{id_}["{_label(title)}"]'
+        return
+    yield f'{indent}subgraph {id_}["{_label(title)}"]'
+    for number, step in enumerate(phase.steps):
+        opening, closing = ("[[", "]]") if step.nested is not None else ("[", "]")
+        yield f'{indent}  {id_}s{number}{opening}"{_label(_node(step))}"{closing}'
+    if phase.parallel.limit == 1:
+        pairs = itertools.pairwise(range(len(phase.steps)))
+        yield from (f"{indent}  {id_}s{a} --> {id_}s{b}" for a, b in pairs)
+    yield f"{indent}end"
+
+
+def _node(step: Step) -> str:
+    what = f"runs {in_words(step.flow)}" if step.flow is not None else step.node
+    return f"{step.id}: {what}" + (f" when {in_words(step.when)}" if step.when is not None else "")
+
+
+def _label(text: str) -> str:
+    return _short(text).translate(_MERMAID)
+
+
+def workflow_tree(plan: Plan) -> str:
+    """Every phase with its allowed tools and exit checks, indented below its workflow."""
+    lines = [plain(f"{plan.name} ({plan.key})")]
+    open_levels: list[tuple[str, int]] = []
+    for stop in plan.stops:
+        above = [(level.key, level.position) for level in stop.levels[:-1]]
+        shared = _shared(open_levels, above)
+        for depth in range(shared, len(above)):
+            inner = stop.levels[depth + 1]
+            lines.append(plain(f"{'  ' * (depth + 1)}{above[depth][1] + 1}. {inner.name} ({inner.key})"))
+        open_levels = above
+        lines.extend(_phase(stop))
+    return "\n".join(lines)
+
+
+def _shared(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> int:
+    count = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _phase(stop: Stop) -> list[str]:
+    indent = "  " * len(stop.levels)
+    lines = [f"{indent}{stop.levels[-1].position + 1}. {stop.emoji} {stop.name}"]
+    if stop.deny is not None or stop.allow is not None:
+        lines.append(f"{indent}   tools: {allowed_tools(stop) or 'none'}")
+    lines.extend(f"{indent}   exit: {check.claim}" for check in stop.checks)
+    return [plain(line) for line in lines]
+
+
+def workflow_mermaid(plan: Plan) -> str:
+    """A flowchart: one node per phase, one box per subworkflow."""
+    lines = ["flowchart TD"]
+    opened: list[tuple[str, int]] = []
+    for at, stop in enumerate(plan.stops):
+        above = [(level.key, level.position) for level in stop.levels[:-1]]
+        shared = _shared(opened, above)
+        lines.extend("  " * depth + "end" for depth in range(len(opened), shared, -1))
+        for depth in range(shared, len(above)):
+            inner = stop.levels[depth + 1]
+            lines.append(f'{"  " * (depth + 1)}subgraph g{at}_{depth}["{_quoted(inner.name)}"]')
+        opened = above
+        lines.append(f'{"  " * (len(above) + 1)}p{at}["{_quoted(stop.emoji + " " + stop.name)}"]')
+    lines.extend("  " * depth + "end" for depth in range(len(opened), 0, -1))
+    lines.append("  done([done])")
+    ids = [f"p{at}" for at in range(len(plan.stops))] + ["done"]
+    lines.extend(f"  {a} --> {b}" for a, b in itertools.pairwise(ids))
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("#", "#35;").replace('"', "#quot;").replace("\n", " ")
+
+
+CHARACTER, SIZE, LINE = 7.3, 12, 20
+PAD, GAP, FRAME = 12, 22, 12
+WIDEST = 92
+"""The longest line, in characters."""
+KIND_WORDS = {"agent": "agent", "person": "asks", "flow": "flow", "work": "step"}
+"""The words for the kinds of steps."""
+SVG_STYLE = """
+  .page { fill: #ffffff } .box { fill: #f6f8fa; stroke: #8c959f }
+  .frame { fill: none; stroke: #8c959f; stroke-dasharray: 5 4 }
+  text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #1f2328 }
+  .title { font-weight: 700 } .dim { fill: #59636e } .arrow { stroke: #59636e; fill: none } .head { fill: #59636e }
+  .agent { fill: #ddf4ff; stroke: #0969da } .person { fill: #fff8c5; stroke: #9a6700 }
+  .flow { fill: #fbefff; stroke: #8250df } .work { fill: #ffffff; stroke: #8c959f }
+  @media (prefers-color-scheme: dark) {
+    .page { fill: #0d1117 } .box { fill: #151b23; stroke: #656c76 } .frame { stroke: #656c76 }
+    text { fill: #f0f6fc } .dim { fill: #9198a1 } .arrow { stroke: #9198a1 } .head { fill: #9198a1 }
+    .agent { fill: #0c2d6b; stroke: #4493f8 } .person { fill: #3b2300; stroke: #d29922 }
+    .flow { fill: #271052; stroke: #ab7df8 } .work { fill: #0d1117; stroke: #656c76 }
+  }
+"""
+ASKING = ("approve", "propose")
+"""Nodes that ask a person without a form."""
+TAG = 52
+"""The width of the sign of a step."""
+
+
+@dataclass(frozen=True)
+class StepBox:
+    """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
+
+    kind: str
+    text: str
+    notes: tuple[str, ...]
+
+    @property
+    def height(self) -> int:
+        return LINE * (1 + len(self.notes))
+
+    @property
+    def width(self) -> float:
+        return TAG + PAD + max(map(len, (self.text, *self.notes))) * CHARACTER
+
+
+def flow_picture(plan: FlowPlan) -> str:
+    """The SVG text of a flow."""
+    blocks = blocks_of(plan)
+    inner = max([_width(block) for block in blocks], default=200.0)
+    width, lines, y = round(inner + 2 * PAD), [], PAD
+    for number, block in enumerate(blocks):
+        lines += [_arrow(width / 2, y - GAP, y)] if number else []
+        lines += _draw(block, PAD, y, width - 2 * PAD)
+        y += _height(block) + GAP
+    height = y - GAP + PAD
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
+    title = f"<title>{_escaped(f'The phases of {plan.id}')}</title>"
+    page = f'<rect class="page" width="{width}" height="{height}"/>'
+    return "\n".join([head, title, f"<style>{SVG_STYLE}</style>", page, *lines, "</svg>"]) + "\n"
+
+
+def _draw(block: Block, x: float, y: float, width: float) -> Iterator[str]:
+    if isinstance(block, PhaseBlock):
+        yield from _draw_phase(block, x, y, width)
+        return
+    yield _rect("frame", x, y, width, _height(block))
+    for number, line in enumerate(_captions(block)):
+        yield _text(x + FRAME, y + 15 + number * LINE, line, "dim")
+    top = y + LINE * len(_captions(block)) + FRAME / 2
+    for number, inner in enumerate(block.blocks):
+        if number and isinstance(block, RepeatBlock):
+            yield _arrow(x + width / 2, top - GAP, top)
+        yield from _draw(inner, x + FRAME, top, width - 2 * FRAME)
+        top += _height(inner) + GAP
+
+
+def _draw_phase(block: PhaseBlock, x: float, y: float, width: float) -> Iterator[str]:
+    yield _rect("box", x, y, width, _height(block))
+    yield _text(x + PAD, y + 17, block.name, "title")
+    at = y + LINE + 4
+    if (condition := _condition(block.phase.when)) != "":
+        yield _text(x + PAD, at + 12, condition, "dim")
+        at += LINE
+    for row in _rows(block):
+        yield _rect(row.kind, x + PAD, at + 2, TAG - 6, LINE - 4)
+        yield _text(x + PAD + (TAG - 6) / 2, at + 14, KIND_WORDS[row.kind], "middle")
+        yield _text(x + PAD + TAG, at + 14, row.text)
+        for number, note in enumerate(row.notes, 1):
+            yield _text(x + PAD + TAG, at + 12 + number * LINE, note, "dim")
+        at += row.height
+
+
+def _captions(block: Block) -> list[str]:
+    if isinstance(block, PhaseBlock):
+        return []
+    if not isinstance(block, RepeatBlock):
+        return [f"in parallel, up to {block.limit}"]
+    again = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
+    return [f"up to {counted(block.count, 'round')}", *again]
+
+
+def _rows(block: PhaseBlock) -> list[StepBox]:
+    return [_row(step) for step in block.phase.steps]
+
+
+def _row(step: Step) -> StepBox:
+    kind, what = _kind(step)
+    notes = (_condition(step.when), _condition(step.stop_if, "ends the flow if"))
+    return StepBox(kind, _cut(one_line(f"{step.id}: {what}")), tuple(filter(None, notes)))
+
+
+def _kind(step: Step) -> tuple[str, str]:
+    """What a step is, and what it does in a few words."""
+    if step.flow is not None:
+        return "flow", str(step.flow.value) if isinstance(step.flow, Const) else "chosen by the run"
+    node = registry.nodes().get(step.node)
+    if node is not None and (node.NODE.routed or step.prompt is not None):
+        name = step.prompt.name if step.prompt is not None and step.prompt.name is not None else step.node
+        group = f" ({step.routing_group})" if step.routing_group else ""
+        return "agent", f"{name}{group}"
+    is_form = "formId" in step.params and node is not None and bool(node.NODE.makes)
+    return ("person" if is_form or step.node in ASKING else "work"), step.node
+
+
+def _condition(when: Expression | None, words: str = "if") -> str:
+    return "" if when is None else _cut(f"{words} {one_line(in_words(when))}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def _width(block: Block) -> float:
+    if isinstance(block, PhaseBlock):
+        words = [block.name, _condition(block.phase.when)]
+        return 2 * PAD + max([*(len(word) * CHARACTER for word in words), *(row.width for row in _rows(block))])
+    captions = max(len(line) for line in _captions(block)) * CHARACTER
+    return 2 * FRAME + max(captions, *(_width(inner) for inner in block.blocks))
+
+
+def _height(block: Block) -> int:
+    if isinstance(block, PhaseBlock):
+        extra = LINE if block.phase.when is not None else 0
+        return LINE + 4 + extra + sum(row.height for row in _rows(block)) + 8
+    return LINE * len(_captions(block)) + FRAME // 2 + _stacked(block.blocks) + FRAME
+
+
+def _stacked(blocks: Sequence[Block]) -> int:
+    return sum(map(_height, blocks)) + GAP * (len(blocks) - 1)
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"/>'
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    how = ' text-anchor="middle"' if kind == "middle" else f' class="{kind}"' if kind else ""
+    return f'<text x="{x:g}" y="{y:g}"{how}>{_escaped(text)}</text>'
+
+
+def _arrow(x: float, top: float, bottom: float) -> str:
+    head = f"M {x - 4:g} {bottom - 6:g} L {x + 4:g} {bottom - 6:g} L {x:g} {bottom:g} Z"
+    return f'<path class="arrow" d="M {x:g} {top:g} V {bottom - 6:g}"/><path class="head" d="{head}"/>'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

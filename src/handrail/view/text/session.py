@@ -1,0 +1,194 @@
+"""A session as text for a person at a terminal, and as JSON. Pure; imports little: quick commands use it.
+
+The text says where the session is, what comes next and what to type. An agent is told other texts (the words of
+sessions). Markdown that is written for agents is shown without its marks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.guided.sessions import machine, words
+from handrail.guided.sessions.store import SessionReport, moment
+from handrail.guided.sessions.words import check_lines
+from handrail.source.plain_text import command_line, counted, one_line, plain_lines
+from handrail.view.text.columns import SIGNS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from handrail.extensions.contracts.messages import Verdict
+    from handrail.guided.sessions.events import State
+    from handrail.guided.workflows.plan import Plan, Stop
+
+SUMMARY = "what you did"
+
+
+def session_text(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> str:
+    """What a person is told after a command. `session` is the id that the person typed; `clock` formats a time."""
+    return "\n".join(plain_lines(line) for line in _lines(report, session, clock)).rstrip("\n")
+
+
+def _lines(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
+    plan, state, event = report.plan, report.state, report.event
+    if plan is None or (report.refusal is not None and report.refusal.code != "check-failed"):
+        yield report.message
+    elif report.refusal is not None:
+        yield from check_lines(report.results, plan.stops[state.at])
+        yield f"Fix this, then run {_command('next', session)} again."
+    elif not state.is_active:
+        yield from _ended(report, plan)
+    elif isinstance(event, machine.CancelAsked):
+        yield "Nothing is cancelled yet."
+        yield f"To cancel: {_command('cancel', session, '--yes')}, or run {_command('cancel', session)} once more."
+    elif isinstance(event, machine.Reloaded):
+        yield "The session continues here with the edited files."
+    else:
+        yield from _happened(report, plan)
+        yield from _standing(plan, state, clock) if event is None else ()
+        yield from _now(plan, state, session)
+
+
+def _ended(report: SessionReport, plan: Plan) -> Iterator[str]:
+    if isinstance(report.event, machine.Finished):
+        yield f"✓ {report.event.phase} is done."
+    sign = "✓" if report.state.status == "done" else "■"
+    yield f"{sign} {words.farewell(plan, report.state) or report.message}"
+
+
+def _happened(report: SessionReport, plan: Plan) -> Iterator[str]:
+    match report.event:
+        case machine.Moved():
+            checks = len(report.results)
+            held = f" {'Its exit check holds' if checks == 1 else f'Its {checks} exit checks hold'}." if checks else ""
+            yield f"✓ {report.event.phase} is done.{held}"
+        case machine.Looped():
+            yield f"{plan.stops[report.event.origin].levels[-1].name} starts over."
+
+
+def _standing(plan: Plan, state: State, clock: Callable[[float], str]) -> Iterator[str]:
+    """The task, the time, and all phases with a mark at the current one."""
+    yield f"task:     {one_line(state.task)}"
+    yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
+    yield ""
+    yield from _phases(plan, state.at)
+    refused = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
+    yield from ["", *refused] if refused else ()
+    summaries = [f"  {phase}: {one_line(text)}" for phase, text in state.summaries]
+    yield from ["", "Done so far:", *summaries] if summaries else ()
+
+
+def _phases(plan: Plan, at: int) -> Iterator[str]:
+    """The phases around the current one, with signs for done, current and to come."""
+    most = words.MAX_LISTED
+    first = max(0, min(at - most // 2, len(plan.stops) - most))
+    last = min(len(plan.stops), first + most)
+    if first:
+        yield f"  … {first} before"
+    for number in range(first, last):
+        stop = plan.stops[number]
+        sign = SIGNS["done" if number < at else "running" if number == at else "pending"]
+        within = "".join(f"{level.name} > " for level in stop.levels[1:])
+        yield f"  {sign} {stop.number}. {within}{stop.emoji} {stop.name}"
+    if last < len(plan.stops):
+        yield f"  … {len(plan.stops) - last} after"
+
+
+def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
+    """What the phase asks, what is checked before it is left, and what to type then."""
+    stop = plan.stops[state.at]
+    yield ""
+    yield "What to do now:"
+    for line in without_marks(words.variables(plan, state)["phaseInstructions"].strip()).split("\n"):
+        yield f"  {line}".rstrip()
+    yield ""
+    if stop.checks:
+        yield "Handrail checks this before the phase is left:"
+        yield from (f"  {check.claim}" for check in stop.checks)
+    if stop.allow is not None or stop.deny:
+        yield f"An agent may use: {words.allowed_tools(stop) or 'no tools'}"
+    yield f"When it is done: {_command('next', session, '--summary', SUMMARY)}{_coming(plan, state.at)}"
+    if stop.scope_loopable and state.at != stop.scope_first:
+        yield f"To start {_scope(stop)} over: {_command('loop', session)}"
+
+
+def _coming(plan: Plan, at: int) -> str:
+    if at + 1 == len(plan.stops):
+        return " (this is the last phase)"
+    return f" (then comes {plan.stops[at + 1].name})"
+
+
+def _scope(stop: Stop) -> str:
+    return stop.levels[-1].name
+
+
+def _command(name: str, session: str | None, *more: str) -> str:
+    chosen = ("--session", session) if session is not None else ()
+    return f"`{command_line('handrail', name, *chosen, *more)}`"
+
+
+def without_marks(text: str) -> str:
+    """Markdown as plain text: headings and bold text without their marks. Code blocks stay as they are."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+            continue
+        lines.append(f"    {line}" if is_code else _unmarked(line))
+    return "\n".join(lines)
+
+
+def _unmarked(line: str) -> str:
+    begin = line.lstrip("#")
+    if line.startswith("#") and begin.startswith(" "):
+        line = begin.strip()
+    for mark in ("**", "__"):
+        parts = line.split(mark)
+        if len(parts) % 2 == 1 and "`" not in line:
+            line = "".join(parts)
+    return line
+
+
+def session_json(report: SessionReport) -> dict[str, Any]:
+    """The session object of the command-line contract."""
+    plan, state = report.plan, report.state
+    data: dict[str, Any] = {
+        "session": report.session,
+        "workflow": plan.key if plan else None,
+        "name": plan.name if plan else None,
+        "task": state.task,
+        "taskId": state.task_id,
+        "status": state.status,
+        "path": report.path,
+        "phase": _phase(report),
+        "steps": state.steps,
+        "statusLine": report.status_line,
+        "title": words.session_title(plan, state.task) if plan else None,
+        "startedAt": moment(state.started),
+        "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
+        "message": report.message,
+        "refused": report.refusal.code if report.refusal else None,
+        "cancelPending": state.cancel_asked,
+        "by": report.by,
+        "refusedCommands": list(state.refused),
+    }
+    if report.run is not None:
+        data["run"] = report.run
+    if report.results:
+        data["checks"] = [result._asdict() for result in report.results]
+    return data
+
+
+def _phase(report: SessionReport) -> dict[str, Any] | None:
+    if report.plan is None or not report.state.is_active:
+        return None
+    stop = report.plan.stops[report.state.at]
+    here = stop.levels[-1]
+    return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as the command line prints it."""
+    return {name: verdict[name] for name in ("allow", "reason", "tool", "rule")}

@@ -1,0 +1,172 @@
+"""While a workflow is active, no call may change Handrail's state or the files that control its hooks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import handrail
+from agents.calls.talking import tell
+from support import Project
+
+PACKAGE = Path(handrail.__file__).parent
+
+
+@pytest.fixture
+def active(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    begun = said(project, "UserPromptExpansion", command_name="handrail:workflow", command_args="w make tea")
+    assert "Do look." in begun["hookSpecificOutput"]["additionalContext"]
+    return project
+
+
+def said(project: Project, event: str, **more: Any) -> dict[str, Any]:
+    return tell("claude", {"session_id": "C", "cwd": str(project.folder), "hook_event_name": event, **more})
+
+
+def reason(project: Project, tool: str, **given: str) -> str | None:
+    output = said(project, "PreToolUse", tool_name=tool, tool_input=given).get("hookSpecificOutput", {})
+    told = output.get("permissionDecisionReason")
+    return None if told is None else str(told)
+
+
+def home(project: Project) -> Path:
+    return project.folder.parent / "user"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".claude/handrail/bin/gate",
+        ".claude/skills/workflow/SKILL.md",
+        ".mcp.json",
+    ],
+)
+def test_the_hosts_settings_in_the_project_are_protected(active: Project, path: str) -> None:
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(active.folder / path), content="{}") or "")
+    assert "denied in every phase" in (reason(active, "Edit", file_path=path) or "")
+    assert "denied in every phase" in (reason(active, "Bash", command=f"echo '{{}}' > {path}") or "")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".claude/settings.json",
+        ".claude/skills/handrail/hooks/hooks.json",
+        ".claude/plugins/installed_plugins.json",
+        ".claude.json",
+    ],
+)
+def test_the_hosts_settings_of_the_user_are_protected(active: Project, path: str) -> None:
+    assert reason(active, "Write", file_path=str(home(active) / path), content="{}")
+    assert reason(active, "Bash", command=f"rm ~/{path}")
+
+
+@pytest.mark.parametrize("path", ["settings.json", "plugins/installed_plugins.json", ".claude.json", ".config.json"])
+def test_another_configuration_folder_of_the_host_is_protected(
+    active: Project, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    elsewhere = active.folder.parent / "elsewhere"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(elsewhere))
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(elsewhere / path), content="{}") or "")
+    assert "denied in every phase" in (reason(active, "Bash", command=f"rm {elsewhere / path}") or "")
+
+
+def test_our_own_state_is_protected(active: Project) -> None:
+    link = active.home / "state" / "hosts" / "claude" / "C"
+    assert link.exists()
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(link), content="") or "")
+    for command in (f"rm -rf {active.home}", f"cd {active.home}/state && rm -rf hosts"):
+        assert "denied in every phase" in (reason(active, "Bash", command=command) or "")
+    assert link.exists()
+
+
+def test_a_link_to_a_protected_file_is_protected(active: Project) -> None:
+    (home(active) / ".claude").mkdir(parents=True)
+    (home(active) / ".claude" / "settings.json").write_text("{}")
+    (active.folder / "notes.json").symlink_to(home(active) / ".claude" / "settings.json")
+    assert reason(active, "Write", file_path="notes.json", content="{}")
+    assert reason(active, "Bash", command="echo x > notes.json")
+    assert reason(active, "Bash", command="cp other notes.json")
+
+
+@pytest.mark.parametrize("path", [".cl\\aude/set\\tings.json", "'.cl'aude/'sett'ings.json", '".mc""p.json"'])
+def test_quotes_do_not_hide_a_protected_file(active: Project, path: str) -> None:
+    assert reason(active, "Bash", command=f"echo x > {path}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": "src/settings.json", "content": "{}"}),
+        ("Read", {"file_path": ".claude/settings.json"}),
+        ("Bash", {"command": "cat .claude/settings.json | head"}),
+        ("Bash", {"command": "pytest . && git status"}),
+        ("Bash", {"command": "grep -r handrail ."}),
+    ],
+)
+def test_all_other_calls_follow_the_rules_of_the_phase(active: Project, tool: str, given: dict[str, str]) -> None:
+    assert reason(active, tool, **given) is None
+
+
+def test_without_a_workflow_nothing_is_protected(active: Project) -> None:
+    said(active, "UserPromptExpansion", command_name="cancel-workflow", command_args="")
+    assert reason(active, "Write", file_path=".mcp.json", content="{}") is None
+
+
+def test_the_command_line_gives_the_same_verdict(active: Project) -> None:
+    given = json.dumps({"file_path": ".mcp.json"})
+    told = active.json("gate", "Write", "--input", given, "--agent", "claude", "--session", "claude-C")
+    assert (told["allow"], told["rule"]) == (False, "protected")
+    own = json.dumps({"path": str(active.home / "state" / "x")})
+    assert active.json("gate", "write", "--input", own, "--session", "claude-C")["rule"] == "protected"
+    assert active.json("gate", "write", "--input", '{"path": "a"}', "--session", "claude-C")["allow"] is True
+
+
+def test_arguments_that_are_not_an_object_are_refused(active: Project) -> None:
+    assert active.run("gate", "write", "--input", "[1]").code == 2
+    assert active.run("gate", "write", "--input", "{").code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo '{}' | handrail hook claude",
+        "handrail --project . hook claude < message",
+        "/usr/bin/env python3 -m handrail hook claude < message",
+        "cat message | timeout 5 handrail serve --stdio --agent claude",
+        "handrail mcp --agent claude",
+        f"python3 -I -S {PACKAGE}/hook.py claude < message",
+        "~/.claude/skills/handrail/bin/command < message",
+        "sh .claude/handrail/bin/command < message",
+        "bash -c 'handrail hook claude < message'",
+    ],
+)
+def test_an_agent_cannot_pretend_to_be_its_host(active: Project, line: str) -> None:
+    """A forged message of a hook would be taken for a command that a person typed."""
+    assert "denied in every phase" in (reason(active, "Bash", command=line) or "")
+
+
+@pytest.mark.parametrize(
+    "line", ["handrail status", "grep -rn hook handrail", "git log handrail/hook.py", "echo handrail hook"]
+)
+def test_other_commands_may_name_them(active: Project, line: str) -> None:
+    assert reason(active, "Bash", command=line) is None
+
+
+def test_an_agent_may_change_files_in_a_worktree_but_not_the_records_of_worktrees(active: Project) -> None:
+    state = active.home / "state"
+    inside = str(state / "trees" / "project-r-1" / "a.py")
+    assert reason(active, "Write", file_path=inside, content="x") is None
+    assert reason(active, "Bash", command=f"echo x > {inside}") is None
+    for path in (state / "worktrees" / "x.json", state / "trees" / ".." / "runs" / "x", state / "trees"):
+        assert "denied in every phase" in (reason(active, "Write", file_path=str(path), content="x") or "")
+    (state / "trees" / "project-r-1").mkdir(parents=True)
+    (state / "trees" / "project-r-1" / "link").symlink_to(state)
+    led = str(state / "trees" / "project-r-1" / "link" / "runs" / "x")
+    assert "denied in every phase" in (reason(active, "Write", file_path=led, content="x") or "")

@@ -1,0 +1,82 @@
+"""The table of rows says what real rows have: no field is missing, and none is invented."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import handrail
+from handrail.app import App
+from handrail.view.live.hub import open_topic
+from handrail.view.rows.reference import EVERY, MESSAGE, TOPICS
+from support import Project
+
+FLOW = """
+description: One of everything.
+params: {word: {default: x}}
+phases:
+- repeat: {var: round, from: 1, to: 2}
+  phases:
+  - id: make-${round}
+    parallel: true
+    steps:
+    - id: text
+      node: write-file
+      params: {path: "out/${round}.md", text: hello}
+      makes: [{path: "out/${round}.md"}]
+      expect: [{kind: require-file, path: "out/${round}.md"}]
+    - {id: talk, node: scripted-prompt, prompt: {inlineTemplate: Talk.}}
+- {id: ask, steps: [{id: go, node: approve, params: {question: Go on?}}]}
+"""
+SCRIPT = "- {usage: {inputTokens: 3, usd: 0.5}}\n- {say: done}\n"
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> App:
+    project = Project(tmp_path, monkeypatch, capsys)
+    project.write(".handrail/flows/all.yaml", FLOW)
+    project.write("script.yaml", SCRIPT)
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    project.run("run", "all", "--trust")
+    project.json("start", "plan-build-review", "x", "--session", "s1")
+    return App(str(project.folder), os.environ)
+
+
+def found(app: App, name: str) -> tuple[set[str], dict[str, set[str]]]:
+    """The fields of the messages and of each section of a topic."""
+    fields: dict[str, set[str]] = {}
+    of_messages: set[str] = set()
+    for message in open_topic(app, name).messages("", 0, 0.0):
+        of_messages |= set(message)
+        for section, rows in message["set"].items():
+            listed: list[dict[str, Any]] = [rows] if section == "head" else rows
+            for row in listed:
+                fields.setdefault(section, set()).update(row)
+    return of_messages, fields
+
+
+def test_real_rows_have_no_field_that_is_not_described(app: App) -> None:
+    run = next(iter(app.runs.ids()))
+    for name in ("home", "catalog", f"run:{run}", "session:s1"):
+        topic = TOPICS[name.partition(":")[0]]
+        of_messages, sections = found(app, name)
+        assert of_messages <= set(MESSAGE)
+        assert set(sections) == set(topic) - {"denials"}, name
+        for section, fields in sections.items():
+            assert fields - set(EVERY) <= set(topic[section]), (name, section)
+            assert set(EVERY) <= fields
+
+
+def test_every_described_field_is_written_somewhere() -> None:
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for room in ("topics", "live", "runs", "sessions")
+        for path in (Path(handrail.__file__).parent / room).rglob("*.py")
+        if path.name != "described.py"
+    )
+    names = {name for sections in TOPICS.values() for fields in sections.values() for name in fields}
+    assert [name for name in sorted(names) if not re.search(rf'"{name}"|\b{name}=', text)] == []

@@ -1,0 +1,121 @@
+"""What a person does with a session in a surface, and that an agent or a step cannot do it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import Any
+
+import pytest
+
+from handrail.app import App
+from handrail.base.errors import NotFound, RefusedError
+from handrail.extensions.callers import OPEN
+from handrail.view.actions import Actions
+from handrail.view.live.session import LiveSession, text_of_phase
+from support import Project
+
+ASKS = """
+phases:
+- id: ask
+  steps:
+  - id: go
+    node: user-input
+    params: {formId: go, title: Sure?, outputFile: go.json, fields: [{id: sure, type: boolean, label: Sure?}]}
+"""
+
+
+@pytest.fixture
+def active(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    project.json("start", "w", "a task", "--session", "S")
+    return project
+
+
+def app_of(project: Project, **env: str) -> App:
+    return App(str(project.folder), {**os.environ, **env}, by=None if env else "person")
+
+
+def inside_a_step(project: Project) -> App:
+    """What a program finds that a step of a run starts."""
+    (project.home / "state" / OPEN).unlink()
+    return app_of(project, HANDRAIL_RUN="r-outer")
+
+
+def head(project: Project) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(project.run("view", "session:S").out)["set"]["head"]
+    return found
+
+
+def test_a_session_is_cancelled_and_its_row_says_so(active: Project) -> None:
+    live = LiveSession(app_of(active).sessions.choose("S"))
+    Actions(app_of(active), "tui").cancel("S")
+    live.refresh()
+    row = live.topic.rows.get("head", "")
+    assert row is not None
+    assert (row["status"], row["turn"]) == ("cancelled", None)
+    with pytest.raises(RefusedError):
+        Actions(app_of(active), "tui").cancel("S")
+    with pytest.raises(NotFound):
+        Actions(app_of(active), "tui").cancel("other")
+
+
+def test_a_session_is_reloaded_with_the_files_as_they_are_now(active: Project) -> None:
+    actions = Actions(app_of(active), "web")
+    assert [stop.name for stop in actions.app.catalog.plan(actions.app.catalog.find("w")).stops] == ["Look", "Build"]
+    active.phase("w", "look", "tools:\n  blacklist: [edit]\n")
+    actions.reload("S")
+    rows = json.loads(active.run("view", "session:S").out)["set"]
+    assert [row["how"] for row in rows["moves"]] == ["start", "reload"]
+    look = next(row for row in rows["stops"] if row["order"] == 0)
+    assert look["gate"] == {"deny": ["edit"], "allow": None, "writes": None}
+    active.workflow("w", ["build"])
+    with pytest.raises(RefusedError, match="no longer"):
+        actions.reload("S")
+
+
+def test_the_text_of_a_phase_is_what_the_agent_is_told_now(active: Project) -> None:
+    now, later = text_of_phase(app_of(active), "S"), text_of_phase(app_of(active), "S", 1)
+    assert (now["stop"], now["isTold"], later["isTold"]) == (0, True, False)
+    assert "Do look." in now["text"]
+    assert later["text"].strip() == "Do build."
+    with pytest.raises(RefusedError):
+        text_of_phase(app_of(active), "S", 2)
+
+
+def test_a_step_cannot_cancel_a_session_and_the_session_says_that_it_tried(active: Project) -> None:
+    actions = Actions(inside_a_step(active), "web")
+    assert actions.is_read_only
+    with pytest.raises(RefusedError, match="only a person"):
+        actions.cancel("S")
+    with pytest.raises(RefusedError, match="only a person"):
+        actions.reload("S")
+    assert (head(active)["status"], head(active)["refused"]) == (
+        *("active",),
+        ["handrail web: cancel", "handrail web: reload"],
+    )
+
+
+def test_an_answer_from_inside_a_step_is_refused_and_the_run_has_a_notice(project: Project) -> None:
+    project.write(".handrail/flows/ask.yaml", ASKS)
+    run = project.json("run", "ask", code=4)["run"]
+    (need,) = json.loads(project.run("view", f"run:{run}").out)["set"]["needs"]
+    actions = Actions(inside_a_step(project), "web")
+    with pytest.raises(RefusedError, match="only a person"):
+        asyncio.run(actions.answer(run, need["id"], need["digest"], {"sure": True}))
+    assert project.json("runs", run)["status"] == "waiting"
+    assert "an agent tried `handrail web: answer`" in project.run("log", run).out
+
+
+def test_a_shortened_trail_is_read_again_from_its_start(active: Project) -> None:
+    live = LiveSession(app_of(active).sessions.choose("S"))
+    trail = next((active.home / "state").rglob("card")).parent / "trail"
+    line = json.dumps({"t": 9e9, "tool": "web", "rule": "blacklist", "reason": "", "excerpt": "y"}) + "\n"
+    trail.write_text(line * 4)
+    live.refresh()
+    epoch = live.topic.rows.epoch
+    trail.write_text(line * 2)
+    live.refresh()
+    assert [row["count"] for row in live.topic.rows.section("denials")] == [2]
+    assert live.topic.rows.epoch != epoch
