@@ -1,10 +1,10 @@
 # One entry point for every chore. Each target prepares what it needs.
-.DEFAULT_GOAL := verify
+.DEFAULT_GOAL := help
 SHELL := /bin/sh
 # Tests start thousands of Pythons. Without kept bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests write many small files and wait for the disk to have them: memory is faster. Sandboxes of agents hide it.
-test test-long: export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
+test verify test-long: export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && echo /dev/shm)
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests often wait for a program or for a moment: one more worker than cores is faster, up to eight.
@@ -13,7 +13,9 @@ PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 
 AGENTS := -n 3
 # Each worker starts a Chromium of its own.
 BROWSER := -n 2 --dist loadfile
-# More arguments for `make test`.
+# All tests that need neither an agent nor a browser.
+TESTS := --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal
+# More arguments for `make test` and `make verify`.
 SELECT :=
 # What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
 CLAUDE := coming_back driven_claude failures gate interrupts side_by_side stops terminal_conversations whole_workflow
@@ -34,23 +36,24 @@ env: .venv/ready ## a virtual environment with everything for development
 	@./scripts/env "$(PYTHON)"
 	@touch $@
 
-verify: check test ## check and test: before each commit, and what `make` alone does
-
-ci: check test demo test-long test-browser test-agents ## everything, one after the other
+ci: check demo verify test-long test-browser test-agents ## everything, one after the other
 
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
-test: env ## all tests that need no agent; explorations try a spread of places
-	@$(BIN)/python -m pytest --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal $(SELECT)
+test: env ## what a contributor needs before each commit: a few minutes
+	@$(BIN)/python -m pytest $(TESTS) $(SELECT)
+
+verify: env ## every test that needs neither an agent nor a browser; explorations try a spread of places
+	@$(BIN)/python -m pytest $(TESTS) --whole --timeout=600 $(SELECT)
 
 test-long: env ## the explorations with every place (or one in EVERY=N) and many inputs
-	@$(BIN)/python -m pytest --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal -m explores --thorough=$(EVERY)
+	@$(BIN)/python -m pytest $(TESTS) -m explores --thorough=$(EVERY) --timeout=3600
 
 test-agents: env ## the real agents, offline, against scripted models, and a language server (needs npm and tmux)
 	@./scripts/agents
 	@./scripts/editors
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist worksteal \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist worksteal --timeout=600 \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
 test-browser: env ## the page in a real Chromium (needs Debian's chromium, npm and tmux)

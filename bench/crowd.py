@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.base import jsonlite
+from handrail.base.jsonlite import decode_line, encode_line
 from handrail.driven.runs.run_events import AgentActed, event_to_json
 from handrail.view.rows.rows import ReceivedRows
 from handrail.web.access import Doorkeeper
@@ -25,9 +25,7 @@ _TEXTS = ("edit src/cart.py", "read docs/guide.md", "run make test", "search ret
 
 def busy_journal(journal: Path, events: int) -> list[bytes]:
     """The records of a finished run, with calls of tools between them, so that there are so many events in total."""
-    records = [
-        record for line in journal.read_bytes().splitlines() if (record := jsonlite.decode_line(line)) is not None
-    ]
+    records = [record for line in journal.read_bytes().splitlines() if (record := decode_line(line)) is not None]
     written = [event for record in records for event in record["events"]]
     working = [number for number, event in enumerate(written) if event["type"] == "StepStarted"]
     more, found = events - len(written), list[dict[str, Any]]()
@@ -38,7 +36,7 @@ def busy_journal(journal: Path, events: int) -> list[bytes]:
             count = more * (place + 1) // len(working) - more * place // len(working)
             acted = [AgentActed(event["path"], "tool", _TEXTS[one % len(_TEXTS)]) for one in range(count)]
             found += [{**event_to_json(one), "t": event["t"]} for one in acted]
-    return [jsonlite.encode_line({**records[0], "n": number, "events": [event]}) for number, event in enumerate(found)]
+    return [encode_line({**records[0], "n": number, "events": [event]}) for number, event in enumerate(found)]
 
 
 @dataclass

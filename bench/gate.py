@@ -11,8 +11,7 @@ from bench.place import DENIED, environment, started
 from bench.rows import Bound, Part, Row, slower
 from handrail import hook
 from handrail.base import jsonlite
-from handrail.guided.sessions import hook_files as cards
-from handrail.guided.sessions.hook_files import SessionRef
+from handrail.guided.sessions.hook_files import CARD, SessionRef
 from handrail.guided.sessions.machine import Loop
 from handrail.guided.sessions.store import Session
 
@@ -32,7 +31,7 @@ class _Call:
     """One tool call that the hook answers in a new process. `stale` is a card that is written before the call."""
 
     def __init__(self, folder: Path, name: str, session: Session, tool: str) -> None:
-        self.card = Path(session.folder) / cards.CARD
+        self.card = Path(session.folder) / CARD
         self.stale: bytes | None = None
         self.env = environment(folder / "home")
         self.question, self.answer = str(folder / f"{name}.request"), str(folder / f"{name}.answer")

@@ -7,9 +7,9 @@ from pathlib import Path
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.place import started
 from bench.rows import Bound, Part, Row, slower
-from handrail.base import jsonlite
-from handrail.guided.sessions import hook_files as cards
+from handrail.base.jsonlite import encode_line
 from handrail.guided.sessions.events import Looped, event_to_json
+from handrail.guided.sessions.hook_files import CARD
 from handrail.guided.sessions.machine import Command, Loop, Next
 from handrail.guided.sessions.store import Session
 
@@ -51,8 +51,8 @@ def _grown(folder: Path, size: int) -> Session:
     events = [event_to_json(Looped(0, 0))]
     records = [{**first, "n": number, "events": events} for number in range(1, size - 1)]
     with open(session.journal, "ab") as file:
-        file.write(b"".join(map(jsonlite.encode_line, records)))
-    (Path(session.folder) / cards.CARD).unlink()
+        file.write(b"".join(map(encode_line, records)))
+    (Path(session.folder) / CARD).unlink()
     session.do(Loop())
     if session.read().number != size:
         raise BenchError(f"the journal has {session.read().number} records, expected {size}")
@@ -83,6 +83,6 @@ def _compare(what: str, times: dict[int, Sample]) -> list[Row]:
 
 def _lost(session: Session, small: Sample) -> Row:
     """Status without a card. It only reads, so no new card is written."""
-    (Path(session.folder) / cards.CARD).unlink()
+    (Path(session.folder) / CARD).unlink()
     lost = interleave("status without a card", {"lost": _status(session)}, 3)["lost"]
     return slower(f"status at {SIZES[-1]:,} records, card lost", f"status at {SIZES[0]} records", lost, small)

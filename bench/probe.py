@@ -11,8 +11,8 @@ import json
 import sys
 import time
 
-from handrail.guided.sessions import words as prompts
 from handrail.guided.sessions.events import State
+from handrail.guided.sessions.words import context_text
 from handrail.guided.workflows.catalog import Catalog, CatalogCache, read_catalog
 
 CONTEXT_ROUNDS = 7
@@ -53,9 +53,9 @@ def context(root: str, key: str, task: str) -> dict[str, object]:
     for _ in range(CONTEXT_ROUNDS):
         begin = time.perf_counter()
         for _ in range(CONTEXT_CALLS):
-            prompts.context_text(plan, state)
+            context_text(plan, state)
         rounds.append(time.perf_counter() - begin)
-    return {"chars": len(prompts.context_text(plan, state)), "us": min(rounds) * 1e6 / CONTEXT_CALLS}
+    return {"chars": len(context_text(plan, state)), "us": min(rounds) * 1e6 / CONTEXT_CALLS}
 
 
 if __name__ == "__main__":

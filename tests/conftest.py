@@ -5,25 +5,28 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
-from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.internal.conjecture import providers
 
-from depth import Depth
+from depth import SHARE, Depth
 
 FEW_INPUTS, ALL_INPUTS = 2_000, 10_000
-HANGS_AFTER = 600
-"""In seconds. The longest tests take one minute."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    about = "also the tests marked `whole`, and ten times as many places and inputs: what `make verify` runs"
+    parser.addoption("--whole", action="store_true", help=about)
     about = "tests marked `explores` try all places, or one in N, and many more inputs"
     parser.addoption("--thorough", nargs="?", type=int, const=1, default=0, metavar="N", help=about)
-    about = f"the total number of inputs of all fuzz tests (default {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
+    about = f"the total number of inputs of all fuzz tests (with --whole {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help=about)
+
+
+def is_whole(config: pytest.Config) -> bool:
+    return bool(config.getoption("--whole") or config.getoption("--thorough"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,25 +34,48 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="handrail-hypothesis-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     set_hypothesis_home_dir(folder)
-    slow = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
-    settings.register_profile("tests", deadline=None, database=None, print_blob=True, suppress_health_check=slow)
-    settings.load_profile("tests")
     thorough = config.getoption("--thorough")
-    usual = max(FEW_INPUTS, ALL_INPUTS // thorough) if thorough else FEW_INPUTS
-    inputs = config.getoption("--fuzz-inputs") or usual
+    slow = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+    settings.register_profile(
+        "tests",
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=slow,
+        derandomize=not thorough,  # only `make test-long` looks for new inputs
+    )
+    settings.load_profile("tests")
+    few = max(FEW_INPUTS, ALL_INPUTS // thorough) if thorough else FEW_INPUTS
+    inputs = config.getoption("--fuzz-inputs") or (few if is_whole(config) else few // SHARE)
     settings.register_profile("fuzz", settings.get_profile("tests"), max_examples=inputs)
+    _leave_constants_of_modules_out()
+
+
+def _leave_constants_of_modules_out() -> None:
+    """Hypothesis takes inputs from the constants of all imported modules: slow, and different in each worker."""
+    if hasattr(providers, "_get_local_constants"):
+        none = providers._local_constants
+        providers._get_local_constants = lambda: none
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out, unless `--thorough`, what `spread(every)` and `rarely(value)` say."""
+    """Leave out tests marked `whole`, unless `--whole`, and what `spread(every)` and `rarely(value)` say."""
     seen: dict[tuple[str, str], list[str]] = {}
-    left_out = [] if config.getoption("--thorough") else [item for item in items if _is_left_out(item, seen)]
+    named = {item.partition("[")[0] for item in config.args if "::" in item}
+    left_out = {item.nodeid for item in items if _is_left_out(item, config, seen)}
+    left_out -= {item.nodeid for item in items if any(item.nodeid.startswith(name) for name in named)}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
 
-def _is_left_out(item: pytest.Item, seen: dict[tuple[str, str], list[str]]) -> bool:
+def _is_left_out(item: pytest.Item, config: pytest.Config, seen: dict[tuple[str, str], list[str]]) -> bool:
+    if item.get_closest_marker("whole") is not None and not is_whole(config):
+        return True
+    return not config.getoption("--thorough") and _is_rare(item, seen)
+
+
+def _is_rare(item: pytest.Item, seen: dict[tuple[str, str], list[str]]) -> bool:
     """Of a spread, neighbours differ in one value, so every value stays in some combination.
 
     `seen` has the values of each argument of each test so far, in the order in which they came.
@@ -69,25 +95,7 @@ def _is_left_out(item: pytest.Item, seen: dict[tuple[str, str], list[str]]) -> b
     return spread is not None and sum(places) % spread.args[0] != 0
 
 
-@pytest.fixture(autouse=True)
-def fail_if_it_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that waits for something that never happens fails, far above the usual time.
-
-    A module says another number of seconds with `HANGS_AFTER`. Explorations of all places may take any time.
-    """
-    limit = int(getattr(request.module, "HANGS_AFTER", HANGS_AFTER))
-
-    def give_up(_signal: int, _frame: FrameType | None) -> None:
-        pytest.fail(f"not finished after {limit} seconds", pytrace=True)
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(0 if request.config.getoption("--thorough") else limit)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
 @pytest.fixture
 def depth(request: pytest.FixtureRequest) -> Depth:
     assert request.node.get_closest_marker("explores"), "a test that uses `depth` must be marked `explores`"
-    return Depth(request.config.getoption("--thorough"))
+    return Depth(request.config.getoption("--thorough"), is_whole(request.config))

@@ -20,5 +20,5 @@ def output_of(program: str, *arguments: object) -> str:
 
 
 def _argv(program: str, arguments: tuple[object, ...]) -> list[str]:
-    room, name = program.split("/")
+    room, name = program.rsplit("/", 1)
     return [sys.executable, str(TESTS / room / "children" / name), *map(str, arguments)]

@@ -13,7 +13,7 @@ from support import Project
 
 SOURCE = Path(handrail.__file__).parent
 PLACES = {"NodeError": 0, "Unresolved": 0, "FlowFailed": 1, "StepFailed": 1, "Refusal": 0, "RunEnded": 4}
-PLACES |= {"Again": 0, "_final": 0}
+PLACES |= {"RetryableFailure": 0, "_final": 0}
 """What reports a code, and the place of the code among its arguments."""
 PASSED_ON = {"error.code", "failure.code", "failed[0].code", "code", "None", "outcome"}
 """Arguments that pass on the code of another error, or an outcome of an agent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions import words
 from handrail.guided.sessions.events import State
 from handrail.guided.workflows import rules
 from handrail.guided.workflows.plan import Plan, locate
@@ -38,7 +38,7 @@ def test_the_context_has_the_same_facts_as_in_pi_workflows(case: corpus.Case) ->
     at = locate(plan, path)
     assert at is not None
     state = State("active", at, case["stepCount"], task=case["task"], task_id=case["taskId"])
-    facts = read(prompts.context_text(plan, state), plan, at)
+    facts = read(words.context_text(plan, state), plan, at)
     right = corrected(case, expected, specs, reference.enter(specs, path))
     for name in ("roleLine", "reminder"):
         if right[name] == DEFAULT:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, pieces, share
 from handrail.base import jsonlite
-from handrail.guided.sessions import words as prompts
+from handrail.guided.sessions import words
 from handrail.guided.sessions.events import State
-from handrail.guided.workflows import plan as plans
 from handrail.guided.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
 from handrail.guided.workflows.load import Loaded, exit_checks, load
+from handrail.guided.workflows.plan import plan_from_json, plan_to_json
 from handrail.guided.workflows.spec import compile_plan
 from handrail.source.definition_files import Root
 from handrail.source.diagnostics import Diagnostic, as_github, diagnostic_text, has_errors, sorted_problems
@@ -99,11 +99,11 @@ def check_plan(loaded: Loaded) -> None:
     if loaded.spec is None or loaded.spec.references:
         return
     plan = compile_plan({loaded.key: loaded.spec}, loaded.key)
-    assert plans.plan_from_json(jsonlite.loads(jsonlite.dumps(plans.plan_to_json(plan)))) == plan
+    assert plan_from_json(jsonlite.loads(jsonlite.dumps(plan_to_json(plan)))) == plan
     for at in range(len(plan.stops)):
         state = State("active", at, task="task")
-        assert prompts.context_text(plan, state)
-        assert prompts.status_line(plan, state)
+        assert words.context_text(plan, state)
+        assert words.status_line(plan, state)
 
 
 @share("load: any bytes")

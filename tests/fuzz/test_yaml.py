@@ -1,4 +1,4 @@
-"""`composer.compose` on any text."""
+"""`yaml_parser.compose` on any text."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def check_node(node: TreeNode, text: str, depth: int = 1) -> None:
         assert isinstance(node.value, kinds[node.kind])
         assert isinstance(node.value, bool) is (node.kind == "boolean")
         if node.kind == "number":
-            assert repr(scalar(node_text(node))[1]) in (repr(node.value), node_text(node)), "`as_text` gives valid YAML"
+            written = node_text(node)
+            assert repr(scalar(written)[1]) in (repr(node.value), written), "`node_text` gives valid YAML"
 
 
 @share("yaml: any text")

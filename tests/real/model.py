@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from handrail.agents.probe import scripted_model as protocols
+from handrail.agents.probe import scripted_model
 from handrail.agents.probe.anthropic import Anthropic
 from handrail.agents.probe.scripted_model import Json, ReceivedRequest, StreamEvent
 from real.waiting import until
@@ -107,20 +107,20 @@ class _Server(Anthropic):
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.holding: list[protocols.Turn] = []
+        self.holding: list[scripted_model.Turn] = []
         super().__init__()
 
-    def answer(self, request: ReceivedRequest) -> protocols.Turn | Json:
+    def answer(self, request: ReceivedRequest) -> scripted_model.Turn | Json:
         aside = self.side(request)
         if aside is not None:
             return aside
         turn = self.model.next_turn(request.body, AGENT in request.headers)
-        sent = protocols.Turn(turn.text, turn.tools, turn.slow, turn.status)
+        sent = scripted_model.Turn(turn.text, turn.tools, turn.slow, turn.status)
         if turn.held:
             self.holding.append(sent)
         return sent
 
-    def opening(self, whole: Json, turn: protocols.Turn) -> Iterator[StreamEvent]:
+    def opening(self, whole: Json, turn: scripted_model.Turn) -> Iterator[StreamEvent]:
         """The stream of an answer. A held one waits after its text; pings keep the client waiting."""
         is_held = any(turn is one for one in self.holding)
         for event in super().opening(whole, turn):

@@ -17,7 +17,7 @@ from handrail import __version__
 from handrail.agents.probe.scripted_model import Turn
 from handrail.app import App
 from handrail.base.processes import descendants, living_processes
-from handrail.doctor import probe as scenes
+from handrail.doctor import probe
 from handrail.doctor.probe import ORDER, AgentHome
 from handrail.guided.sessions.phase_requirements import HARD_ROWS, Probe, ProbeRow, stamp, write_probe
 from real.hosts import CACHE, HOSTS, NODE
@@ -35,11 +35,11 @@ TOOLS = ("main agent", "shell", "patch", "mcp")
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentHome]:
     """Each agent in turn, with Handrail and with everything that the scenes need."""
     with AgentHome(request.param, str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
-        scenes.prepare(place)
+        probe.prepare(place)
         yield place
 
 
-def played(scene: scenes.Scene, place: AgentHome) -> list[ProbeRow]:
+def played(scene: probe.Scene, place: AgentHome) -> list[ProbeRow]:
     async def rows() -> list[ProbeRow]:
         return [row async for row in scene(place)]
 
@@ -47,7 +47,7 @@ def played(scene: scenes.Scene, place: AgentHome) -> list[ProbeRow]:
 
 
 def levels(place: AgentHome) -> dict[str, str]:
-    return {row.row: row.level for row in played(scenes.tools, place) if not row.is_absent}
+    return {row.row: row.level for row in played(probe.tools, place) if not row.is_absent}
 
 
 def expected(place: AgentHome, level: str) -> dict[str, str]:
@@ -67,19 +67,19 @@ def test_without_our_stubs_nothing_is_enforced_and_the_probe_says_so(place: Agen
 @pytest.fixture
 def claude(tmp_path: Path) -> Iterator[AgentHome]:
     with AgentHome("claude", str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
-        scenes.prepare(place)
+        probe.prepare(place)
         yield place
 
 
 def test_a_gate_that_allows_everything_is_found(claude: AgentHome) -> None:
     Path(claude.home, ".claude", "skills", "handrail", "bin", "gate").write_text("exit 0\n")
     assert levels(claude) == expected(claude, "none")
-    assert [row.level for row in played(scenes.subagent, claude)] == ["none"]
+    assert [row.level for row in played(probe.subagent, claude)] == ["none"]
 
 
 def test_a_stop_that_nobody_hears_is_found(claude: AgentHome) -> None:
     Path(claude.home, ".claude", "skills", "handrail", "bin", "event").write_text("exit 0\n")
-    assert [row.level for row in played(scenes.stop, claude)] == ["none"]
+    assert [row.level for row in played(probe.stop, claude)] == ["none"]
 
 
 def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: AgentHome) -> None:

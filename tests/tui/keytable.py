@@ -1,4 +1,4 @@
-"""What each key of each screen does, as a person sees it: one row per screen and key of `bindings.KEYS`."""
+"""What each key of each screen does, as a person sees it: one row per screen and key of `keys.KEYS`."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from handrail.tui import keys as bindings
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.decisions import QuitScreen, StopScreen
 from handrail.tui.frame import Frame, Pace
 from handrail.tui.home import HomeScreen
+from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, of_screen
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import ReaderScreen
 from handrail.tui.run import RunScreen
@@ -25,27 +25,27 @@ from tui.scene import NOW, entry, picture, played, pressed, settled, shop
 from tui.shop import shown, until
 
 SCREENS: dict[str, type[Frame]] = {
-    bindings.HOME: HomeScreen,
-    bindings.RUN: RunScreen,
-    bindings.SESSION: SessionScreen,
-    bindings.LOG: LogScreen,
-    bindings.READER: ReaderScreen,
-    bindings.CATALOG: CatalogScreen,
+    HOME: HomeScreen,
+    RUN: RunScreen,
+    SESSION: SessionScreen,
+    LOG: LogScreen,
+    READER: ReaderScreen,
+    CATALOG: CatalogScreen,
 }
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "terminal.md"
 
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_every_key_of_the_table_has_an_action_and_no_key_has_two(name: str) -> None:
-    keys = [one for key in bindings.of_screen(name) for one in key.keys.split(",")]
+    keys = [one for key in of_screen(name) for one in key.keys.split(",")]
     assert len(keys) == len(set(keys))
-    for key in bindings.of_screen(name):
+    for key in of_screen(name):
         assert callable(getattr(SCREENS[name], f"action_{key.id}", None)), key
 
 
 def test_the_guide_has_every_key() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    missing = {key.shown for key in bindings.KEYS if f"`{key.shown}`" not in text}
+    missing = {key.shown for key in KEYS if f"`{key.shown}`" not in text}
     assert not missing
 
 

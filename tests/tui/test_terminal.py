@@ -209,7 +209,9 @@ def launch(terminal: Terminal, name: str) -> None:
     """Launch a flow from the catalog."""
     terminal.press("c")
     terminal.wait("definitions", "▸ built-in")
-    terminal.press("/", *name, "Enter")
+    terminal.press("/")
+    terminal.wait("\nfind\n")  # what is typed before the field is there goes to the list
+    terminal.press(*name, "Enter")
     terminal.wait(f"{name} · ")
     terminal.press("Enter")
     terminal.wait(f"Launch {name}", "Estimate")

@@ -176,13 +176,13 @@ def test_other_methods_and_targets(served: Served, status: int, line: str) -> No
 @pytest.mark.parametrize(
     "path",
     [
-        f"{STATIC}/../../entry.py",
-        f"{STATIC}/..%2f..%2fentry.py",
-        f"{STATIC}/%2e%2e/%2e%2e/entry.py",
-        f"{STATIC}/..%5c..%5centry.py",
+        f"{STATIC}/../../access.py",
+        f"{STATIC}/..%2f..%2faccess.py",
+        f"{STATIC}/%2e%2e/%2e%2e/access.py",
+        f"{STATIC}/..%5c..%5caccess.py",
         f"{STATIC}//etc/passwd",
         f"{STATIC}/%00",
-        "/static/../entry.py",
+        "/static/../access.py",
         "/runs/..%2f..%2fetc/passwd",
         "/artifacts/../../etc/passwd",
         "/api/runs/..%2f..%2fstop",

@@ -17,6 +17,7 @@ import pytest
 
 from handrail.view.rows.rows import ReceivedRows
 from support import Project
+from web.patience import until
 
 WAIT = "sh, -c, 'until [ -e go ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done'"
 FLOW = f"""
@@ -92,8 +93,19 @@ class Reader:
                         return
 
 
+def begun(project: Project) -> str:
+    """A run in the background that has recorded its first step.
+
+    `--detach` returns when a process drives the run: its journal may still be empty. The rows of an empty journal have
+    the number 0, so a reader that has only those gets all rows again.
+    """
+    run: str = project.json("run", "demo", "--detach")["run"]
+    until(lambda: project.json("runs", run)["phases"][0]["steps"][0]["status"], lambda status: status == "running")
+    return run
+
+
 def test_readers_end_with_the_rows_that_are_there_afterwards(project: Project, page: httpx.Client) -> None:
-    run = project.json("run", "demo", "--detach")["run"]
+    run = begun(project)
     early, late = Reader(), Reader()
     early.read(page, f"run:{run}", "running")
     project.write("go", "")
@@ -105,7 +117,7 @@ def test_readers_end_with_the_rows_that_are_there_afterwards(project: Project, p
 
 
 def test_after_a_restart_of_the_server_a_reader_goes_on(project: Project, page: httpx.Client, server: Server) -> None:
-    run = project.json("run", "demo", "--detach")["run"]
+    run = begun(project)
     reader = Reader()
     reader.read(page, f"run:{run}", "running")
     server.end(signal.SIGKILL)

@@ -162,7 +162,7 @@ def line_checksum(value: dict[str, Any]) -> str:
 
 
 def decode_line(line: bytes) -> dict[str, Any] | None:
-    """The value of a line without its line end. None if the line is not exactly what `encode` wrote."""
+    """The value of a line without its line end. None if the line is not exactly what `encode_line` wrote."""
     body = line[_CHECKSUM_WIDTH:]
     try:
         if not body or line[:_CHECKSUM_WIDTH] != b"%08x " % crc32(body):

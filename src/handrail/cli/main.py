@@ -68,7 +68,7 @@ def _open_streams() -> None:
 
 
 def _run(argv: list[str]) -> None:
-    """Run the command without click if `quick` can parse it. Importing click takes three times as long as Python."""
+    """Run it without click if `invocation` can parse it. Importing click takes three times as long as Python."""
     call = invocation.parse(argv, os.environ)
     if call is not None:
         return call.run()

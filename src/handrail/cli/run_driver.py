@@ -24,7 +24,7 @@ from handrail.cli.results import run_line
 from handrail.cli.signals import cancelling
 from handrail.cli.terminal import can_draw, size_of, write_quietly
 from handrail.driven.flows.plan import FlowPlan
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import RunChoice
@@ -193,7 +193,7 @@ class Person:
     async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         if self.answers is None:
             return None
-        found: dict[str, Any] | None = accepted(self.answers, formspec.from_json(question), path, id_)
+        found: dict[str, Any] | None = accepted(self.answers, form_params.from_json(question), path, id_)
         return found
 
     def ignored(self, run: LoadedRun) -> list[str]:
@@ -233,7 +233,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: DriveOptions
         _notify(app, run)
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
+                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.from_json(asked.question))))
             run = _drive_once(app, shell, run, "answer", (how, person))
             _notify(app, run)
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):

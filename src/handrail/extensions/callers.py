@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import OnlyPeopleError
-from handrail.extensions.contracts.agent import Signs
 
 RUN = "HANDRAIL_RUN"
 OPEN = "open-to-agents"
@@ -20,6 +19,18 @@ _INTERPRETERS = ("node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh")
 _DRIVES = ("run", "resume", "continue", "restart", "answer")
 """The commands that drive a run."""
 _ENDINGS = (".js", ".mjs", ".cjs", ".exe")
+
+
+@dataclass(frozen=True)
+class Signs:
+    """How a process recognises that an agent started it.
+
+    `VARIABLES`: environment variables that the agent sets for the programs that it starts. `PROGRAMS`: names of the
+    agent's own program. One with a `/` is the end of the path of a script.
+    """
+
+    VARIABLES: tuple[str, ...] = ()
+    PROGRAMS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

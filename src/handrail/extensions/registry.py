@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.base.errors import HandrailError
+    from handrail.extensions.callers import Signs
     from handrail.extensions.contracts import (
         Check,
         CheckKind,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         Market,
         Node,
         NodeKind,
-        Signs,
         Site,
     )
     from handrail.extensions.contracts.offline import Offline
@@ -50,20 +50,32 @@ def _modules(agent: str, *parts: str, **others: str) -> dict[str, str]:
 
 
 AGENTS: dict[str, dict[str, str]] = {
-    "acp": _modules("acp", "signs", "executor"),
-    "claude": _modules("claude", "signs", "host", "executor", "offline", tools="tools"),
-    "codex": _modules("codex", "signs", "host", "executor", "offline", tools="tools"),
-    "copilot": _modules("copilot", "signs", "host", "executor", "offline", tools="tools"),
-    "gemini": _modules("gemini", "signs", "host", "executor", "offline", tools="tools"),
-    "opencode": _modules("opencode", "signs", "host", "executor", "offline", tools="tools"),
-    "pi": _modules("pi", "signs", "host", "executor", "offline", tools="tools", workflows="definitions"),
-    "scripted": _modules("scripted", "signs", "host", "executor", tools="host"),
+    "acp": _modules("acp", "executor"),
+    "claude": _modules("claude", "host", "executor", "offline", "tools"),
+    "codex": _modules("codex", "host", "executor", "offline", "tools"),
+    "copilot": _modules("copilot", "host", "executor", "offline", "tools"),
+    "gemini": _modules("gemini", "host", "executor", "offline", "tools"),
+    "opencode": _modules("opencode", "host", "executor", "offline", "tools"),
+    "pi": _modules("pi", "host", "executor", "offline", "tools"),
+    "scripted": _modules("scripted", "host", "executor", tools="host"),
 }
-"""One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions.
+"""One row per agent: a `host` calls us, we call an `executor`, `offline` runs it against a scripted model.
 
-`offline` says how to run it against a scripted model. `signs` say how a process recognises that the agent started it.
 `tools` has the names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
 """
+SIGNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "acp": ((), ("handrail.agents.acp.driver",)),
+    "claude": (("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"), ("claude", "claude-code/cli.js")),
+    "codex": (("CODEX_THREAD_ID", "CODEX_CI", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"), ("codex",)),
+    "copilot": (("COPILOT_CLI",), ("copilot", "copilot/index.js", "copilot/npm-loader.js")),
+    "gemini": (("GEMINI_CLI",), ("gemini",)),
+    "opencode": (("OPENCODE",), ("opencode", ".opencode")),
+    "pi": (("PI_CODING_AGENT",), ("pi", "pi-coding-agent/dist/cli.js")),
+    "scripted": ((), ("handrail.agents.scripted",)),
+}
+"""How a process recognises that an agent started it: `VARIABLES` and `PROGRAMS` of `callers.Signs`."""
+WORKFLOW_FOLDERS: dict[str, tuple[str, str]] = {"pi": ("PI_CODING_AGENT_DIR", ".pi/agent")}
+"""Agents with workflows of their own: the variable that names their folder, and the folder below the home."""
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.driven.engines.embedded.engine"}
 NODES: dict[str, str] = {
@@ -378,13 +390,16 @@ def offline(agent: str) -> Offline:
 
 def signs() -> dict[str, Signs]:
     """How to recognise each agent, by its name."""
-    own: dict[str, Signs] = {name: _module(row["signs"]) for name, row in AGENTS.items() if "signs" in row}
+    from handrail.extensions.callers import Signs
+
+    own = {name: Signs(*row) for name, row in SIGNS.items()}
     return {**own, **{name: signs for more in _extensions() for name, signs in more.signs.items()}}
 
 
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     """The user's folders in which agents have their own workflows."""
-    return [_module(row["workflows"]).user_workflows(env, home) for row in AGENTS.values() if "workflows" in row]
+    rows = WORKFLOW_FOLDERS.values()
+    return [f"{env.get(variable) or f'{home}/{folder}'}/workflows" for variable, folder in rows]
 
 
 def _kind(agent: str) -> str:

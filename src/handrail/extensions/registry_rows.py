@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 from handrail.base.errors import HandrailError
-from handrail.extensions.contracts.agent import Signs
+from handrail.extensions.callers import Signs
 from handrail.extensions.contracts.check import CheckKind
 from handrail.extensions.contracts.engine import EngineKind
 from handrail.extensions.contracts.node import NodeKind

@@ -38,7 +38,7 @@ class BrokenFile(Exception):
 
 
 def read_object(path: str, most: int = MAX_BYTES) -> dict[str, Any]:
-    """The JSON object in a file. Raises `Broken`."""
+    """The JSON object in a file. Raises `BrokenFile`."""
     try:
         data = json.loads(read_limited(path, most).decode("utf-8"))
     except Unreadable as error:
@@ -136,7 +136,7 @@ class Routing:
 
 
 def read_routing(path: str) -> Routing:
-    """The content of the file. Raises `Broken` if it cannot be used at all; a bad entry spoils no other."""
+    """The content of the file. Raises `BrokenFile` if it cannot be used at all; a bad entry spoils no other."""
     data = read_object(path, MAX_ROUTING_BYTES)
     if data.get("version") != ROUTING_VERSION:
         raise BrokenFile(f"has the version {data.get('version')!r}; version {ROUTING_VERSION} is known")

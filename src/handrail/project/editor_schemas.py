@@ -16,8 +16,7 @@ from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside, write_whole
 from handrail.driven.flows.keys import FLOW, flow_schema
 from handrail.extensions import registry
-from handrail.extensions.plugins.plugin import MANIFEST_FILE as MANIFEST
-from handrail.extensions.plugins.plugin import manifest_schema
+from handrail.extensions.plugins.plugin import MANIFEST_FILE, manifest_schema
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema
 from handrail.steps.playbook.spec import ENTRY, MANIFEST_KEYS, entry_json_schema
@@ -50,7 +49,7 @@ KINDS = {
     "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda: settings_schema(registry.executors())),
     "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", playbook_schema),
     "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", entry_json_schema),
-    "plugin": FileKind(MANIFEST, ".handrail/plugins/*/plugin.toml", manifest_schema),
+    "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", manifest_schema),
 }
 
 

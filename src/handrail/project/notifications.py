@@ -52,7 +52,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The whole line, of at most `MOST` characters. The name is cut first: the question says what to do."""
+        """The whole line, of at most `MAX_TEXT` characters. The name is cut first: the question says what to do."""
         room = MAX_TEXT - len(self.words) - 2
         name = _cut(self.name, max(room, 20))
         return _cut(f"{name}: {self.words}", MAX_TEXT)

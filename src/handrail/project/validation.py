@@ -20,15 +20,14 @@ from handrail.driven.flows.catalog import FlowCatalog, problems_at
 from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
 from handrail.driven.flows.load_state import FlowResources
 from handrail.extensions import registry
-from handrail.extensions.plugins.plugin import MANIFEST_FILE as MANIFEST
+from handrail.extensions.plugins.plugin import MANIFEST_FILE
 from handrail.guided.workflows.catalog import Catalog, FoundWorkflow, read_given, workflow_folders
 from handrail.guided.workflows.spec import WORKFLOW_FILE
 from handrail.guided.workflows.tool_names import not_understood
 from handrail.settings.folders import MARKERS, find_root
 from handrail.source.diagnostics import Diagnostic, errors_behind, file_problem
 from handrail.source.plain_text import counted
-from handrail.steps.playbook.load import FoundPlaybook as Playbook
-from handrail.steps.playbook.load import read_playbook
+from handrail.steps.playbook.load import FoundPlaybook, read_playbook
 
 MAX_FOLDERS = 20_000
 FLOW_FOLDERS = ("flows", ".flows")
@@ -136,7 +135,7 @@ class ProjectContents:
     agents: tuple[str, ...]
 
     @cached_property
-    def playbook(self) -> Playbook:
+    def playbook(self) -> FoundPlaybook:
         return read_playbook(self.project)
 
     @property
@@ -242,7 +241,7 @@ def check_paths(
     chosen = _Selected()
     for path, below in paths.items():
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
-        if is_plugin and os.path.basename(path) == MANIFEST:
+        if is_plugin and os.path.basename(path) == MANIFEST_FILE:
             continue
         if not os.path.isdir(path):
             _select_file(ground, path, chosen)

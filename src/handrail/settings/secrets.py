@@ -73,7 +73,7 @@ def recognised(value: str) -> list[str]:
 def allowed_variables(
     env: Mapping[str, str], names: Iterable[str], rules: SecretRules = DEFAULT_RULES
 ) -> dict[str, str]:
-    """The variables that a program may see: the ones in `BASE` except secrets, and the ones that match `names`."""
+    """The variables that a program may see: `VISIBLE_VARIABLES` except secrets, and the ones that match `names`."""
     wanted = tuple(names)
     return {
         name: value

@@ -39,7 +39,7 @@ def clean(text: str) -> str:
 
 
 def clean_line(line: str) -> str:
-    """One line without line breaks: its last overwriting, control characters as pictures, at most `MOST` characters."""
+    """One line without line breaks: its last overwriting, control characters as pictures, cut at `MAX_LINE_LENGTH`."""
     line = line.rstrip("\r")
     if "\r" in line:
         line = line.rpartition("\r")[2]

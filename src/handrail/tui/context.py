@@ -22,8 +22,7 @@ from handrail.tui.lines.words import LocalTime, Times
 from handrail.view.actions import Actions
 from handrail.view.live.hub import Hub, Watched
 from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowMessage
-from handrail.view.text import columns as signs
-from handrail.view.text.columns import columns
+from handrail.view.text.columns import ALL_SIGNS, columns
 
 PROBE_SECONDS = 10.0
 """In seconds: how often a topic without changes is asked whether a program of it is still there."""
@@ -98,7 +97,7 @@ _FRAMES = {
     "▊": "|", "▕": "|", "╸": "-", "╺": "-", "┴": "+", "▌": "|", "▏": "|", "▎": "|", "▸": ">",
     "▾": "v", "›": ">", "…": ".", "⋯": "-", "“": '"', "”": '"', "–": "-", "−": "-", "↵": "^",
 }  # fmt: skip
-TWINS = str.maketrans({**_FRAMES, **{sign.char: sign.ascii for sign in signs.ALL}})
+TWINS = str.maketrans({**_FRAMES, **{sign.char: sign.ascii for sign in ALL_SIGNS}})
 _KEYS = {"↵": "Enter", "↑": "Up", "↓": "Down", "←": "Left", "→": "Right"}
 
 

@@ -17,8 +17,7 @@ from textual.widgets import Input
 from handrail.tui.context import Application, TerminalLook
 from handrail.tui.lines.words import Piece, TextLine, cell, in_lines, line, spread
 from handrail.tui.widgets import Bar, Listing
-from handrail.view.text import columns as signs
-from handrail.view.text.columns import columns
+from handrail.view.text.columns import ALL_SIGNS, columns
 
 HOME, RUN, SESSION, LOG, READER, CATALOG = "home", "run", "session", "log", "reader", "catalog"
 SCREENS = {
@@ -138,7 +137,7 @@ def help_lines(screen: str, look: TerminalLook, width: int) -> list[TextLine]:
         line(None, f"  {cells[at]}" + (f"  {cells[at + half]}" if two and at + half < len(cells) else ""))
         for at in range(half)
     ]
-    words = in_lines([f"{sign.char} {sign.word}" for sign in signs.ALL], width - 3, "   ")
+    words = in_lines([f"{sign.char} {sign.word}" for sign in ALL_SIGNS], width - 3, "   ")
     return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in words)]
 
 

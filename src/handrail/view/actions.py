@@ -19,7 +19,7 @@ from handrail.base.errors import HandrailError, RefusedError, UsageError
 from handrail.base.processes import start_detached
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.plan import FlowPlan, Param
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.form import AnswerProblem, WrongAnswers, accept
 from handrail.driven.runs.choices import BOUND_NAMES, Bounded
 from handrail.driven.runs.life import resume_event
@@ -96,7 +96,7 @@ def declared_params(plan: FlowPlan) -> tuple[Param, ...]:
 
 
 def request_of(app: App, flow: FoundFlow, wanted: LaunchForm) -> RunRequest:
-    """The request that `Runs.begin` takes. Raises `Wrong` with a problem for each field that is not accepted."""
+    """The request that `Runs.begin` takes. Raises `WrongFields` with a problem for each field that is not accepted."""
     assert flow.plan is not None
     problems: list[AnswerProblem] = []
     params = _params(flow.plan, wanted, problems)
@@ -278,7 +278,7 @@ class Actions:
         self.app.refuse_agents(f"{self.surface}: {action}", run=run, session=session)
 
     def launch(self, wanted: LaunchForm) -> str:
-        """Begin a run and drive it in the background. Returns its id. Raises `Wrong` for fields that are not right."""
+        """Begin a run and drive it in the background. Returns its id. Raises `WrongFields`."""
         self.refuse("launch")
         app = self.app.reread()
         flow = app.flow_named(wanted.name)
@@ -327,7 +327,7 @@ class Actions:
             raise LateAnswer("the question has changed since you opened it", has_changed=True)
         self._refuse_untrusted(run)
         try:
-            accepted = accept(formspec.from_json(asked.question), values)
+            accepted = accept(form_params.from_json(asked.question), values)
         except WrongAnswers as error:
             raise WrongFields(error.problems) from error
         try:

@@ -50,7 +50,7 @@ RoutesTarget = Literal["flow", "preset"]
 def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     """All that a launch dialog shows. `scope` is another one than that of the current branch.
 
-    - `fields`: one per param: `name`, `kind` (see `wanted.kind_of`), `required`, `default`, `about`, `choices`.
+    - `fields`: one per param: `name`, `kind` (see `kind_of_param`), `required`, `default`, `about`, `choices`.
       `hasTask` says whether a field for a task is among them or to be added. `isOpen`: other params are accepted, too.
     - `groups`: the routing groups: `group`, `about`, `route`, `agent`, `model`, `steps`. `presets` by name, `agents`.
     - `phases` for `from` and `until`, `scope`, `limits` by name (None: no limit).
@@ -256,7 +256,7 @@ def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
 def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
     """What a launch would do: `rows` and `lines` of the dry run, each step with its route, and the `estimate`.
 
-    `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `Wrong`.
+    `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `WrongFields`.
     """
     app = app.reread()
     flow = app.flow_named(wanted.name)
@@ -331,7 +331,7 @@ def _once_per_repeat(plan: FlowPlan, rows: list[PreviewRow]) -> Iterator[tuple[P
 def save_routes(app: App, where: RoutesTarget, name: str, routes: Mapping[str, str]) -> str:
     """Store routes in the user's settings, for a flow or as a preset. Returns the path of the file.
 
-    Raises `Wrong` for routes that are not accepted, and `RefusedError` for an agent or if the file cannot be edited.
+    Raises `WrongFields` for routes that are not accepted, `RefusedError` for an agent or if the file cannot be edited.
     """
     app.refuse_agents("routes")
     chosen = {group: route for group, route in routes.items() if route}

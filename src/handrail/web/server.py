@@ -141,17 +141,21 @@ READ_ONLY = "An agent or a run started this page, so it only shows things. Start
 AS_ASKED = "This page was started with `--read-only`, so it only shows things."
 
 
+def _index_page(folder: str, facts: dict[str, str]) -> str:
+    """The page with these facts in the places that have their names."""
+    with open(f"{folder}/index.html", encoding="utf-8") as file:
+        text = file.read().replace("VERSION", handrail.__version__)
+    for name, value in facts.items():
+        text = text.replace(f"{{{name}}}", escape(clean(value)))
+    return text
+
+
 def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving | None = None) -> ASGIApp:
     """The application of the server."""
     serving = serving or Serving()
-    page = web_page_folder()
-    with open(f"{page}/index.html", encoding="utf-8") as file:
-        text = file.read().replace("VERSION", handrail.__version__)
-    actions = Actions(app, "web")
+    page, actions = web_page_folder(), Actions(app, "web")
     why = READ_ONLY if actions.is_read_only else AS_ASKED if serving.is_read_only else ""
-    facts = {"PROJECT": os.path.basename(app.project), "READ-ONLY": why}
-    for name, value in facts.items():
-        text = text.replace(f"{{{name}}}", escape(clean(value)))
+    text = _index_page(page, {"PROJECT": os.path.basename(app.project), "READ-ONLY": why})
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))

@@ -18,7 +18,7 @@ def tell(agent: str, message: dict[str, Any], *, path: str | None = None) -> dic
     argv = [sys.executable, "-I", "-S", HOOK, agent]
     if path is not None:
         start = f"import sys; sys.path[:0] = [{str(Path(HOOK).parent.parent)!r}, {path!r}]"
-        row = f"from handrail import registry; registry.AGENTS[{agent!r}] = {{'host': 'toyhost'}}"
+        row = f"from handrail.extensions import registry; registry.AGENTS[{agent!r}] = {{'host': 'toyhost'}}"
         call = f"import os; from handrail.agents.calls.hook import main; sys.exit(main([{agent!r}], os.environ))"
         argv = [sys.executable, "-c", f"{start}; {row}; {call}"]
     ended = subprocess.run(argv, input=json.dumps(message), capture_output=True, text=True, timeout=60, check=False)

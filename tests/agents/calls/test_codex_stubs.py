@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agents.calls.talking import HOOK
-from handrail.agents import recipes as shell
+from handrail.agents import recipes
 from handrail.agents.calls import hook
 from handrail.agents.codex import install
 from handrail.extensions.contracts import Stubs
@@ -126,7 +126,7 @@ def test_a_hook_that_never_answers_is_ended_before_codex_gives_up(project: Proje
 
 
 def test_every_limit_is_shorter_than_the_next() -> None:
-    assert hook.SECONDS < shell.SECONDS < install.HOST_SECONDS
+    assert hook.SECONDS < recipes.SECONDS < install.HOST_SECONDS
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if name != "allows in other words"])

@@ -11,7 +11,7 @@ import pytest
 
 from agents.calls.talking import tell
 from handrail.agents.copilot import host, transcript
-from handrail.agents.copilot import tools as commands
+from handrail.agents.copilot.tools import command_skills, typed_command
 from support import Project
 
 STEP = "handrail-copilot-workflow_step"
@@ -24,7 +24,7 @@ EXPANDED = (
 
 def expanded(name: str, arguments: str) -> str:
     """A command as the hook sees it in a terminal: the text of our skill with its arguments."""
-    body = commands.command_skills()[f"skills/{name}/SKILL.md"].split("---\n", 2)[2]
+    body = command_skills()[f"skills/{name}/SKILL.md"].split("---\n", 2)[2]
     return EXPANDED.format(name=name, body=body.replace("$ARGUMENTS", arguments))
 
 
@@ -80,7 +80,7 @@ def subagent(agent: str, parent: str) -> dict[str, str]:
     ],
 )
 def test_a_command_is_found_as_typed_and_as_the_text_of_its_skill(prompt: str, found: tuple[str, str] | None) -> None:
-    assert commands.typed_command(prompt) == found
+    assert typed_command(prompt) == found
 
 
 def test_a_command_starts_a_workflow_and_adds_its_first_phase(project: Project) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from handrail import FOR_ONE_CALL
 from handrail.agents import recipes
-from handrail.agents import recipes as shell
-from handrail.agents.calls import hook as entry
+from handrail.agents.calls import hook
 from handrail.agents.copilot import install
 from handrail.extensions.contracts import Stubs
 from handrail.guided.sessions import store
@@ -103,7 +102,7 @@ def test_a_hook_that_never_answers_is_killed(project: Project, stub: str) -> Non
     host.begin()
     replace_hook(host.bin / stub, "/bin/sh -c 'exec sleep 50'")
     text = (host.bin / stub).read_text(encoding="utf-8")
-    (host.bin / stub).write_text(text.replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
+    (host.bin / stub).write_text(text.replace(f"sleep {recipes.SECONDS}", "sleep 1"), encoding="utf-8")
     if stub == "gate":
         assert "Handrail's gate failed" in (host.reason() or "")
     else:
@@ -217,7 +216,7 @@ def test_stubs_of_one_call_belong_to_their_conversation_whatever_its_id(project:
 
 def test_every_wait_of_a_hook_is_shorter_than_its_time() -> None:
     """Copilot CLI allows a call whose hook takes too long."""
-    assert store.LOCK_SECONDS < entry.SECONDS < shell.SECONDS < install.HOST_SECONDS
+    assert store.LOCK_SECONDS < hook.SECONDS < recipes.SECONDS < install.HOST_SECONDS
 
 
 @pytest.mark.parametrize("is_active", [False, True], ids=["without a workflow", "in a workflow"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents import recipes as shell
+from handrail.agents import recipes
 from handrail.agents.calls import hook
 from handrail.agents.gemini import install
 from handrail.extensions.contracts import Stubs
@@ -137,7 +137,7 @@ def test_a_hook_that_never_answers_is_killed_before_the_host_gives_up(project: P
     host.begin()
     stub = host.stubs / "gate"
     break_hook(stub, "/bin/sh -c 'exec sleep 50'")
-    stub.write_text(stub.read_text(encoding="utf-8").replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
+    stub.write_text(stub.read_text(encoding="utf-8").replace(f"sleep {recipes.SECONDS}", "sleep 1"), encoding="utf-8")
     assert "handrail cancel --yes --session gemini-C" in (host.reason() or "")
 
 
@@ -288,7 +288,7 @@ def test_the_gate_runs_once_for_every_call() -> None:
 
 def test_the_host_waits_longer_than_the_hook_may_take() -> None:
     """Gemini CLI runs the tool when its own limit is over."""
-    assert hook.SECONDS < shell.SECONDS < install.HOST_MILLISECONDS / 1000
+    assert hook.SECONDS < recipes.SECONDS < install.HOST_MILLISECONDS / 1000
 
 
 def test_a_folder_that_the_host_would_change_is_refused() -> None:

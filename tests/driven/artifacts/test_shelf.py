@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from handrail.base import jsonlite as checksummed
 from handrail.base.errors import StateError
+from handrail.base.jsonlite import encode_line
 from handrail.driven.artifacts import shelf
 from handrail.driven.artifacts.shelf import ArtifactDraft, ArtifactVersion, Shelf
 from programs import output_of, spawn
@@ -156,7 +156,7 @@ def test_a_damaged_journal_is_an_error_and_is_not_truncated(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("artifact", [None, {}, [], {"id": "x"}])
 def test_invalid_records_count_as_damage(tmp_path: Path, artifact: object) -> None:
-    (tmp_path / "journal").write_bytes(checksummed.encode_line({"n": 0, "t": 1.0, "artifact": artifact}))
+    (tmp_path / "journal").write_bytes(encode_line({"n": 0, "t": 1.0, "artifact": artifact}))
     with pytest.raises(StateError, match="is damaged"):
         Shelf(str(tmp_path)).records()
 
@@ -164,7 +164,7 @@ def test_invalid_records_count_as_damage(tmp_path: Path, artifact: object) -> No
 def test_a_record_of_a_newer_version_can_be_read(tmp_path: Path) -> None:
     made = Shelf(str(tmp_path)).publish(draft(), b"one")
     line = {"n": 0, "t": 1.0, "artifact": {**made.to_json(), "colour": "red"}}
-    (tmp_path / "journal").write_bytes(checksummed.encode_line(line))
+    (tmp_path / "journal").write_bytes(encode_line(line))
     assert Shelf(str(tmp_path)).records() == [made]
 
 
@@ -204,7 +204,7 @@ def test_a_full_disk_leaves_the_shelf_unchanged(tmp_path: Path, limit: int, file
         Shelf(str(tmp_path)).publish(draft(), b"%d" % turn)
     size = os.path.getsize(tmp_path / "journal")
     assert size > 600
-    said = json.loads(output_of("artifacts/publishing_cramped.py", tmp_path, limit))
+    said = json.loads(output_of("driven/artifacts/publishing_cramped.py", tmp_path, limit))
     assert str(tmp_path / file) in said["error"]
     assert said["error"].endswith("cannot be written: File too large")
     assert said["hint"] == "free some space, then run the command again; nothing was lost"
@@ -219,7 +219,7 @@ def ids(process: subprocess.Popen[str]) -> list[str]:
 
 
 def begin(*arguments: object) -> subprocess.Popen[str]:
-    process = spawn("artifacts/publishing.py", *arguments)
+    process = spawn("driven/artifacts/publishing.py", *arguments)
     assert process.stdin is not None
     process.stdin.close()
     return process

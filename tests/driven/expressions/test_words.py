@@ -10,6 +10,7 @@ from driven.flows.everyflow import CHILD, EVERY, flow
 from handrail.driven.expressions.tree import (
     AppendPrompt,
     Artifact,
+    Comparison,
     Const,
     Default,
     Defined,
@@ -23,7 +24,6 @@ from handrail.driven.expressions.tree import (
     Template,
     Truth,
 )
-from handrail.driven.expressions.tree import Comparison as Compared
 from handrail.driven.expressions.words import as_data, in_words
 from handrail.driven.flows.outline import outline
 
@@ -60,9 +60,9 @@ FILES = Ref("params.files")
         (Truth(X), "${params.x}"),
         (Truth(Const(True)), "true"),
         (Not(Truth(X)), "not ${params.x}"),
-        (Not(Compared("equals", X, Const("full"))), 'not (${params.x} = "full")'),
-        (Compared("matches", X, Const("a.*")), '${params.x} matches "a.*"'),
-        (Every((Truth(X), Compared("atMost", X, Const(3))), True), "${params.x} and (${params.x} ≤ 3)"),
+        (Not(Comparison("equals", X, Const("full"))), 'not (${params.x} = "full")'),
+        (Comparison("matches", X, Const("a.*")), '${params.x} matches "a.*"'),
+        (Every((Truth(X), Comparison("atMost", X, Const(3))), True), "${params.x} and (${params.x} ≤ 3)"),
         (Every((Defined(X), Exists(Const("out.md"))), False), '(${params.x} is defined) or ("out.md" exists)'),
         (Every((), True), "true"),
         (Exists(Items("concat", (Const("d/"), X))), '"d/${params.x}" exists'),

@@ -29,7 +29,7 @@ from handrail.source.yaml_text import read_yaml
 
 SET = Node(about="", others="used", open_outputs=True)
 KNOWN = FlowResources(nodes={"set": SET, "ask": replace(SET, prompt="required")}, checks=registry.checks())
-CORPUS = Path(__file__).parent.parent / "corpus" / "ok"
+CORPUS = Path(__file__).parents[2] / "corpus" / "ok"
 
 
 def read(text: str, known: FlowResources = KNOWN) -> tuple[FlowPlan | None, list[tuple[str, str]]]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from driven.flows.everyflow import CHILD, EVERY, flow
 from handrail.driven.expressions.partial_evaluation import PartialEvaluator
-from handrail.driven.expressions.tree import Comparison as Compared
 from handrail.driven.expressions.tree import (
+    Comparison,
     Const,
     Default,
     Defined,
@@ -266,7 +266,7 @@ def _composed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Express
         inner.map(Truth),
         inner.map(lambda value: Not(Truth(value))),
         inner.map(Defined),
-        st.tuples(inner, inner).map(lambda sides: Compared("equals", *sides)),
+        st.tuples(inner, inner).map(lambda sides: Comparison("equals", *sides)),
         st.tuples(several, st.booleans()).map(lambda pair: Every(tuple(map(Truth, pair[0])), pair[1])),
     )
 

@@ -18,6 +18,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 @pytest.fixture(params=["embedded", "memory"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of an engine. The second one is registered with one row and nothing else."""
-    monkeypatch.setitem(registry.ENGINES, "memory", "runs.memory_engine")
+    monkeypatch.setitem(registry.ENGINES, "memory", "driven.runs.memory_engine")
     name: str = request.param
     return name

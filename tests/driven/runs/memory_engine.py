@@ -17,8 +17,7 @@ from typing import Any
 from handrail.base.errors import RefusedError
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.engines.event_loop import TimeLimits, resumable_wait, run_parallel, verify
-from handrail.driven.forms import form as forms
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
 from handrail.driven.runs.memory import Memory, recall, remember
@@ -315,7 +314,7 @@ class MemoryRun:
             values = await self.outside.asker(id_, path, question)
         if values is None:
             raise Waiting(path, str(question["title"]))
-        self.record(run_events.Answered(path, given, forms.accept(formspec.from_json(question), values), id_, by, at))
+        self.record(run_events.Answered(path, given, form.accept(form_params.from_json(question), values), id_, by, at))
         return self._answer(path, given)
 
     def _answer(self, path: str, given: str) -> FormAnswer:

@@ -12,8 +12,7 @@ import pytest
 
 from support import Project
 
-HANGS_AFTER = 60
-"""In seconds: a search or a read that cannot be stopped fails its test."""
+pytestmark = pytest.mark.timeout(60)  # a search or a read that cannot be stopped fails its test
 DEEP = "[" * 900 + "]" * 900
 HUGE = "9" * 400
 NUL = "${params.nul}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from corpus_tools import trusted_plugin
 from support import Project
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[2]
 MANIFEST = """\
 version = "1.2"
 contract = 1
@@ -83,7 +83,7 @@ FILES = {
     "nodes/shout.py": NODE,
     "checks/loud.py": CHECK,
     "robot/executor.py": (TESTS / "agents" / "toy_executor.py").read_text(encoding="utf-8"),
-    "robot/host.py": (TESTS / "hosts" / "toyhost.py").read_text(encoding="utf-8"),
+    "robot/host.py": (TESTS / "agents" / "calls" / "toyhost.py").read_text(encoding="utf-8"),
     "engine.py": "from handrail.driven.engines.embedded.engine import open_engine  # under another name\n",
     "flows/greet.yaml": FLOW,
     "workflows/calm/workflow.yaml": WORKFLOW,

@@ -13,7 +13,7 @@ from extensions.plugins.acme import ACT, FILES, SMALL, as_folder, write
 from handrail.extensions.plugins.contract_tests import check_plugin
 from support import Project
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def run_pytest(cwd: Path, *argv: str) -> subprocess.CompletedProcess[str]:

@@ -9,9 +9,8 @@ import pytest
 from guided.sessions.definitions import phase, plan, workflow
 from guided.sessions.stories import open_session
 from handrail.base.journal import JournalDamaged, append
-from handrail.guided.sessions import events as summaries
 from handrail.guided.sessions import machine, words
-from handrail.guided.sessions.events import CheckResult, Finished, LetGo, Looped, Moved, SentOn, State
+from handrail.guided.sessions.events import SUMMARY_LENGTH, CheckResult, Finished, LetGo, Looped, Moved, SentOn, State
 from handrail.guided.sessions.machine import AgentStopped, Next, Start
 from handrail.guided.sessions.store import Session
 from handrail.guided.workflows.plan import Plan
@@ -34,20 +33,20 @@ def test_a_long_summary_is_cut_with_a_mark_and_the_card_stays_small(tmp_path: Pa
     session = started(tmp_path / "s", two_phases())
     state = session.do(Next("x" * 10_000_000)).after
     ((_, kept),) = state.summaries
-    assert len(kept) == summaries.SUMMARY_LENGTH
+    assert len(kept) == SUMMARY_LENGTH
     assert kept.endswith("… [cut by Handrail: 10,000,000 characters are too many]")
     assert (tmp_path / "s" / "card").stat().st_size < 30_000
     assert (tmp_path / "s" / "journal").stat().st_size < 10_000
 
 
 def test_a_summary_of_the_longest_length_is_kept_whole(tmp_path: Path) -> None:
-    state = started(tmp_path / "s", two_phases()).do(Next("y" * summaries.SUMMARY_LENGTH)).after
-    assert state.summaries[0][1] == "y" * summaries.SUMMARY_LENGTH
+    state = started(tmp_path / "s", two_phases()).do(Next("y" * SUMMARY_LENGTH)).after
+    assert state.summaries[0][1] == "y" * SUMMARY_LENGTH
 
 
 def test_a_summary_that_an_older_version_kept_whole_is_cut_when_it_is_read() -> None:
     moved = machine.apply(State("active"), Moved(0, 1, "A", "z" * 5_000))
-    assert len(moved.summaries[0][1]) == summaries.SUMMARY_LENGTH
+    assert len(moved.summaries[0][1]) == SUMMARY_LENGTH
 
 
 def test_an_agent_that_works_a_little_and_stops_is_sent_on_a_limited_number_of_times() -> None:

@@ -11,15 +11,15 @@ from depth import Depth
 from guided.sessions.stories import Story, open_session, start, tell
 from handrail.base.journal import JournalDamaged
 from handrail.base.jsonlite import decode_line, encode_line
-from handrail.guided.sessions import hook_files as cards
 from handrail.guided.sessions.events import State, state_from_json
+from handrail.guided.sessions.hook_files import read_fresh_card
 from handrail.guided.sessions.machine import Loop, Next
 from handrail.guided.sessions.store import Session
 
 
 def state_for_hooks(session: Session) -> State:
     """The state that a hook sees: that of the card if it is fresh, else that of a new card."""
-    card = cards.read_fresh_card(session.folder) or session.card()
+    card = read_fresh_card(session.folder) or session.card()
     assert card is not None
     return state_from_json(card["state"])
 
@@ -109,7 +109,7 @@ def test_reading_starts_at_the_card_and_not_at_the_beginning(story: Story) -> No
 def test_a_new_session_has_no_card_and_no_state(tmp_path: Path) -> None:
     session = open_session(tmp_path / "new")
     assert session.read()[:2] == (State(), 0)
-    assert cards.read_fresh_card(session.folder) is None
+    assert read_fresh_card(session.folder) is None
     assert session.card() is None
     start(session)
     assert state_for_hooks(session).status == "active"

@@ -16,7 +16,7 @@ from programs import output_of
 
 
 def attempts(story: Story, *limits: int) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in output_of("sessions/cramped.py", story.folder, *limits).splitlines()]
+    return [json.loads(line) for line in output_of("guided/sessions/cramped.py", story.folder, *limits).splitlines()]
 
 
 @pytest.mark.parametrize("room", [0, 1, 40, 80])
@@ -54,14 +54,14 @@ def test_a_torn_tail_that_cannot_be_moved_stays_in_the_journal(story: Story) -> 
 
 @pytest.mark.parametrize("limit", [0, 5, 50])
 def test_a_failed_start_leaves_the_session_inactive(tmp_path: Path, limit: int) -> None:
-    said = json.loads(output_of("sessions/starting.py", tmp_path / "session", limit))
+    said = json.loads(output_of("guided/sessions/starting.py", tmp_path / "session", limit))
     assert said["pin"].endswith("cannot be written: File too large")
     assert said["start"].endswith("cannot be written: File too large")
     assert said["status"] == "none"
 
 
 def test_a_plan_that_cannot_be_pinned_leaves_no_file(tmp_path: Path) -> None:
-    output_of("sessions/starting.py", tmp_path / "session", 50)
+    output_of("guided/sessions/starting.py", tmp_path / "session", 50)
     plans = list((tmp_path / "session").glob("plan-*"))
     assert len(plans) == 1
     assert not list((tmp_path / "session").glob("*.new"))

@@ -13,7 +13,7 @@ KILLS = 20
 
 def killed_after(folder: Path, acknowledged: int) -> list[int]:
     """The steps that a process acknowledged before it was killed, during the command after `acknowledged`."""
-    process = spawn("sessions/looping.py", folder, 1_000_000)
+    process = spawn("guided/sessions/looping.py", folder, 1_000_000)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()

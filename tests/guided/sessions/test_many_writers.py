@@ -40,7 +40,7 @@ def test_the_journal_contains_exactly_what_concurrent_writers_acknowledged(tmp_p
     writers, commands = depth.count(FEW_WRITERS, ALL_WRITERS), depth.count(FEW_COMMANDS, ALL_COMMANDS)
     session = open_session(tmp_path / "session")
     start(session)
-    processes = [spawn("sessions/looping.py", session.folder, commands) for _ in range(writers)]
+    processes = [spawn("guided/sessions/looping.py", session.folder, commands) for _ in range(writers)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.close()

@@ -19,7 +19,7 @@ from handrail.driven.forms.form import SEVERITIES
 from steps.nodes.repositories import Checkout, isolate
 from support import Project
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 BUILT_IN = Path(handrail.__file__).parent / "builtin" / "workflows"
 WORK = ".handrail/work"
 EXAMPLES = runpy.run_path(str(ROOT / "scripts" / "examples.py"))

@@ -123,9 +123,10 @@ def test_of_two_processes_that_race_one_tells(project: Project, tmp_path: Path) 
     settings(project)
     run = waiting(project)
     code = (
-        "import asyncio, os, sys; from handrail.app import App; from handrail.project.notifications import *\n"
+        "import asyncio, os, sys; from handrail.app import App\n"
+        "from handrail.project.notifications import make_notifier\n"
         "app = App(sys.argv[1], os.environ, by='person'); sys.stdin.readline()\n"
-        "asyncio.run(make_teller(app.runs).tell_needs(sys.argv[2]))"
+        "asyncio.run(make_notifier(app.runs).tell_needs(sys.argv[2]))"
     )
     settings(project, keeping(tmp_path / "told"))
     argv = [sys.executable, "-c", code, str(project.folder), run]

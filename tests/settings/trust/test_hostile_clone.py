@@ -34,7 +34,7 @@ from handrail.view.live.hub import open_topic
 from steps.nodes.repositories import Checkout, isolate
 from support import Project, Said
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORDED: dict[str, dict[str, dict[str, Any]]] = json.loads((ROOT / "bench" / "recorded.json").read_text("utf-8"))
 RUN, SESSION, CONVERSATION = "@RUN@", "s-here", "11111111-2222-4333-8444-555555555555"
 

@@ -10,7 +10,7 @@ from support import Project
 
 @pytest.fixture
 def saying(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setitem(registry.CHECKS, "says", "checks.toy_says")
+    monkeypatch.setitem(registry.CHECKS, "says", "steps.checks.toy_says")
     return project
 
 

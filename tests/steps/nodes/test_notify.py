@@ -156,13 +156,13 @@ FLOW = """phases:
 """
 KILLER = """
 import os, signal, sys
-import handrail.steps.services.chat as webhook
-real = webhook.send
+from handrail.steps.services import chat
+real = chat.send_to_webhook
 async def send(*given):
     if os.environ["WHEN"] == "after":
         await real(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-webhook.send = send
+chat.send_to_webhook = send
 from handrail.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -225,13 +225,13 @@ def test_a_merge_request_is_opened_once(tmp_path: Path, monkeypatch: pytest.Monk
 FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: pr-open, params: {title: Add tea}}\n"
 KILLER = """
 import os, signal, sys
-import handrail.steps.services.http as http
-real = http.Service.post
+from handrail.steps.services.http import Service
+real = Service.post
 async def post(self, *given):
     if os.environ["WHEN"] == "after":
         await real(self, *given)
     os.kill(os.getpid(), signal.SIGKILL)
-http.Service.post = post
+Service.post = post
 from handrail.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -256,7 +256,7 @@ def test_it_is_opened_once_if_handrail_is_killed_meanwhile(
         assert not [path for path in root.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
 
 
-GUIDE = Path(__file__).parents[2] / "docs/guides/services.md"
+GUIDE = Path(__file__).parents[3] / "docs/guides/services.md"
 
 
 def test_the_flow_of_the_guide_from_a_branch_to_a_pull_request(

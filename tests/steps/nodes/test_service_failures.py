@@ -103,10 +103,9 @@ WAYS: dict[str, tuple[str, Misbehaves]] = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can reach."""
-    for name in ("jira", "gitlab.site", "github.site", "telegram"):
-        monkeypatch.setattr(
-            f"handrail.steps.services.{name}.LIMITS", HttpLimits(seconds=0.7, size=1_000_000, pages=5, tries=3)
-        )
+    limits = HttpLimits(seconds=0.7, size=1_000_000, pages=5, tries=3)
+    for name in ("jira.LIMITS", "gitlab.LIMITS", "github.LIMITS", "chat.TELEGRAM_LIMITS"):
+        monkeypatch.setattr(f"handrail.steps.services.{name}", limits)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -262,7 +261,8 @@ def test_a_file_of_certificates_that_is_missing(tmp_path: Path, monkeypatch: pyt
 
 def test_the_client_is_imported_only_by_a_step_that_needs_it(tmp_path: Path) -> None:
     program = (
-        "import sys; from handrail import registry; kinds = registry.nodes(); [kinds[name].NODE for name in kinds];"
+        "import sys; from handrail.extensions import registry; kinds = registry.nodes();"
+        "[kinds[name].NODE for name in kinds];"
         "assert 'httpx2' not in sys.modules and 'handrail.steps.nodes.jira.fetch' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

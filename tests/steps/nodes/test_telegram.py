@@ -134,13 +134,13 @@ FLOW = """phases:
 """
 KILLER = """
 import os, signal, sys
-import handrail.steps.services.chat as telegram
-real = telegram.send
+from handrail.steps.services import chat
+real = chat.send_telegram
 async def send(*given):
     if os.environ["WHEN"] == "after":
         await real(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-telegram.send = send
+chat.send_telegram = send
 from handrail.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -13,7 +13,7 @@ FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: greet, params: {PARAMS}}\n
 
 @pytest.fixture
 def greeting(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setitem(registry.NODES, "greet", "nodes.toy_greet")
+    monkeypatch.setitem(registry.NODES, "greet", "steps.nodes.toy_greet")
     return project
 
 

@@ -74,9 +74,9 @@ def test_real_rows_have_no_field_that_is_not_described(app: App) -> None:
 def test_every_described_field_is_written_somewhere() -> None:
     text = "".join(
         path.read_text(encoding="utf-8")
-        for room in ("topics", "live", "runs", "sessions")
+        for room in ("view/rows", "view/live", "driven/runs", "guided/sessions")
         for path in (Path(handrail.__file__).parent / room).rglob("*.py")
-        if path.name != "described.py"
+        if path.name != "reference.py"
     )
     names = {name for sections in TOPICS.values() for fields in sections.values() for name in fields}
     assert [name for name in sorted(names) if not re.search(rf'"{name}"|\b{name}=', text)] == []

@@ -10,9 +10,8 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import NotFound, UsageError
 from handrail.view.live import artifacts
-from handrail.view.live import run as steps
 from handrail.view.live.markdown import markdown_tree
-from handrail.view.live.run import LOG_PAGE, LogQuery, search_log
+from handrail.view.live.run import LOG_PAGE, LogQuery, search_log, step_of
 from support import Project
 
 FLOW = r"""
@@ -56,7 +55,7 @@ def run_id(project: Project) -> str:
 
 def test_a_step_shows_its_input_output_checks_and_files(project: Project, app: App) -> None:
     run = run_id(project)
-    step = steps.step_of(app.runs, run, "write/note")
+    step = step_of(app.runs, run, "write/note")
     assert (step["status"], step["try"], step["end"]) == ("done", 1, "done")
     assert step["params"]["argv"][0] == "sh"
     assert step["output"]["output"] == "ared\nlast line\n"
@@ -68,14 +67,14 @@ def test_a_step_shows_its_input_output_checks_and_files(project: Project, app: A
 
 def test_each_try_of_a_step_can_be_looked_at(project: Project, app: App) -> None:
     run = run_id(project)
-    last, first = (steps.step_of(app.runs, run, "write/fail", number) for number in (None, 1))
+    last, first = (step_of(app.runs, run, "write/fail", number) for number in (None, 1))
     assert [(one["try"], one["end"]) for one in last["tries"]] == [(1, "failed"), (2, "failed")]
     assert (last["try"], first["try"]) == (2, 1)
     assert "ended with 7" in first["why"]["message"]
-    assert steps.step_of(app.runs, run, "after/it")["status"] == "pending"
+    assert step_of(app.runs, run, "after/it")["status"] == "pending"
     for path, number in (("write/nothing", None), ("write/fail", 9), ("../../etc/passwd", None)):
         with pytest.raises(NotFound):
-            steps.step_of(app.runs, run, path, number)
+            step_of(app.runs, run, path, number)
 
 
 def test_the_log_is_searched_backwards_in_pages(project: Project, app: App) -> None:

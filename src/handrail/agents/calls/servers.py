@@ -350,11 +350,10 @@ def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition |
     from handrail.agents.calls.turns import context_mark
     from handrail.base.errors import StateError
     from handrail.guided.sessions import hook_files
-    from handrail.guided.sessions import hook_files as cards
     from handrail.guided.sessions.gate import current_card
 
     try:
-        known = current_card(ref) and cards.read_fresh_card(ref.folder)
+        known = current_card(ref) and hook_files.read_fresh_card(ref.folder)
     except (StateError, ValueError, OSError):
         return None
     if not known:

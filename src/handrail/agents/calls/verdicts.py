@@ -1,8 +1,8 @@
 """The verdict about a tool call: what the gate allows, and files that no agent may change.
 
 Handrail's state and the files that control its hooks are protected while a workflow is active. Also tells whether an
-entry in such a file is as Handrail wrote it, and judges a call that is described on the command line. Runs at every
-tool call, so it imports little, and only from the standard library.
+entry in such a file is as Handrail wrote it. Runs at every tool call, so it imports little, and only from the standard
+library.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 import handrail
-from handrail.extensions import registry
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card, too_early, verdict
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.app import App
     from handrail.extensions.contracts import Host
     from handrail.extensions.contracts.messages import CallArguments, StepCall, ToolCall, Verdict
     from handrail.guided.sessions.hook_files import SessionRef
@@ -193,27 +191,3 @@ def step_verdict(agent: str, ref: SessionRef | None, request: StepCall, places: 
         )
         return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
     return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}
-
-
-def described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
-    """The verdict. Without an agent, the tool may have any agent's name for it: `Edit` is `edit`."""
-    name = agent or _owner(tool)
-    host = registry.host(name)
-    cwd = os.getcwd()
-    touches = protected_path(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
-    return app.sessions.gate(tool, session, host.aliases(tool), touches)
-
-
-def _owner(tool: str) -> str:
-    """The agent whose name for a tool this is. Handrail's own names come first."""
-    is_own = tool in registry.tool_names(registry.OWN_TOOLS)[0]
-    owners = [name for name in registry.built_in_hosts() if registry.host(name).aliases(tool)]
-    return owners[0] if owners and not is_own else registry.OWN_TOOLS
-
-
-def unknown_tool_warning(agent: str | None, tool: str) -> str | None:
-    """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
-    from handrail.guided.workflows.tool_names import unknown_tool
-
-    hint = unknown_tool(tool, registry.built_in_hosts() if agent is None else [agent, registry.OWN_TOOLS])
-    return None if hint is None else f"there is no tool `{tool}`; {hint}"

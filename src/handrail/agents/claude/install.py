@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import recipes as shell
-from handrail.agents import recipes as shipped
+from handrail.agents import recipes
 from handrail.agents.recipes import compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
@@ -22,10 +21,10 @@ NAME = "handrail"
 AGENT = "claude"
 HOST_SECONDS = 20
 _COMMANDS = ("workflow", "cancel-workflow")
-FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 
 
-_NO_LINK = shell.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
+_NO_LINK = recipes.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
 
 
 def plugin_files(stubs: Stubs) -> dict[str, str]:
@@ -53,7 +52,7 @@ def marketplace(stubs: Stubs) -> dict[str, str]:
 
 def skill_files() -> dict[str, str]:
     commands = {"workflow/SKILL.md": WORKFLOW_SKILL, "cancel-workflow/SKILL.md": CANCEL_SKILL}
-    return {f"skills/{name}": text for name, text in {**commands, **shipped.skill_files()}.items()}
+    return {f"skills/{name}": text for name, text in {**commands, **recipes.skill_files()}.items()}
 
 
 def manifest(version: str) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def manifest(version: str) -> dict[str, Any]:
 
 def mcp_servers(stubs: Stubs) -> dict[str, Any]:
     command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
-    env = shell.variables(stubs)
+    env = recipes.variables(stubs)
     return {NAME: {"command": command, "args": args, **({"env": env} if env else {}), "alwaysLoad": True}}
 
 
@@ -97,7 +96,9 @@ def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     if stubs.conversation:
         return ""
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
-    return shell.defer_to_user(stubs, f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}")
+    return recipes.defer_to_user(
+        stubs, f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}"
+    )
 
 
 def gate_stub(stubs: Stubs) -> str:
@@ -105,10 +106,10 @@ def gate_stub(stubs: Stubs) -> str:
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
         f"{_defer_to_user_stub('gate', stubs)}{_NO_LINK} && exit 0\n"
-        f"said=$({shell.hook(stubs, AGENT)}) || said=\n"
+        f"said=$({recipes.hook(stubs, AGENT)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
@@ -120,11 +121,11 @@ def gate_stub(stubs: Stubs) -> str:
 def event_stub(stubs: Stubs) -> str:
     """The stub of most other hooks. With `active` it runs only while a workflow is active."""
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's other hooks for Claude Code.\n"
         f"{_defer_to_user_stub('event', stubs)}"
         f'[ "${{1-}}" = active ] && {_NO_LINK} && exit 0\n'
-        f"{shell.hook(stubs, AGENT)} || exit 0\n"
+        f"{recipes.hook(stubs, AGENT)} || exit 0\n"
     )
 
 
@@ -136,11 +137,11 @@ def command_stub(stubs: Stubs) -> str:
         "Install it again in a terminal, then repeat the command: handrail install claude"
     )
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's commands for Claude Code. Other commands need no Python.\n"
         f"{_defer_to_user_stub('command', stubs)}input=$(cat)\n"
         f"case $input in {names}) ;; *) exit 0 ;; esac\n"
-        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT)}) || said=\n"
+        f"said=$(printf '%s\\n' \"$input\" | {recipes.hook(stubs, AGENT)}) || said=\n"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         f"    *) printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': why}))} ;;\n"
@@ -158,7 +159,7 @@ def settings_stub(stubs: Stubs) -> str:
         "Finish or cancel the workflow, then save the file again."
     )
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's answer if Claude Code's settings change.\n"
         f"{_defer_to_user_stub('settings', stubs)}{_NO_LINK} && exit 0\n"
         f"printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': reason}))}\n"
@@ -166,7 +167,7 @@ def settings_stub(stubs: Stubs) -> str:
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    return shell.status_line_stub(stubs, AGENT, _NO_LINK, foreign)
+    return recipes.status_line_stub(stubs, AGENT, _NO_LINK, foreign)
 
 
 def _json(value: Any) -> str:

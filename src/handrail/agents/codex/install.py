@@ -16,8 +16,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import recipes as shell
-from handrail.agents import recipes as shipped
+from handrail.agents import recipes
 from handrail.agents.codex.tools import AGENT_SHELL
 from handrail.agents.outcomes import within
 from handrail.agents.recipes import compact_json, read_json
@@ -30,7 +29,7 @@ AGENT = "codex"
 HOST_SECONDS = 20
 FLAGS = "/<session-flags>/config.toml"
 """What Codex calls the place of hooks that are given on its command line."""
-FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _UNLIMITED = 0
 """Codex cuts a longer text of a hook, unless this is its limit."""
 _OURS = '*\'"prompt":"\'[$/]workflow*|*\'"prompt":"\'[$/]cancel-workflow*'
@@ -80,7 +79,7 @@ def server_entry(stubs: Stubs, passed: list[str]) -> dict[str, Any]:
     return {
         "command": command,
         "args": args,
-        "env": shell.variables(stubs),
+        "env": recipes.variables(stubs),
         "env_vars": passed,
         "omit_tools_from": ["deferred", "code_mode"],
         "default_tools_approval_mode": "approve",
@@ -99,7 +98,7 @@ def stub_files(stubs: Stubs, user: str = "") -> dict[str, str]:
 
 def _begin(stubs: Stubs, name: str, user: str) -> str:
     """Set `state`. Of two installations with the same state folder, only the user's one answers."""
-    text = shell.state(stubs)
+    text = recipes.state(stubs)
     if not user or stubs.conversation:
         return text
     first, own = shlex.quote(text.split("\n")[0]), f"{user}/{name}"
@@ -116,14 +115,14 @@ def _no_link(stubs: Stubs) -> str:
     """Set `input` and `id`, and a condition: there surely is no workflow. `id` is the conversation of the message."""
     if stubs.conversation:
         id_ = shlex.quote(stubs.conversation)
-        return f"input=$(cat)\nid={id_}\n{shell.no_link(AGENT, '$id')}"
+        return f"input=$(cat)\nid={id_}\n{recipes.no_link(AGENT, '$id')}"
     read = (
         "input=$(cat)\n"
         "id=\n"
         """case $input in '{"session_id":"'*) id=${input#'{"session_id":"'}; id=${id%%'"'*} ;; esac\n"""
         "case $id in *[!0-9A-Za-z-]*) id= ;; esac\n"
     )
-    return f'{read}[ -n "$id" ] && {shell.no_link(AGENT, "$id")}'
+    return f'{read}[ -n "$id" ] && {recipes.no_link(AGENT, "$id")}'
 
 
 def gate_stub(stubs: Stubs, user: str = "") -> str:
@@ -133,9 +132,9 @@ def gate_stub(stubs: Stubs, user: str = "") -> str:
     return (
         f"{_begin(stubs, 'gate', user)}"
         "# Handrail's gate for Codex. A conversation without a link has no workflow: print nothing.\n"
-        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"{recipes.no_links(AGENT)} && exit 0\n"
         f"{_no_link(stubs)} && exit 0\n"
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'*'}}') """
@@ -151,9 +150,9 @@ def event_stub(stubs: Stubs, user: str = "") -> str:
     return (
         f"{_begin(stubs, 'event', user)}"
         "# Handrail's other hooks for Codex.\n"
-        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"{recipes.no_links(AGENT)} && exit 0\n"
         f'{_no_link(stubs)} && case $input in *\'"source":"fork"\'*) false ;; *) true ;; esac && exit 0\n'
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
         "exit 0\n"
     )
@@ -169,7 +168,7 @@ def prompt_stub(stubs: Stubs, user: str = "") -> str:
         f"{_begin(stubs, 'prompt', user)}"
         "# Handrail's answer to prompts in Codex. A prompt without a workflow needs Python only if it is a command.\n"
         f'{_no_link(stubs)} && case $input in *\'"prompt":"\'*workflow*) false ;; *) true ;; esac && exit 0\n'
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         f"    *) case $input in {_OURS})\n"
@@ -252,7 +251,7 @@ class CodexRecipe:
         del texts
         user = os.path.join(self.user, NAME) if self.project is not None else ""
         stubs = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs, user).items()}
-        skills = command_skills() | shipped.skill_files()
+        skills = command_skills() | recipes.skill_files()
         return stubs | {os.path.join(self.base, "skills", name): text for name, text in skills.items()}
 
     def kept(self) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import STEP_TOOL
-from handrail.agents import recipes as shell
+from handrail.agents import recipes
 from handrail.agents.copilot import install
 from handrail.agents.copilot.tools import OWN_STEP, SERVER
 from handrail.agents.outcomes import (
@@ -66,7 +66,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     files, env = {"session": session}, {"COPILOT_ALLOW_ALL": ""}  # only the options decide what is allowed
     if job.stubs is not None:
         files |= {os.path.join("plugin", name): text for name, text in install.plugin_files(job.stubs).items()}
-        env |= shell.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
+        env |= recipes.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
         argv = [f"{option},{OWN_STEP}" if option.startswith(_AVAILABLE) else option for option in argv]
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP_TOOL})"]
     token = None if job.has_logins else next(filter(None, map(job.env.get, TOKENS)), None)

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
-from handrail.agents import recipes as shell
-from handrail.agents import recipes as shipped
+from handrail.agents import recipes
 from handrail.agents.copilot import tools
 from handrail.agents.copilot.tools import ASKED_STEP, HANDRAIL, OWN_STEP, SERVER
 from handrail.agents.copilot.transcript import home
@@ -56,7 +55,7 @@ def bin_files(stubs: Stubs) -> dict[str, str]:
 
 def mcp_servers(stubs: Stubs) -> dict[str, Any]:
     command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
-    env = shell.variables(stubs)
+    env = recipes.variables(stubs)
     server = {"type": "local", "command": command, "args": args, **({"env": env} if env else {}), "tools": [STEP_TOOL]}
     return {SERVER: server}
 
@@ -86,11 +85,11 @@ def hooks_file(stubs: str) -> str:
 def _begin(stubs: Stubs, name: str, about: str) -> str:
     """The first lines of a stub. An installed stub leaves the conversations of a run to the stubs of that run."""
     if stubs.conversation:
-        return f"{shell.state(stubs)}# {about}\n"
+        return f"{recipes.state(stubs)}# {about}\n"
     home = shlex.quote(f"{stubs.home}/.copilot") if stubs.home else '"${HOME-}/.copilot"'
     user = f"user=${{COPILOT_HOME-}}; user=${{user:-{home}}}/{NAME}/bin/{name}"
-    begin = f'{shell.state(stubs)}# {about}\n[ -z "${{{FOR_ONE_CALL}-}}" ] || exit 0\n'
-    return begin + shell.defer_to_user(stubs, user)
+    begin = f'{recipes.state(stubs)}# {about}\n[ -z "${{{FOR_ONE_CALL}-}}" ] || exit 0\n'
+    return begin + recipes.defer_to_user(stubs, user)
 
 
 def gate_stub(stubs: Stubs) -> str:
@@ -101,9 +100,9 @@ def gate_stub(stubs: Stubs) -> str:
     deny = json.dumps({"permissionDecision": "deny", "permissionDecisionReason": FAILED})
     return (
         f"{_begin(stubs, 'gate', 'The gate of Handrail for Copilot CLI. Without a workflow it prints nothing.')}"
-        f"{shell.no_links(AGENT)} && exit 0\n"
+        f"{recipes.no_links(AGENT)} && exit 0\n"
         f"input=$(cat)\n{_own_link(stubs)}"
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"permissionDecision":"deny",'*'}' | '{"modifiedArgs":'*'}' | '{"additionalContext":'*'}')\n"""
@@ -122,7 +121,7 @@ def _own_link(stubs: Stubs) -> str:
         f"""    {_SUBAGENT} | *'"toolName":"{OWN_STEP}"'*) ;;\n"""
         """    '{"sessionId":"'*)\n"""
         """        id=${input#'{"sessionId":"'}; id=${id%%'"'*}\n"""
-        f"        {shell.no_link(AGENT, '$id')} && exit 0 ;;\n"
+        f"        {recipes.no_link(AGENT, '$id')} && exit 0 ;;\n"
         "esac\n"
     )
 
@@ -139,8 +138,8 @@ def prompt_stub(stubs: Stubs) -> str:
         f"{_begin(stubs, 'prompt', 'The prompts and commands of Handrail for Copilot CLI.')}"
         "input=$(cat)\nfailed=\n"
         f"""case $input in {_SUBAGENT} | *'"prompt":"{HANDRAIL}'*) exit 0 ;; esac\n"""
-        f"case $input in\n    {names}) failed={block} ;;\n    *) {shell.no_links(AGENT)} && exit 0 ;;\nesac\n"
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"case $input in\n    {names}) failed={block} ;;\n    *) {recipes.no_links(AGENT)} && exit 0 ;;\nesac\n"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         """case $said in '{'*'}') ;; *) said=$failed ;; esac\n"""
         """[ -z "$said" ] || printf '%s\\n' "$said"\n"""
     )
@@ -150,14 +149,14 @@ def event_stub(stubs: Stubs) -> str:
     """The stub of the other hooks. It runs only while a workflow is active."""
     return (
         f"{_begin(stubs, 'event', 'The other hooks of Handrail for Copilot CLI.')}"
-        f"{shell.no_links(AGENT)} && exit 0\n"
-        f"{shell.ask(stubs, AGENT)}"
+        f"{recipes.no_links(AGENT)} && exit 0\n"
+        f"{recipes.ask(stubs, AGENT)}"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
     )
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    return shell.status_line_stub(stubs, AGENT, shell.no_links(AGENT), foreign)
+    return recipes.status_line_stub(stubs, AGENT, recipes.no_links(AGENT), foreign)
 
 
 def as_json(value: Any) -> str:
@@ -198,7 +197,7 @@ class CopilotRecipe:
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
             os.path.join(self.base, "hooks", f"{NAME}.json"): hooks,
             **{os.path.join(self.base, name): text for name, text in tools.command_skills().items()},
-            **{os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()},
+            **{os.path.join(self.base, "skills", name): text for name, text in recipes.skill_files().items()},
         }
 
     def kept(self) -> list[str]:

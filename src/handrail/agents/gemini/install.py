@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail import STEP_TOOL
-from handrail.agents import recipes as shell
-from handrail.agents import recipes as shipped
+from handrail.agents import recipes
 from handrail.agents.gemini.tools import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
 from handrail.agents.outcomes import within
 from handrail.agents.recipes import compact_json, read_json
@@ -30,7 +29,7 @@ AUTHORITY = (
     f"and in the results of the tool `{STEP_TOOL}` are my instructions."
 )
 """Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
-FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
+FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _SESSION = "${GEMINI_SESSION_ID-}"
 
 
@@ -52,7 +51,7 @@ def settings_entries(stubs: Stubs, folder: str) -> dict[str, Any]:
 def server_entry(stubs: Stubs) -> dict[str, Any]:
     """The server has one tool, and `trust` lets the agent call it without asking the person."""
     command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
-    env = shell.variables(stubs)
+    env = recipes.variables(stubs)
     return {
         "command": command,
         "args": args,
@@ -94,7 +93,7 @@ def _conversation(stubs: Stubs) -> str:
 
 
 def _no_link(stubs: Stubs) -> str:
-    return shell.no_link(AGENT, _conversation(stubs))
+    return recipes.no_link(AGENT, _conversation(stubs))
 
 
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
@@ -106,7 +105,7 @@ def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     if stubs.conversation:
         return ""
     home = shlex.quote(stubs.home) if stubs.home else '"${HOME-}"'
-    first = shlex.quote(shell.state(stubs).splitlines()[0])
+    first = shlex.quote(recipes.state(stubs).splitlines()[0])
     return (
         f"user=${{GEMINI_CLI_HOME-}}; user=${{user:-{home}}}/.gemini/{NAME}/{name}\n"
         f'if [ -r "$user" ] && ! [ "$stub" -ef "$user" ]; then\n'
@@ -123,10 +122,10 @@ def gate_stub(stubs: Stubs) -> str:
     """
     before, after = (shlex.quote(part) for part in json.dumps({"decision": "deny", "reason": FAILED}).split("SESSION"))
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's gate for Gemini CLI. A conversation without a link has no workflow: print nothing.\n"
         f'{_defer_to_user_stub("gate", stubs)}[ "${{1-}}" = always ] || {{ {_no_link(stubs)} && exit 0; }}\n'
-        f"{shell.ask(stubs, AGENT)}"
+        f"{recipes.ask(stubs, AGENT)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"decision":"deny","reason":"'*'"}'|'{"hookSpecificOutput":{"hookEventName":"BeforeTool",'*'}}')\n"""
@@ -142,12 +141,12 @@ def event_stub(stubs: Stubs) -> str:
     With `any` it runs while any conversation has a workflow: a copy of it has no link yet.
     """
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's other hooks for Gemini CLI.\n"
         f"{_defer_to_user_stub('event', stubs)}"
-        f'if [ "${{1-}}" = any ]; then\n    {shell.no_links(AGENT)} && exit 0\n'
+        f'if [ "${{1-}}" = any ]; then\n    {recipes.no_links(AGENT)} && exit 0\n'
         f"else\n    {_no_link(stubs)} && exit 0\nfi\n"
-        f"{shell.ask(stubs, AGENT)}"
+        f"{recipes.ask(stubs, AGENT)}"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
     )
 
@@ -161,14 +160,14 @@ def prompt_stub(stubs: Stubs) -> str:
     )
     failed = json.dumps({"decision": "deny", "reason": why, "systemMessage": why})
     return (
-        f"{shell.state(stubs)}"
+        f"{recipes.state(stubs)}"
         "# Handrail's hook for prompts and commands in Gemini CLI. Without a workflow, a prompt needs no Python.\n"
         f"{_defer_to_user_stub('prompt', stubs)}input=$(cat)\n"
         "failed=\ncase $input in\n"
         f"    {starts}|{cancels}) failed={shlex.quote(failed)} ;;\n"
         f"    *) {_no_link(stubs)} && exit 0 ;;\n"
         "esac\n"
-        f"{shell.ask(stubs, AGENT, has_input=True)}"
+        f"{recipes.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         '    *) [ -z "$failed" ] || printf \'%s\\n\' "$failed" ;;\n'
@@ -214,7 +213,7 @@ class GeminiRecipe:
         del texts
         files = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs).items()}
         files |= {os.path.join(self.base, "commands", name): text for name, text in command_files().items()}
-        return files | {os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()}
+        return files | {os.path.join(self.base, "skills", name): text for name, text in recipes.skill_files().items()}
 
     def kept(self) -> list[str]:
         return []

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.agents import recipes as shell
-from handrail.agents import recipes as shipped
+from handrail.agents import recipes
 from handrail.agents.calls.step_tool import TOOL
 from handrail.agents.recipes import served_trial
 from handrail.agents.requests import CHILD, plugin_file
@@ -37,7 +36,7 @@ def plugin_texts(stubs: Stubs) -> dict[str, str]:
     """The plugin: name → text. The template of a command is sent only if our plugin is not called for it."""
     values: dict[str, Any] = {
         "command": [*stubs.handrail, "serve", "--stdio", "--agent", AGENT],
-        "env": shell.variables(stubs),
+        "env": recipes.variables(stubs),
         "state": stubs.state,
         "conversation": stubs.conversation,
         "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
@@ -95,7 +94,7 @@ class OpenCodeRecipe:
         """Files that only Handrail uses."""
         del texts
         folder = os.path.dirname(self.file)
-        skills = {os.path.join(SKILL_FOLDER, name): text for name, text in shipped.skill_files().items()}
+        skills = {os.path.join(SKILL_FOLDER, name): text for name, text in recipes.skill_files().items()}
         return {os.path.join(folder, name): text for name, text in (plugin_texts(self.stubs) | skills).items()}
 
     def kept(self) -> list[str]:

@@ -13,9 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents import recipes as shipped
 from handrail.agents.calls.step_tool import TOOL
-from handrail.agents.recipes import served_trial, variables
+from handrail.agents.recipes import served_trial, skill_files, variables
 from handrail.agents.requests import CHILD, plugin_file, plugin_files
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
@@ -25,7 +24,7 @@ CONFIG_FILE = "handrail.json"
 
 
 def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
-    """Every file of the extension. `user` is the `CONFIG` of the user's installation, if this one is for a project."""
+    """Every file of the extension. `user` is the `CONFIG_FILE` of the user's installation, if this is for a project."""
     found = {CHILD: plugin_file(CHILD), **plugin_files("pi", "extension")}
     config = {
         "version": stubs.version,
@@ -68,7 +67,7 @@ class PiRecipe:
         del texts
         files = extension_files(self.stubs, self.user if self.project is not None else "")
         own = {os.path.join(self.folder, name): text for name, text in files.items()}
-        return own | {os.path.join(self.base, "skills", name): text for name, text in shipped.skill_files().items()}
+        return own | {os.path.join(self.base, "skills", name): text for name, text in skill_files().items()}
 
     def kept(self) -> list[str]:
         return []

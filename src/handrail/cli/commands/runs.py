@@ -40,7 +40,7 @@ from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
 from handrail.driven.forms.form import Form, initial
 from handrail.driven.runs.choices import BOUND_OPTIONS, Bounded, agent_of
@@ -362,7 +362,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         app.refuse_agents("answer", run=run_id)
     refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
     asked = question_to_answer(run_id, waiting.state, options["question"], options["step"])
-    form, file = formspec.from_json(asked.question), options["file"]
+    form, file = form_params.from_json(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
             template = {form.id: initial(form)}

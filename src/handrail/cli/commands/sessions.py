@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
 import click
 
-from handrail.agents.calls.verdicts import described_verdict, unknown_tool_warning
+from handrail.agents.calls.verdicts import protected_path
 from handrail.app import App
 from handrail.base.errors import UsageError
 from handrail.cli.options import command, complete_workflow, need_trust, session_option, trust_option
@@ -18,9 +19,11 @@ from handrail.cli.signals import run_interruptibly
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs.overview import ENDED
 from handrail.extensions import registry
+from handrail.extensions.contracts.messages import Verdict
 from handrail.guided.sessions.exit_checks import programs_of_checks
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import ExitCheck
+from handrail.guided.workflows.tool_names import unknown_tool
 from handrail.project.prune import LEFT
 from handrail.source.plain_text import one_line
 from handrail.source.suggestions import did_you_mean
@@ -133,8 +136,8 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
     if agent is not None and agent not in registry.hosts():
         known = registry.hosts()
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
-    verdict = described_verdict(app, agent, tool, _input(input_), session)
-    if (warning := unknown_tool_warning(agent, tool)) is not None:
+    verdict = _described_verdict(app, agent, tool, _input(input_), session)
+    if (warning := _unknown_tool_warning(agent, tool)) is not None:
         shell.insist(f"warning: {warning}")
     shell.data(verdict_json(verdict))
 
@@ -190,3 +193,25 @@ def _row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
     if report.run and state.is_active:
         status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
     return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)
+
+
+def _described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
+    """The verdict. Without an agent, the tool may have any agent's name for it: `Edit` is `edit`."""
+    name = agent or _owner(tool)
+    host = registry.host(name)
+    cwd = os.getcwd()
+    touches = protected_path(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
+    return app.sessions.gate(tool, session, host.aliases(tool), touches)
+
+
+def _owner(tool: str) -> str:
+    """The agent whose name for a tool this is. Handrail's own names come first."""
+    is_own = tool in registry.tool_names(registry.OWN_TOOLS)[0]
+    owners = [name for name in registry.built_in_hosts() if registry.host(name).aliases(tool)]
+    return owners[0] if owners and not is_own else registry.OWN_TOOLS
+
+
+def _unknown_tool_warning(agent: str | None, tool: str) -> str | None:
+    """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
+    hint = unknown_tool(tool, registry.built_in_hosts() if agent is None else [agent, registry.OWN_TOOLS])
+    return None if hint is None else f"there is no tool `{tool}`; {hint}"

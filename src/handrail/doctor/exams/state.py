@@ -12,7 +12,7 @@ from handrail.base.errors import HandrailError, StateError
 from handrail.base.files import ASIDE, refuse_shared
 from handrail.doctor.checkup import Checkup, Subject
 from handrail.extensions import registry
-from handrail.guided.sessions import hook_files as host_links
+from handrail.guided.sessions import hook_files
 from handrail.source.plain_text import counted, some
 
 NEW = ".new"
@@ -152,8 +152,8 @@ def links(subject: Subject) -> Iterator[Checkup]:
         for name in sorted(os.listdir(top)) if os.path.isdir(top) else []:
             path = os.path.join(top, name)
             try:
-                ref = host_links.read_link(path)
-            except host_links.UnsettledFork:
+                ref = hook_files.read_link(path)
+            except hook_files.UnsettledFork:
                 continue
             except (ValueError, OSError):
                 bad.append(path)

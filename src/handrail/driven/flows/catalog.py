@@ -14,8 +14,7 @@ from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError, NotFound
 from handrail.base.files import Unreadable, read_limited
 from handrail.driven.expressions.parser import SourcePlace
-from handrail.driven.flows.files import SHIPPED_PREFIX, ShippedFlows, flow_files
-from handrail.driven.flows.files import SHIPPED_SOURCE as SHIPPED
+from handrail.driven.flows.files import SHIPPED_PREFIX, SHIPPED_SOURCE, ShippedFlows, flow_files
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.load_state import FlowResources, NestedFlow, Suggestions
 from handrail.driven.flows.loader import is_foreign, read_flow
@@ -55,7 +54,7 @@ class FoundFlow:
 
     @property
     def is_shipped(self) -> bool:
-        return self.source == SHIPPED
+        return self.source == SHIPPED_SOURCE
 
     @property
     def is_foreign(self) -> bool:
@@ -291,7 +290,7 @@ def _read_shipped(
         if id_ in found or id_ in overriding:
             continue
         file = shipped.files[id_.removeprefix(SHIPPED_PREFIX)]
-        for flow in _read_file(SHIPPED, Root(shipped.root), file, known, problems, id_):
+        for flow in _read_file(SHIPPED_SOURCE, Root(shipped.root), file, known, problems, id_):
             meant = {use.name: _shipped_id(use.name, shipped, taken, overriding) for use in flow.nested}
             found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
             used = [inner or shipped.named(name) for name, inner in meant.items()]

@@ -188,13 +188,17 @@ class PhasesReader:
         self.job.groups.append(together)
         return len(self.job.groups) - 1
 
+    def with_phases(self, node: TreeNode) -> TreeNode:
+        """A repeat with `phases`. One with `steps` instead is reported, and read as if it had one phase."""
+        if "steps" not in node.value or "phases" in node.value:
+            return node
+        message = "a repeat has `phases`, and this one has `steps`"
+        hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
+        self.job.problem(node.value["repeat"], "missing-key", message, hint)
+        return self.around_phase(node)
+
     def repeat(self, node: TreeNode, around: Enclosure) -> None:
-        if "steps" in node.value and "phases" not in node.value:
-            message = "a repeat has `phases`, and this one has `steps`"
-            hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
-            self.job.problem(node.value["repeat"], "missing-key", message, hint)
-            node = self.around_phase(node)
-        block = self.job.reader(node, BLOCK)
+        block = self.job.reader(self.with_phases(node), BLOCK)
         how, phases = block.child("repeat"), block.child("phases")
         if phases is not None:
             self.warn_empty(phases)

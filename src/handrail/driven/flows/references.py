@@ -368,7 +368,7 @@ def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bo
 
 
 def _implies(held: Expression, needed: Expression) -> bool:
-    """A list with a third item also has a first one. A guard that is a `Test` always compares such an index."""
+    """A list with a third item also has a first one. A guard that is a `Comparison` always compares such an index."""
     if isinstance(held, Comparison) and isinstance(needed, Comparison) and held.right == needed.right:
         return isinstance(held.left, Const) and isinstance(needed.left, Const) and needed.left.value <= held.left.value
     return held == needed

@@ -24,6 +24,7 @@ from handrail.source.fields import (
     Shape,
     choose_kind,
     found,
+    kinds_with_short_form,
     meant_key,
     meant_kind,
     quoted,
@@ -31,7 +32,6 @@ from handrail.source.fields import (
     short_forms,
     unknown_key,
 )
-from handrail.source.fields import kinds_with_short_form as short_names
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode
 from handrail.source.values import shown
@@ -307,7 +307,7 @@ def _kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> Chose
 
 def _misspelt_kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> bool:
     """Report the key that should be `kind` or a short form. False if no key resembles one or means one."""
-    names = [KIND, *short_names(checks)]
+    names = [KIND, *kinds_with_short_form(checks)]
     for name, place in item.keys.items():
         if meant_key(flow.source, name, names) is not None:
             flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, names))

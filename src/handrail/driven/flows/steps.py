@@ -207,13 +207,17 @@ class StepsReader:
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)
-        slot = PlaceReferences(
-            phase=self.phase, step=number, own=False, is_shielded=self.is_conditional, around=self.around, used=()
-        )
-        self.flow.keep(slot, first)
-        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional), before)
-        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional, own=True), after)
+        self.flow.keep(self.references(number, is_shielded=self.is_conditional), first)
+        shielded = self.references(number, is_shielded=self.is_conditional or is_conditional)
+        self.flow.keep(shielded, before)
+        self.flow.keep(replace(shielded, own=True), after)
         return step
+
+    def references(self, number: int, *, is_shielded: bool) -> PlaceReferences:
+        """The references of a step, which may only name what has run before it."""
+        return PlaceReferences(
+            phase=self.phase, step=number, own=False, is_shielded=is_shielded, around=self.around, used=()
+        )
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
         known = self.flow.known.nodes

@@ -111,13 +111,10 @@ class RunState:
                     self.left_out.add(event.path)
             case StepSkipped():
                 self._step(event.path).status = "skipped"
-            case NodeStarted():
+            case NodeStarted() | AttemptStarted():
                 self._step(event.path).attempts = event.attempt
                 self.delays.pop(event.path, None)
-            case AttemptStarted():
-                self._step(event.path).attempts = event.attempt
-                self.delays.pop(event.path, None)
-                if event.again:
+                if isinstance(event, AttemptStarted) and event.again:
                     self._forget(lambda path: path.startswith(f"{event.path}/"))
             case AttemptFailed():
                 self._step(event.path).error = event.message

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Launch,
         Market,
         Recipe,
-        Signs,
         Stubs,
     )
     from handrail.extensions.contracts.check import Check, CheckContext, CheckKind, Finding
@@ -74,8 +73,8 @@ _MODULES = {
         *("Metering", "Observer", "Outside", "PromisedFile", "Publishing", "Site", "StepAttempts", "Watch"),
     ),
     "agent": (
-        *("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
-        *("Forks", "Host", "Market", "Recipe", "Signs", "Stubs"),
+        *("OUTCOMES", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
+        *("Forks", "Host", "Market", "Recipe", "Stubs"),
     ),
     "node": (
         *("Exhausted", "FormAnswer", "Node", "NodeContext", "NodeError", "NodeKind", "OutputVerdict", "Waiting"),
@@ -85,6 +84,7 @@ _MODULES = {
 }
 _PLACES = {name: f"handrail.extensions.contracts.{module}" for module, names in _MODULES.items() for name in names}
 _PLACES["Field"] = "handrail.source.fields"
+_PLACES["PERMISSIONS"] = "handrail.settings.acp_agents"
 
 __all__ = [
     "CHANGED",
@@ -131,7 +131,6 @@ __all__ = [
     "PromisedFile",
     "Publishing",
     "Recipe",
-    "Signs",
     "Site",
     "StepAttempts",
     "Stubs",

@@ -1,6 +1,6 @@
-"""What an agent implements: a host calls Handrail, Handrail calls an executor, and signs identify the agent.
+"""What an agent implements: a host calls Handrail, and Handrail calls an executor.
 
-Each part is a module of its own, `agents/NAME/host.py`, `executor.py` and `signs.py`, and one row in the registry.
+Each part is a module of its own, `agents/NAME/host.py` and `executor.py`, and one row in the registry.
 """
 
 from __future__ import annotations
@@ -306,13 +306,3 @@ class DoctorFacts(Protocol):
 
     TESTED: tuple[str, ...]
     LOGIN: tuple[str, str, str]
-
-
-class Signs(Protocol):
-    """`VARIABLES`: environment variables that the agent sets for the programs that it starts.
-
-    `PROGRAMS`: names of the agent's own program. One with a `/` is the end of the path of a script.
-    """
-
-    VARIABLES: tuple[str, ...]
-    PROGRAMS: tuple[str, ...]

@@ -76,7 +76,7 @@ class Finding:
 
 
 class CheckKind(Protocol):
-    """A module in `checks/`. The `params` of `verify` are plain values, as the declaration describes them."""
+    """A module in `steps/checks/`. The `params` of `verify` are plain values, as the declaration describes them."""
 
     CHECK: Check
 

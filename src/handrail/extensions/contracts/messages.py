@@ -139,7 +139,7 @@ class AgentStops(RequestOrigin):
 
 
 class BranchPoint(TypedDict):
-    """A place in the history of a conversation where the host stored the state of its session: see `Standing`."""
+    """A place in a conversation's history where the host stored the state of its session: see `SessionPosition`."""
 
     session: str
     project: str
@@ -302,7 +302,7 @@ class GateRules(TypedDict):
 
 
 class StateData(TypedDict):
-    """The state of a session as JSON; see `guided.sessions.machine.State`."""
+    """The state of a session as JSON; see `guided.sessions.events.State`."""
 
     status: str
     at: int

@@ -320,7 +320,7 @@ class Node:
 
 
 class NodeKind(Protocol):
-    """A module in `nodes/`. A node that nests a flow needs no `run`: the interpreter runs the flow."""
+    """A module in `steps/nodes/`. A node that nests a flow needs no `run`: the interpreter runs the flow."""
 
     NODE: Node
 
@@ -349,13 +349,13 @@ class Preview:
 
 
 class EffectKind(NodeKind, Protocol):
-    """A module in `nodes/` whose `NODE` has `where`. `preview` only reads."""
+    """A module in `steps/nodes/` whose `NODE` has `where`. `preview` only reads."""
 
     async def preview(self, work: Work, context: NodeContext) -> Preview: ...
 
 
 class ApprovalKind(NodeKind, Protocol):
-    """A module in `nodes/` that asks for a yes. The forms that it asks have its name as their id."""
+    """A module in `steps/nodes/` that asks for a yes. The forms that it asks have its name as their id."""
 
     async def changed(self, work: Work, context: NodeContext) -> list[str]:
         """The names of what has changed since its open question was asked; empty if nothing has. It only reads."""

@@ -58,7 +58,7 @@ class PluginContent:
 
 
 def read_content(folder: str) -> PluginContent:
-    """The files of a plugin. Raises `Unusable` if there is a link, something that is no file, or too much."""
+    """The files of a plugin. Raises `UnusableFolder` if there is a link, something that is no file, or too much."""
     files: dict[str, bytes] = {}
     total = 0
     for name in _names(folder, ""):
@@ -106,7 +106,7 @@ def import_folder(id_: str, folder: str, content: PluginContent, module: str) ->
 
 
 def import_package(module: str) -> Any:
-    """A module of an installed package, or of a folder that `import_folder` prepared. Raises `Broken`."""
+    """A module of an installed package, or of a folder that `import_folder` prepared. Raises `ImportFailed`."""
     try:
         with _quiet():
             return importlib.import_module(module)

@@ -15,6 +15,7 @@ from typing import Any
 import handrail
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.files import real_inside
+from handrail.extensions.callers import Signs
 from handrail.extensions.plugins.search import JAVASCRIPT, SOURCES, PluginPlace
 from handrail.source.definition_files import Root, Source, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
@@ -78,14 +79,6 @@ _TEXTS = ("id", "version", "about")
 _KEYS = (*_TEXTS, "contract", *MODULES, "agents", "folders")
 
 
-@dataclass
-class PluginSigns:
-    """How a process recognises that the agent of a plugin started it. See `contracts.Signs`."""
-
-    VARIABLES: tuple[str, ...] = ()
-    PROGRAMS: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class PluginManifest:
     """The content of a `plugin.toml`. Names are without the id of the plugin.
@@ -99,7 +92,7 @@ class PluginManifest:
     about: str = ""
     modules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     agents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    signs: Mapping[str, PluginSigns] = field(default_factory=dict)
+    signs: Mapping[str, Signs] = field(default_factory=dict)
     also: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
 
@@ -225,9 +218,9 @@ class _Reading:
             if self.is_module(value, path):
                 yield name, value
 
-    def agents(self) -> tuple[dict[str, dict[str, str]], dict[str, PluginSigns]]:
+    def agents(self) -> tuple[dict[str, dict[str, str]], dict[str, Signs]]:
         rows: dict[str, dict[str, str]] = {}
-        signs: dict[str, PluginSigns] = {}
+        signs: dict[str, Signs] = {}
         for name in self.table("agents"):
             path = ("agents", name)
             row = self.table(*path)
@@ -242,7 +235,7 @@ class _Reading:
             self.refuse_unknown(own, ("variables", "programs"), (*path, "signs"))
             lists = [tuple(self.texts(own, key, (*path, "signs"))) for key in ("variables", "programs")]
             if any(lists):
-                signs[name] = PluginSigns(*lists)
+                signs[name] = Signs(*lists)
         return rows, signs
 
     def folders(self) -> dict[str, str]:

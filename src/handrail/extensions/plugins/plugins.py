@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from typing import Any
 
-    from handrail.extensions import contracts
+    from handrail.extensions.callers import Signs
     from handrail.extensions.plugins.code import PluginCode
     from handrail.extensions.plugins.plugin import Plugin
     from handrail.extensions.plugins.search import PluginPlace, PluginSite
@@ -73,7 +73,7 @@ class Plugins:
         return {f"{one.id}/{name}": row for one in used for name, row in one.agents.items()}
 
     @cached_property
-    def signs(self) -> Mapping[str, contracts.Signs]:
+    def signs(self) -> Mapping[str, Signs]:
         used = [plugin.manifest for plugin in self.used.values() if plugin.manifest is not None]
         return {f"{one.id}/{name}": signs for one in used for name, signs in one.signs.items()}
 

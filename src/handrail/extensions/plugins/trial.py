@@ -32,7 +32,7 @@ MOST_OUTPUT = 1_000_000
 class TrialRequest:
     """What is tried. `package` is empty for a folder, whose files must have this digest.
 
-    `rows` are (kind, name, module), see `Manifest.code`.
+    `rows` are (kind, name, module), see `PluginManifest.code`.
     """
 
     id: str

@@ -45,7 +45,7 @@ Summaries = tuple[tuple[str, str], ...]
 
 
 def shorten_summary(summary: str) -> str:
-    """The summary, cut to at most `LONGEST` characters. A cut summary ends with a mark."""
+    """The summary, cut to at most `SUMMARY_LENGTH` characters. A cut summary ends with a mark."""
     if len(summary) <= SUMMARY_LENGTH:
         return summary
     note = _CUT_SUMMARY.format(f"{len(summary):,}")

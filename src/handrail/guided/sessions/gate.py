@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from handrail import STEP_TOOL
-from handrail.guided.sessions import hook_files as cards
+from handrail.guided.sessions import hook_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ def current_card(ref: SessionRef) -> CardBody | None:
 
     Raises `ValueError` or `StateError` if there is a session, or a link to one, but its state cannot be read.
     """
-    card: CardBody | None = cards.read_fresh_card(ref.folder)
+    card: CardBody | None = hook_files.read_fresh_card(ref.folder)
     if card is not None:
         return card
-    if cards.journal_size(ref.folder) is None and cards.read_card(ref.folder) is None:
-        if ref.link is not None or os.path.lexists(os.path.join(ref.folder, cards.ABOUT)):
+    if hook_files.journal_size(ref.folder) is None and hook_files.read_card(ref.folder) is None:
+        if ref.link is not None or os.path.lexists(os.path.join(ref.folder, hook_files.ABOUT)):
             raise ValueError("the files of its session are missing")
         return None
     from handrail.guided.sessions.store import Session

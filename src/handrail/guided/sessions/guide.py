@@ -9,7 +9,6 @@ from handrail.base import journal
 from handrail.extensions import registry
 from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
 from handrail.guided.sessions import hook_files, machine, words
-from handrail.guided.sessions import words as checkwords
 from handrail.guided.sessions.events import Event, State
 from handrail.guided.sessions.sessions import Conversation, Sessions
 from handrail.guided.sessions.store import Session, SessionReport
@@ -136,7 +135,7 @@ def whole_story(session: Session) -> list[GuideNews]:
 def _held(event: Event, plan: Plan) -> tuple[str, int, str] | None:
     if not isinstance(event, machine.Checked) or not event.results:
         return None
-    return "check-held", event.at, checkwords.held_checks(event.results, plan.stops[event.at])
+    return "check-held", event.at, words.held_checks(event.results, plan.stops[event.at])
 
 
 def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
@@ -149,7 +148,7 @@ def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
         case machine.Looped():
             return "looped", event.to, ""
         case machine.Checked() if not all(result.held for result in event.results):
-            return "check-failed", event.at, checkwords.failed_checks(event.results, plan.stops[event.at])
+            return "check-failed", event.at, words.failed_checks(event.results, plan.stops[event.at])
         case machine.SentOn():
             return "sent-on", event.at, ""
         case machine.LetGo():

@@ -13,14 +13,11 @@ import os
 import time
 
 from handrail.base import files, journal, jsonlite, locks
-from handrail.base import jsonlite as lines
 from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
 from handrail.base.files import make_private, put_aside
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, words
-from handrail.guided.sessions import hook_files as cards
-from handrail.guided.sessions import words as checkwords
 from handrail.guided.sessions.events import SUMMARY_LENGTH, CheckResult, State, is_cut_summary
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
 from handrail.guided.sessions.machine import Command, Decision, Refusal, leaves_phase, why_impossible
@@ -45,14 +42,16 @@ class SessionAbout(Record):
 
 
 def write_about(folder: str, about: SessionAbout) -> None:
-    files.replace(os.path.join(folder, ABOUT), lines.encode_line(about._asdict()), durable=True)
+    files.replace(os.path.join(folder, ABOUT), jsonlite.encode_line(about._asdict()), durable=True)
 
 
 def read_about(folder: str) -> SessionAbout | None:
     """What the file in this folder says; None if there is none or it is damaged."""
     try:
         data = files.read_regular(os.path.join(folder, ABOUT))
-        found = jsonlite.loads(data.decode()) if data.startswith(b"{") else lines.decode_line(data.removesuffix(b"\n"))
+        found = (
+            jsonlite.loads(data.decode()) if data.startswith(b"{") else jsonlite.decode_line(data.removesuffix(b"\n"))
+        )
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or not {"session", "project"} <= found.keys():
@@ -131,7 +130,7 @@ class Session:
         self.id = ref.session
         self.clock = clock
         self._by = by
-        self.journal = os.path.join(ref.folder, cards.JOURNAL)
+        self.journal = os.path.join(ref.folder, hook_files.JOURNAL)
         self._plans: dict[str, Plan] = {}
 
     @property
@@ -140,7 +139,7 @@ class Session:
 
     def read(self) -> Snapshot:
         """The current state. Takes no lock: a record that is being written at this moment is not included."""
-        card = cards.read_card(self.folder)
+        card = hook_files.read_card(self.folder)
         if card is not None:
             self._raise_if_truncated(card)
             with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
@@ -154,7 +153,7 @@ class Session:
 
     def _raise_if_truncated(self, card: Card) -> None:
         """Raise an error if the card covers more bytes than the journal has: then the journal lost its end."""
-        size = cards.journal_size(self.folder)
+        size = hook_files.journal_size(self.folder)
         if isinstance(card.get("end"), int) and card["end"] > (size or 0):
             message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
             raise journal.JournalDamaged(message, self._way_out)
@@ -184,7 +183,7 @@ class Session:
                     message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
                     raise journal.JournalDamaged(message, self._way_out)
                 state = machine.apply(state, event)
-        mark = lines.line_checksum(records[-1]) if records else known.mark
+        mark = jsonlite.line_checksum(records[-1]) if records else known.mark
         by = records[-1].get("by") if records else known.by
         return Snapshot(state, known.number + len(records), end, last, mark, by)
 
@@ -300,7 +299,7 @@ class Session:
         if state.plan != known.state.plan:
             plan = self.plan(state.plan)
         if plan is not None:
-            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, lines.line_checksum(record)))
+            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, jsonlite.line_checksum(record)))
         if (state.told or state.status == "none") and (link := self.link()):
             with contextlib.suppress(OSError):  # the card says that the workflow has ended
                 hook_files.remove_link(link)
@@ -310,12 +309,12 @@ class Session:
         """Write the card for hooks, with the part of the journal it covers and the mark of its last record."""
         body = card_body(self.ref, plan, known.state)
         place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
-        cards.write_card(self.folder, {"format": cards.CARD_FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
+        hook_files.write_card(self.folder, {"format": hook_files.CARD_FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
         return body
 
     def card(self) -> CardBody | None:
         """The up-to-date card; written if it was outdated. None if no workflow was ever started."""
-        fresh = cards.read_fresh_card(self.folder)
+        fresh = hook_files.read_fresh_card(self.folder)
         if fresh is not None:
             return fresh
         known = self.read()
@@ -450,7 +449,7 @@ def _message(outcome: CommandOutcome, plan: Plan | None, results: tuple[CheckRes
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return checkwords.checks_failed_text(results, outcome.plan.stops[before.at], after)
+            return words.checks_failed_text(results, outcome.plan.stops[before.at], after)
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished() as left:

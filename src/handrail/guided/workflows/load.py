@@ -392,10 +392,8 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
         return None, None
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
     deny, allow = read_tools(reader)
-    profiles = reader.texts("availableProfiles") or ()
-    checks, lines = read_exit(reader)
-    require = reader.text("require") or ""
-    guidance = _guidance(reader, id_, name)
+    profiles, (checks, lines) = reader.texts("availableProfiles") or (), read_exit(reader)
+    require, guidance = reader.text("require") or "", _guidance(reader, id_, name)
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"
         place = (*reader.node.keys["exit"], 4)

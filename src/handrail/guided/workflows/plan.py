@@ -154,7 +154,7 @@ def _stop_to_json(stop: Stop) -> dict[str, Any]:
 
 
 def plan_from_json(data: dict[str, Any]) -> Plan:
-    """The plan that `to_json` wrote. Raises `ValueError` for any other data."""
+    """The plan that `plan_to_json` wrote. Raises `ValueError` for any other data."""
     try:
         if data["format"] != PLAN_FORMAT:
             raise ValueError(f"plan format {data['format']} is not {PLAN_FORMAT}")

@@ -20,7 +20,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, accept
 from handrail.source.plain_text import counted
 from handrail.tui.forms.controls import Line, Press, Slot, ago, at_both_ends, safe_line, safe_text, time_of_day
@@ -208,7 +208,7 @@ class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
         self.delay = delay
         self.now = now
         given = need.get("form")
-        self.form: Form | None = formspec.from_json(given) if given else None
+        self.form: Form | None = form_params.from_json(given) if given else None
         self.note = Line(compact=True)
         self.diff = diff_of(need)
 

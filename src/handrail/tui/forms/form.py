@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, FormField, Option, WrongAnswers, accept, choices, is_shown
 from handrail.source.output_text import clean
 from handrail.tui.forms.controls import (
@@ -144,7 +144,7 @@ def draft_key(need: Mapping[str, Any]) -> str:
 
 
 def drafts_of(app: App[Any]) -> dict[str, FormDraft]:
-    """The drafts of an app, by `key_of`: a question may be opened from several screens."""
+    """The drafts of an app, by `draft_key`: a question may be opened from several screens."""
     kept: dict[str, FormDraft] = vars(app).setdefault(_KEPT, {})
     return kept
 
@@ -210,7 +210,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         super().__init__()
         self.need = dict(need)
         self.called = name or str(need.get("of") or "")
-        self.form: Form = formspec.from_json(need["form"])
+        self.form: Form = form_params.from_json(need["form"])
         self.rows: list[Field] = []
         self.title_of_preview, self.preview = _preview(need)
         self._before: Widget | None = None

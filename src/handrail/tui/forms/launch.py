@@ -38,7 +38,7 @@ Begin = Callable[[], Awaitable[str]]
 class LaunchScreen(ModalScreen[str | None]):
     """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
 
-    `offered` is what `view.launch.offer` says, if it is known already. `trusting` begins the run, and asks for trust
+    `offered` is what `offer_launch` says, if it is known already. `trusting` begins the run, and asks for trust
     if that is missing.
     """
 

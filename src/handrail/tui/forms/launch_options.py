@@ -40,7 +40,7 @@ Control = Line | Lines | Choices
 
 
 class Param(Vertical):
-    """A param as `view.launch.offer` describes it. `value` is None if nothing is filled in."""
+    """A param as `offer_launch` describes it. `value` is None if nothing is filled in."""
 
     DEFAULT_CSS = f"""
     Param {{ height: auto; }}
@@ -261,7 +261,7 @@ _LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
 
 
 class Offered(Vertical):
-    """What `view.launch.offer` offers, to be filled in."""
+    """What `offer_launch` offers, to be filled in."""
 
     DEFAULT_CSS = """
     Offered, Offered > Static, Offered > Vertical, Offered > Horizontal { height: auto; }

@@ -15,8 +15,7 @@ from handrail.extensions.plugins.search import plugin_folders
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import prompt_roots, shipped_flows, shown_path, workflow_roots
 from handrail.settings.settings import read_settings
-from handrail.settings.trust import TRUST_FOLDER as TRUSTED
-from handrail.settings.trust import TrustStore
+from handrail.settings.trust import TRUST_FOLDER, TrustStore
 from handrail.source.codes import problem_kinds
 from handrail.source.output_text import clean
 from handrail.view.rows.catalog import (
@@ -123,7 +122,7 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
                 yield path, found.st_mtime_ns, found.st_size
                 left -= 1
             folders[:] = [] if left <= 0 else sorted(folders)
-    trusted = (os.path.join(places.state, TRUSTED, of) for of in ("projects", "plugins"))
+    trusted = (os.path.join(places.state, TRUST_FOLDER, of) for of in ("projects", "plugins"))
     settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
     for path in (*settings, *trusted):
         try:

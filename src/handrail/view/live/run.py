@@ -57,7 +57,7 @@ class Tail:
             self.seq = new[-1]["n"]
 
     def message(self, base: int) -> dict[str, Any]:
-        """The lines after a number, at most `MOST`. `lost` counts those that were left out or never written."""
+        """The lines after a number, at most `MOST_TAIL`. `lost` counts those that were left out or never written."""
         base = base if base <= self.seq else 0
         rows: list[dict[str, Any]] = []
         for line in reversed(self._lines):
@@ -370,7 +370,7 @@ LogRow = dict[str, Any]
 
 
 class LogQuery(NamedTuple):
-    """What is looked for: a literal text without regard to case, some of `KINDS` (empty: all), below a path.
+    """What is looked for: a literal text without regard to case, some of `LOG_KINDS` (empty: all), below a path.
 
     `before` is the `before` of the page that was read last; None for the newest page.
     """

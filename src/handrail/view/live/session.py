@@ -13,8 +13,8 @@ from typing import Any
 from handrail.app import App
 from handrail.base import files, journal
 from handrail.base.errors import NotFound, RefusedError
-from handrail.guided.sessions import denials as trail
 from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions.denials import Denial, read_trail, trail_size
 from handrail.guided.sessions.store import Session
 from handrail.settings.folders import random_token
 from handrail.source.output_text import clean
@@ -50,7 +50,7 @@ class LiveSession:
             changed = os.stat(folder).st_mtime_ns
         except OSError:
             changed = 0
-        return changed, files.size(self.session.journal), trail.trail_size(folder)
+        return changed, files.size(self.session.journal), trail_size(folder)
 
     def refresh(self) -> None:
         """Read what was recorded since the last call. Raises `NotFound` if the session is gone."""
@@ -60,7 +60,7 @@ class LiveSession:
             hint = "`handrail sessions` lists those that are there"
             raise NotFound(f"session `{self.session.id}` was removed", hint)
         # The older half of the trail was dropped, or somebody cut or replaced the journal.
-        if trail.trail_size(folder) < self.seen or not journal.ends_at(self.session.journal, self.offset):
+        if trail_size(folder) < self.seen or not journal.ends_at(self.session.journal, self.offset):
             self._process = random_token()
             self._open()
             return
@@ -72,14 +72,14 @@ class LiveSession:
         scan = journal.read(self.session.journal, self.offset, self.number)
         self.offset += scan.end
         self.number += len(scan.records)
-        denials: tuple[trail.Denial, ...] = ()
-        if trail.trail_size(folder) != self.seen:
-            found = trail.read_trail(folder, self.seen)
+        denials: tuple[Denial, ...] = ()
+        if trail_size(folder) != self.seen:
+            found = read_trail(folder, self.seen)
             denials, self.seen = found.denials, found.end
         news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
         news += [(denial.at, denial) for denial in denials]
         for at, one in sorted(news, key=lambda pair: pair[0]):
-            if isinstance(one, trail.Denial):
+            if isinstance(one, Denial):
                 self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
                 continue
             for data in one["events"]:

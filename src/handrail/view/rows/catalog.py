@@ -14,8 +14,7 @@ from typing import Any
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-from handrail.driven.flows.files import SHIPPED_SOURCE as SHIPPED
-from handrail.driven.flows.files import ShippedFlow
+from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
 from handrail.driven.flows.outline import child_of
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import FlowPlan, Step
@@ -175,7 +174,7 @@ def _shipped(everything: AllDefinitions, own: list[FoundFlow]) -> Iterator[Row]:
             "name": entry.id,
             "command": entry.id if entry.visible else None,
             "description": clean(entry.description)[:SHORT],
-            "source": SHIPPED,
+            "source": SHIPPED_SOURCE,
             "file": files.get(entry.id, ""),
             "visible": entry.visible,
             "state": OK,

@@ -234,11 +234,8 @@ def _session(session: SessionLine, opened: float | None) -> Ranked:
         group, rank = RECENT, (0, -(session.changed or begun))
     why = None if session.let_go is None else {"path": None, "code": "stopped", "message": _text(session.let_go)}
     if session.wrong is not None:
-        why = {
-            "path": None,
-            "code": "damaged",
-            "message": clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG],
-        }
+        message = clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG]
+        why = {"path": None, "code": "damaged", "message": message}
     return (*rank, session.id), {
         "id": f"session:{session.id}",
         "kind": "session",

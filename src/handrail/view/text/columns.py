@@ -32,7 +32,7 @@ SKIPPED = Sign("·", ".", "skipped")
 PENDING = Sign("○", "o", "pending")
 NOTICE = Sign("!", "!", "interrupted")
 ROUNDS = Sign("↻", "@", "rounds")
-ALL = (NEEDS_YOU, RUNNING, DELAYED, DONE, FAILED, STOPPED, SKIPPED, PENDING, NOTICE, ROUNDS)
+ALL_SIGNS = (NEEDS_YOU, RUNNING, DELAYED, DONE, FAILED, STOPPED, SKIPPED, PENDING, NOTICE, ROUNDS)
 
 OF_STATUS: dict[str, Sign] = {
     "waiting": NEEDS_YOU,

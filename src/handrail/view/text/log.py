@@ -214,7 +214,7 @@ LONGEST_LOG_LINE = 500
 
 
 class LogLine(NamedTuple):
-    """A line: which of `KINDS` it is, the path of its step, a word for its sign, and its text."""
+    """A line: which of `LOG_KINDS` it is, the path of its step, a word for its sign, and its text."""
 
     kind: str
     path: str

@@ -27,7 +27,7 @@ _SIGNS_OF_KINDS = {"entered": SIGNS["running"], "finished": SIGNS["done"], "chec
 
 @dataclass
 class Visit:
-    """One visit of a phase. `sign` is a key of `columns.SIGNS`, `remark` what happened in it last."""
+    """One visit of a phase. `sign` is a key of `SIGNS`, `remark` what happened in it last."""
 
     place: str
     began: float

@@ -11,8 +11,7 @@ from handrail.driven.flows.outline import child_of
 from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
 from handrail.driven.flows.results import FlowResult, Results, nested_flow_result, pending, result, skipped
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import BUDGET_CODE as BUDGET
-from handrail.driven.runs.choices import option_named_in
+from handrail.driven.runs.choices import BUDGET_CODE, option_named_in
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.memory import Memory
 from handrail.driven.runs.restart import first_unfinished
@@ -56,7 +55,7 @@ class RunView:
     def exit_code(self) -> int:
         if self.state.status == "failed" and self.state.code == "timeout":
             return 3
-        if self.state.code == BUDGET:
+        if self.state.code == BUDGET_CODE:
             return 6
         return EXIT_CODES.get(self.state.status, 1)
 
@@ -191,7 +190,7 @@ def next_steps(run: LoadedRun, changed: Sequence[str] = ()) -> list[str]:
 def _after_end(run: LoadedRun) -> str:
     resume = f"handrail resume {run.id}"
     option = option_named_in(run.state.reason or "")
-    if run.state.code == BUDGET and option is not None:
+    if run.state.code == BUDGET_CODE and option is not None:
         return f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
     return f"`{resume}` resumes it"
 

@@ -1,4 +1,4 @@
-// The rows of a topic as a receiver has them. The same rules as `handrail.topics.rows.Received`.
+// The rows of a topic as a receiver has them. The same rules as `handrail.view.rows.rows.ReceivedRows`.
 
 const MOST_LINES = 2000;
 

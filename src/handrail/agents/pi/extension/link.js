@@ -1,7 +1,7 @@
 // Whether a conversation has a workflow: Handrail keeps one small file per conversation with one.
 //
 // This is all that a tool call costs while there is no workflow. The names are those of `file_name` in
-// `handrail/project.py`.
+// `handrail/settings/folders.py`.
 
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync } from "node:fs";
@@ -21,7 +21,7 @@ export function fileName(text) {
 	return `${coded.slice(-100)}%${createHash("sha256").update(text).digest("hex")}`;
 }
 
-// The folder of Handrail's state, as in `handrail/project.py`. Empty if there is no home: then Handrail itself decides.
+// The folder of Handrail's state, as in `handrail/settings/folders.py`. Empty if there is no home: then Handrail decides.
 function stateFolder(config, env) {
 	if (config.env.HANDRAIL_STATE) return config.env.HANDRAIL_STATE;
 	if (env.HANDRAIL_STATE) return env.HANDRAIL_STATE;

@@ -19,8 +19,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import make_private
 from handrail.driven.engines.embedded.run_folders import number_of
 from handrail.driven.engines.embedded.run_journal import Ledger, digest_of
-from handrail.driven.forms import form as forms
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Asked, question_for_people
 from handrail.driven.runs.state import next_question_id
@@ -85,9 +84,9 @@ class Inbox:
             with open(self._file(asked.id), "rb") as file:
                 given = json.loads(file.read())
             values = self.secrets.from_storage(given["values"])
-            accepted = forms.accept(formspec.from_json(asked.question), values)
+            accepted = form.accept(form_params.from_json(asked.question), values)
             return Letter(accepted, given.get("by"), float(given.get("at", 0.0)), given.get("surface"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, forms.WrongAnswers):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, form.WrongAnswers):
             self.clear(asked.id)  # invalid, so it must not be read again
             return None
 

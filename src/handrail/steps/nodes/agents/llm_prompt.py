@@ -15,7 +15,7 @@ from handrail.driven.artifacts.schemas import problem_of_schema, problems_of
 from handrail.extensions.contracts import AgentSaid, Node, NodeContext, NodeError, Work
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
-from handrail.source.tree import TreeNode as Located
+from handrail.source.tree import TreeNode
 from handrail.steps.nodes.agents.agent_jobs import (
     EXECUTOR,
     MODEL,
@@ -32,7 +32,7 @@ PAUSES = (1.0, 4.0)
 """The waits before an agent is called again that could not reach its service and did not retry by itself."""
 
 
-def _check_schema(reader: MappingReader, node: Located) -> None:
+def _check_schema(reader: MappingReader, node: TreeNode) -> None:
     """Report a schema that cannot be used, if the file has all of it."""
     schema = field_checks.plain_data(node)
     wrong = None if field_checks.has_later(schema) else problem_of_schema(schema)

@@ -19,8 +19,7 @@ from handrail.steps.nodes.git.commands import (
     open_repository,
     remote_address,
 )
-from handrail.steps.services.addresses import GITHUB, github_repository, parse_remote, public_address
-from handrail.steps.services.addresses import GitHubRepository as Place
+from handrail.steps.services.addresses import GITHUB, GitHubRepository, github_repository, parse_remote, public_address
 from handrail.steps.services.forges import (
     ForgeName,
     OpenedProposal,
@@ -188,7 +187,7 @@ async def _open(change: PullRequest, context: NodeContext) -> OpenedProposal:
         return await open_pull_request(service, at, change.wanted, change.owner)
 
 
-def _github_repository(project: str, context: NodeContext) -> Place:
+def _github_repository(project: str, context: NodeContext) -> GitHubRepository:
     found = github_repository(project, context.env)
     if found is None:
         message = f"{GITHUB}: `{shown(project, 120)}` is not a repository such as OWNER/NAME"

@@ -14,9 +14,8 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, read_limited, real_inside
-from handrail.driven.forms import form as forms
-from handrail.driven.forms import form_params as formspec
-from handrail.driven.forms.form import Form, FormField
+from handrail.driven.forms import form_params
+from handrail.driven.forms.form import Form, FormField, accept
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Waiting, Work
 from handrail.settings.approval_rules import STEP
 from handrail.settings.secrets import Secrets
@@ -246,8 +245,8 @@ class Agreement:
             self.context.notice(f"a rule said yes to `{seen['title']}`: {known}")
             return ApprovalDecision(number, seen, True, "rule", rule=known)
         asked = approval_form(self.question.id, self.question.label, seen, before)
-        answer = await self.context.ask(formspec.to_json(asked))
-        values = forms.accept(asked, answer.values)
+        answer = await self.context.ask(form_params.to_json(asked))
+        values = accept(asked, answer.values)
         return ApprovalDecision(number, seen, values[APPROVED] is True, "person", values[REASON] or "")
 
     def _rule(self, seen: PreviewRecord) -> str | None:

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.base.files import Unreadable, read_limited
-from handrail.driven.forms import form as forms
-from handrail.driven.forms import form_params as formspec
-from handrail.driven.forms.form import Form, found
+from handrail.driven.forms import form_params
+from handrail.driven.forms.form import Form, accept, found
 from handrail.extensions.contracts import NodeContext, NodeError
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import Unresolved, as_json, as_text
@@ -148,7 +147,7 @@ ANSWER_OUTPUTS = {
 def form_of(params: Mapping[str, Any]) -> Form:
     """The form that the params of a step describe."""
     try:
-        return formspec.form_from(params)
+        return form_params.form_from(params)
     except Unresolved as error:
         raise NodeError(error.code, error.message, transient=False) from error
 
@@ -162,8 +161,8 @@ async def fill_in(form: Form, target: Any, context: NodeContext) -> dict[str, An
     values: dict[str, Any] = {}
     at = 0.0
     if form.fields:
-        given, at = await context.ask(formspec.to_json(form))
-        values = forms.accept(form, given)
+        given, at = await context.ask(form_params.to_json(form))
+        values = accept(form, given)
     submitted = time_text(at or float(context.remember("submittedAt", time.time())))
     answers = {"formId": form.id, "submittedAt": submitted, "values": values}
     if real is None:

@@ -16,7 +16,7 @@ from handrail.settings.secrets import refuse_lost
 from handrail.source.field_checks import Later, check_fields, refuse_unknown, unusable
 from handrail.source.fields import SCALARS, Field, MappingReader
 from handrail.source.suggestions import did_you_mean
-from handrail.source.tree import TreeNode as Located
+from handrail.source.tree import TreeNode
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.people.approve import (
     APPROVAL_OUTPUTS,
@@ -49,7 +49,7 @@ def _why_not(effect: str) -> tuple[str, str]:
     return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or f"effects: {', '.join(known)}"
 
 
-def _check_effect(reader: MappingReader, node: Located) -> None:
+def _check_effect(reader: MappingReader, node: TreeNode) -> None:
     declared = _declared(node.value) if node.kind == "text" else None
     if node.kind == "text" and declared is None:
         reader.on(node, "bad-value", *_why_not(node.value))
@@ -57,7 +57,7 @@ def _check_effect(reader: MappingReader, node: Located) -> None:
         _check_missing(reader, node, node.value, declared, ())
 
 
-def _check_params(reader: MappingReader, node: Located) -> None:
+def _check_params(reader: MappingReader, node: TreeNode) -> None:
     """Check the params of the effect by its own declaration."""
     effect = reader.node.value.get("effect")
     declared = _declared(effect.value) if effect is not None and effect.kind == "text" else None
@@ -71,7 +71,7 @@ def _check_params(reader: MappingReader, node: Located) -> None:
     _check_missing(reader, node, effect.value, declared, {*node.value, *meant})
 
 
-def _check_missing(reader: MappingReader, node: Located, effect: str, declared: Node, given: Collection[str]) -> None:
+def _check_missing(reader: MappingReader, node: TreeNode, effect: str, declared: Node, given: Collection[str]) -> None:
     for field in declared.params:
         if field.required and field.name not in given:
             hint = f"add `params: {{{field.name}: ...}}` below `effect`"

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
 from handrail.driven.forms.form import answers_summary, prompt_suffix, with_initial
 from handrail.extensions.contracts import Node, NodeContext, Work
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
-from handrail.source.tree import TreeNode as Located
+from handrail.source.tree import TreeNode
 from handrail.steps.nodes.people import form_steps
 from handrail.steps.nodes.people.form_steps import DESCRIPTION, FORM_ID, TITLE
 
 
-def _check_fields(reader: MappingReader, node: Located) -> None:
+def _check_fields(reader: MappingReader, node: TreeNode) -> None:
     """Report the problems of the fields of a form, each with its position."""
-    for problem in formspec.field_problems(field_checks.plain_data(node)):
+    for problem in form_params.field_problems(field_checks.plain_data(node)):
         place = field_checks.node_at(node, problem.path)
         if len(problem.path) == 1 and place.kind != "mapping":
             continue  # already reported: an item of `fields` has to be a mapping

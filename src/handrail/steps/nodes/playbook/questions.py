@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.driven.forms import form as forms
-from handrail.driven.forms import form_params as formspec
+from handrail.driven.forms import form_params
+from handrail.driven.forms.form import accept
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted
@@ -78,10 +78,10 @@ def _acceptance() -> dict[str, Any]:
 async def _ask(work: Work, context: NodeContext, fields: list[dict[str, Any]]) -> dict[str, Any]:
     given = {"formId": work.params["formId"], "title": work.params["title"], "fields": fields}
     try:
-        form = formspec.form_from(given)
+        form = form_params.form_from(given)
     except Unresolved as error:
         raise NodeError(error.code, error.message, transient=False) from error
-    return forms.accept(form, (await context.ask(formspec.to_json(form))).values)
+    return accept(form, (await context.ask(form_params.to_json(form))).values)
 
 
 def _kept(context: NodeContext, path: str) -> list[Any]:

@@ -21,7 +21,7 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, OutputVe
 from handrail.settings.secrets import without_secrets
 from handrail.source.fields import SCALARS, Field, MappingReader, quoted
 from handrail.source.plain_text import counted
-from handrail.source.tree import TreeNode as Located
+from handrail.source.tree import TreeNode
 from handrail.source.values import as_text, parse_float, shown
 
 SECONDS = 3600.0
@@ -29,7 +29,7 @@ MAX_OUTPUT = 16 * 1024 * 1024
 LONGEST_LINE = 400
 
 
-def _check_argv(reader: MappingReader, node: Located) -> None:
+def _check_argv(reader: MappingReader, node: TreeNode) -> None:
     """Warn about a shell line in place of a list of words: there is hardly a program with such a name."""
     items = node.value
     line = items[0].value if len(items) == 1 and items[0].kind == "text" else ""
