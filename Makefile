@@ -13,6 +13,8 @@ PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 
 AGENTS := -n 3
 # Each worker starts a Chromium of its own.
 BROWSER := -n 2 --dist loadfile
+# Runs tests, and those that failed once more, alone; the first failures are listed and saved in a file of this name.
+TWICE = PYTHONPATH=tests $(BIN)/python -m twice .cache/$(1)-first-failures.txt
 # All tests that need neither an agent nor a browser.
 TESTS := --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal
 # More arguments for `make test` and `make verify`.
@@ -25,7 +27,7 @@ SPECIAL := */test_*_host.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$
 # One in how many places `make test-long` explores.
 EVERY := 1
 
-.PHONY: help env verify ci demo test test-long test-agents test-browser test-special check format bench docs agents-table hosts-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-browser smoke test-special check format bench docs agents-table hosts-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -42,7 +44,7 @@ demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## what a contributor needs before each commit: a few minutes
-	@$(BIN)/python -m pytest $(TESTS) $(SELECT)
+	@$(if $(CI),$(call TWICE,test),$(BIN)/python -m pytest) $(TESTS) $(SELECT)
 
 verify: env ## every test that needs neither an agent nor a browser; explorations try a spread of places
 	@$(BIN)/python -m pytest $(TESTS) --whole --timeout=600 $(SELECT)
@@ -53,18 +55,25 @@ test-long: env ## the explorations with every place (or one in EVERY=N) and many
 test-agents: env ## the real agents, offline, against scripted models, and a language server (needs npm and tmux)
 	@./scripts/agents
 	@./scripts/editors
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist worksteal --timeout=600 \
+	@$(call TWICE,agents) tests/real $(AGENTS) --dist worksteal --timeout=600 \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
 test-browser: env ## the page in a real Chromium (needs Debian's chromium, npm and tmux)
 	@./scripts/browser
 	@$(BIN)/python -m pytest tests/browser $(BROWSER)
 
+smoke: env ## one whole guided and one headless walk with each agent, and every page in both sizes
+	@./scripts/browser
+	@./scripts/agents
+	@$(call TWICE,smoke) tests/browser $(BROWSER) --timeout=300 -m smoke
+	@$(call TWICE,smoke-agents) tests/real $(AGENTS) --dist worksteal \
+		--timeout=300 -m smoke
+
 test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/spread-first-failures.txt tests/real $(AGENTS) --dist worksteal \
+	@$(call TWICE,spread) tests/real $(AGENTS) --dist worksteal \
 		-m "spread or rarely" --thorough
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist worksteal \
+	@$(call TWICE,special) $(AGENTS) --dist worksteal \
 		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 
 check: env ## format, lint, types, layers

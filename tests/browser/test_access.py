@@ -90,6 +90,7 @@ def unguarded(chromium: Chromium, site: Site, context: str) -> Tab:
     return tab
 
 
+@pytest.mark.smoke
 def test_axe_finds_nothing_serious(unguarded: Tab, found: dict[str, str]) -> None:
     assert AXE.exists(), "axe is not installed; run scripts/browser"
     wrong: list[str] = []
@@ -107,6 +108,7 @@ def test_axe_finds_nothing_serious(unguarded: Tab, found: dict[str, str]) -> Non
     assert wrong == []
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("width", "scale"), [(320, 1), (640, 2)])
 def test_no_page_scrolls_sideways(tab: Tab, found: dict[str, str], width: int, scale: int) -> None:
     wide: list[tuple[str, Any]] = []

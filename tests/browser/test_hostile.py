@@ -80,6 +80,7 @@ def run(site: Site) -> str:
     return run
 
 
+@pytest.mark.smoke
 def test_no_page_runs_or_loads_anything_of_it(chromium: Chromium, site: Site, context: str, run: str) -> None:
     tab = chromium.tab(context, site.base)
     views = [f"/runs/{run}", *(f"/runs/{run}?view={view}" for view in ("graph", "tail", "summary", "artifacts", "log"))]

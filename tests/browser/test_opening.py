@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from browser.chromium import Chromium
 from browser.site import Site
 from browser.tab import Tab
 
 
+@pytest.mark.smoke
 def test_the_link_opens_the_page_and_leaves_the_address(chromium: Chromium, site: Site) -> None:
     context = chromium.context()
     tab = chromium.tab(context, site.base)
@@ -18,6 +21,7 @@ def test_the_link_opens_the_page_and_leaves_the_address(chromium: Chromium, site
     chromium.end_context(context)
 
 
+@pytest.mark.smoke
 def test_a_run_is_followed_until_it_ends(site: Site, tab: Tab) -> None:
     run = site.launch("hold")
     tab.open("/")

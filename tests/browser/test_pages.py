@@ -40,6 +40,7 @@ def tab_to(tab: Tab, text: str, most: int = 60) -> None:
     raise AssertionError(f"Tab does not reach {text!r}: {tab.focus}")
 
 
+@pytest.mark.smoke
 def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
     tab.open("/")
     tab.wait_text("Needs you")

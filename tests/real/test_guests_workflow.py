@@ -116,6 +116,7 @@ def assert_same_journal(guest: Guest) -> None:
     assert found == JOURNAL
 
 
+@pytest.mark.smoke
 def test_a_whole_workflow_without_a_terminal(guest: Guest) -> None:
     nested(guest)
     guest.model.script(*walk(guest))
@@ -137,6 +138,7 @@ def test_a_whole_workflow_in_a_terminal(guest: Guest) -> None:
     assert_same_journal(guest)
 
 
+@pytest.mark.smoke
 def test_a_workflow_of_a_run_needs_no_installation(guest: Guest) -> None:
     """`handrail run` drives the agent: its own stubs, for this call only."""
     guest.handrail("uninstall", guest.name)
