@@ -27,7 +27,7 @@ SPECIAL := */test_*_host.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$
 # One in how many places `make test-long` explores.
 EVERY := 1
 
-.PHONY: help env verify ci demo test test-long test-agents test-browser smoke test-special check format bench docs agents-table hosts-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-browser smoke test-special check format bench docs pictures agents-table hosts-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench: env ## measure, print a table, write docs/benchmarks.md
 
 docs: env ## write the generated pages of docs/reference
 	@$(BIN)/python scripts/generate_docs.py
+
+pictures: env ## the pictures in docs/pictures, in a real Chromium (needs Debian's chromium)
+	@cd tests && ../$(BIN)/python -m browser.pictures
 
 agents-table: env ## run the six agents and write docs/reference/agents.md
 	@./scripts/agents

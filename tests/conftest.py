@@ -70,8 +70,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_left_out(item: pytest.Item, config: pytest.Config, seen: dict[tuple[str, str], list[str]]) -> bool:
-    if item.get_closest_marker("whole") is not None and not is_whole(config):
-        return True
+    whole = item.get_closest_marker("whole")
+    if whole is not None and not is_whole(config):
+        every = whole.args[0] if whole.args else 0
+        cases = seen.setdefault((item.nodeid.partition("[")[0], ""), [])
+        cases.append(item.nodeid)
+        if not every or len(cases) % every != 1:
+            return True
     return not config.getoption("--thorough") and _is_rare(item, seen)
 
 

@@ -74,7 +74,7 @@ def named_project(ctx: click.Context, args: list[str]) -> Definitions:
 
 
 def command_at(place: str) -> click.Command:
-    """The command at `module:attribute`. A module without a dot is one of ours."""
+    """The command at `module:attribute`. A module without a dot is one of `handrail.cli.commands`."""
     module, _, attribute = place.partition(":")
     full = module if "." in module else f"handrail.cli.commands.{module}"
     return cast("click.Command", getattr(import_module(full), attribute))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CommandRow:
-    """A command: `place` is `module:attribute` below `handrail.cli`."""
+    """A command: `place` is `module:attribute`. A module without a dot is one of `handrail.cli.commands`."""
 
     __slots__ = ("about", "name", "place")
 
