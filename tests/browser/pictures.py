@@ -91,8 +91,13 @@ phases:
 - {id: plan, steps: [{id: agent, node: llm-prompt, prompt: Plan.}]}
 """
 FLOWS = {
-    **{"release": RELEASE, "nightly": NIGHTLY, "publish": PUBLISH, "port": PORT, "review-loop": REVIEW_LOOP},
-    **{"survey": SURVEY, "plan": PLAN},
+    "release": RELEASE,
+    "nightly": NIGHTLY,
+    "publish": PUBLISH,
+    "port": PORT,
+    "review-loop": REVIEW_LOOP,
+    "survey": SURVEY,
+    "plan": PLAN,
 }
 SCRIPT = """
 prompts:
@@ -106,7 +111,7 @@ prompts:
 - match: Count.
   play: [{fail: rate-limit, message: too many requests, resetsIn: 6600}]
 - match: Plan.
-  play: [{tool: bash, input: {command: sleep 1}}, {usage: {inputTokens: 40000, outputTokens: 900, usd: 0.42}}, {say: Done.}]
+  play: [{tool: bash, input: {command: sleep 1}}, {usage: {inputTokens: 40000, usd: 0.42}}, {say: Done.}]
 - play: [{tool: bash, input: {command: sleep 1}}, {say: It is fixed.}]
 """
 SETTLED = 3.0
