@@ -70,9 +70,8 @@ class App:
     @cached_property
     def caller(self) -> Caller:
         """Who calls this process, or whoever the caller of this class says."""
-        from handrail.base.processes import ancestors
         from handrail.extensions import registry
-        from handrail.extensions.callers import Caller, find_caller, has_terminal
+        from handrail.extensions.callers import Caller, ancestors, find_caller, has_terminal
 
         if self._by is not None:
             return Caller(self._by)

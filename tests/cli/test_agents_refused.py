@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from handrail.base.processes import ancestors
 from handrail.extensions import registry
-from handrail.extensions.callers import OPEN, find_caller
+from handrail.extensions.callers import OPEN, ancestors, find_caller
 from support import Project
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")

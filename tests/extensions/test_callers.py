@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.base.processes import ancestors
 from handrail.extensions import registry
-from handrail.extensions.callers import Caller, find_caller
+from handrail.extensions.callers import Caller, ancestors, find_caller
 
 SHELL = ("bash", "-l")
 

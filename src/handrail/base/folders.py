@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import sys
@@ -33,6 +32,8 @@ _EXCHANGE = 2
 
 def exchange(left: str, right: str) -> bool:
     """Exchange two paths on the same disk. False if this system or this file system cannot do it."""
+    import ctypes
+
     paths = os.fsencode(left), os.fsencode(right)
     try:
         system = ctypes.CDLL(None, use_errno=True)

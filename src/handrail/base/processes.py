@@ -2,7 +2,7 @@
 
 No other module starts programs. A program gets an argument list, runs in its own process group and has a timeout;
 limited output is kept. Children are found by their parent and by a mark in the environment, which they inherit even
-if they leave the group. Without `/proc`, only the program and its group are killed, and ancestors come from `ps`.
+if they leave the group. Without `/proc`, only the program and its group are killed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -407,44 +407,3 @@ def _signal(pids: set[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-
-
-MAX_ANCESTORS = 100
-PS_SECONDS = 5.0
-
-
-def ancestors(pid: int) -> Iterator[tuple[str, ...]]:
-    """The command lines above a process, the nearest first. The first word is the program."""
-    if os.path.isdir("/proc/self"):
-        yield from _from_proc(pid)
-    else:
-        yield from _from_ps(pid)
-
-
-def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
-    for _ in range(MAX_ANCESTORS):
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                pid = int(file.read().rpartition(b")")[2].split()[1])
-            if pid <= 0:
-                return
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().decode("utf-8", "replace").split("\0")
-        except (OSError, ValueError, IndexError):
-            return
-        yield tuple(words[:-1] if len(words) > 1 else words)
-        try:
-            yield (os.readlink(f"/proc/{pid}/exe"),)
-        except OSError:  # a process of another user
-            continue
-
-
-def _from_ps(pid: int) -> Iterator[tuple[str, ...]]:
-    """The same from one call of `ps`. Words with spaces are split, which only makes a match less likely."""
-
-    rows = [line.split(None, 2) for line in printed_by(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
-    known = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
-    for _ in range(MAX_ANCESTORS):
-        if pid not in known or (pid := known[pid][0]) not in known:
-            return
-        yield tuple(known[pid][1].split())

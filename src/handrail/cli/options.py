@@ -1,4 +1,4 @@
-"""What commands share: options and arguments, their completion, and asking a person to trust the project."""
+"""What commands share: options and arguments, their completion, agents by name, and asking a person for trust."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.app import App
-from handrail.base.errors import HandrailError
+from handrail.base.errors import HandrailError, UsageError
 from handrail.cli.forms import can_ask
 from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell
+from handrail.extensions import registry
 from handrail.settings.folders import shown_path
 from handrail.settings.trust import TRUST_VARIABLE, ProgramUse
+from handrail.source.suggestions import did_you_mean
 
 FindPrograms = Callable[[], Sequence[ProgramUse]]
 F = TypeVar("F", bound=Callable[..., Any])
-TRUST_GIVEN = "handrail.settings"
+TRUST_GIVEN = "handrail.trust"
 SHOWN_PROGRAMS = 8
 """So many programs are shown before the question. `handrail trust --show` shows all."""
 
@@ -187,3 +189,15 @@ def session_option(function: F) -> F:
         shell_complete=complete_session,
         help="The session; by default the only active one in this project.",
     )(function)
+
+
+def known_agent(agent: str, known: list[str], what: str) -> str:
+    """The agent, if it is one of the known ones. `what` begins the error."""
+    if agent not in known:
+        raise UsageError(f"{what} `{agent}`", did_you_mean(agent, known) or f"possible today: {', '.join(known)}")
+    return agent
+
+
+def installable(agent: str) -> str:
+    """The agent, if Handrail can be installed into it."""
+    return known_agent(agent, registry.installable(), "Handrail cannot be installed into")

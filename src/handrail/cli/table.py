@@ -79,21 +79,21 @@ SECTIONS: dict[str, tuple[CommandRow, ...]] = {
         CommandRow("distrust", "Take back the trust in a project.", "trust:distrust"),
     ),
     "Agents": (
-        CommandRow("install", "Install Handrail into an agent.", "setup:install"),
+        CommandRow("install", "Install Handrail into an agent.", "install:install"),
         CommandRow("doctor", "Check that everything is there and in working order.", "doctor:doctor"),
-        CommandRow("uninstall", "Remove Handrail from an agent and restore its files.", "setup:uninstall"),
+        CommandRow("uninstall", "Remove Handrail from an agent and restore its files.", "install:uninstall"),
         CommandRow(
             "marketplace",
             "Write a plugin and a marketplace to FOLDER.",
-            "setup:marketplace",
+            "install:marketplace",
         ),
     ),
     "For agents and scripts": (
         CommandRow("gate", "Print whether a tool call is allowed now, as JSON.", "sessions:gate"),
         CommandRow("context", "Print the text that the agent gets now.", "sessions:context"),
-        CommandRow("hook", "Answer one hook message of an agent: JSON in, JSON out.", "setup:hook"),
-        CommandRow("serve", "Answer the plugin of an agent on stdin and stdout.", "setup:serve"),
-        CommandRow("mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout.", "setup:mcp"),
+        CommandRow("hook", "Answer one hook message of an agent: JSON in, JSON out.", "install:hook"),
+        CommandRow("serve", "Answer the plugin of an agent on stdin and stdout.", "install:serve"),
+        CommandRow("mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout.", "install:mcp"),
     ),
 }
 COMMANDS: dict[str, CommandRow] = {row.name: row for rows in SECTIONS.values() for row in rows}

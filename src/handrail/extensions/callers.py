@@ -1,13 +1,13 @@
 """Who calls a command: a person, a script, an agent, or a step of a run.
 
 This keeps an agent from loosening its own leash by the usual ways. It is no sandbox: `docs/design/callers.md` says what
-it protects against and what not.
+it protects against and what not. The processes above a command are those in `/proc`; without it, those that `ps` lists.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import OnlyPeopleError
@@ -19,6 +19,8 @@ _INTERPRETERS = ("node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh")
 _DRIVES = ("run", "resume", "continue", "restart", "answer")
 """The commands that drive a run."""
 _ENDINGS = (".js", ".mjs", ".cjs", ".exe")
+MAX_ANCESTORS = 100
+PS_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -113,3 +115,41 @@ def refusal(caller: Caller, command: str, instead: str | None) -> OnlyPeopleErro
     if instead is not None:
         hint = f"a person can type {instead} in the agent, or run it in a terminal that the agent did not open"
     return OnlyPeopleError(f"only a person may run `handrail {command}`, and an agent calls it: {caller.sign}", hint)
+
+
+def ancestors(pid: int) -> Iterator[tuple[str, ...]]:
+    """The command lines above a process, the nearest first. The first word is the program."""
+    if os.path.isdir("/proc/self"):
+        yield from _from_proc(pid)
+    else:
+        yield from _from_ps(pid)
+
+
+def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
+    for _ in range(MAX_ANCESTORS):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+            if pid <= 0:
+                return
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().decode("utf-8", "replace").split("\0")
+        except (OSError, ValueError, IndexError):
+            return
+        yield tuple(words[:-1] if len(words) > 1 else words)
+        try:
+            yield (os.readlink(f"/proc/{pid}/exe"),)
+        except OSError:  # a process of another user
+            continue
+
+
+def _from_ps(pid: int) -> Iterator[tuple[str, ...]]:
+    """The same from one call of `ps`. Words with spaces are split, which only makes a match less likely."""
+    from handrail.base.processes import printed_by
+
+    rows = [line.split(None, 2) for line in printed_by(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
+    known = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
+    for _ in range(MAX_ANCESTORS):
+        if pid not in known or (pid := known[pid][0]) not in known:
+            return
+        yield tuple(known[pid][1].split())

@@ -215,7 +215,7 @@ def _with_examples(routes: dict[str, Any], examples: dict[str, Any]) -> dict[str
 class Settings:
     """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name.
 
-    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`. `limit_places` says
+    `secrets` and `not_secret` are patterns of variables' names; see `settings.secrets.SecretRules`. `limit_places` says
     where each limit is: `FILE:LINE`. `notify` is None if the user chose no channels.
     """
 

@@ -6,9 +6,8 @@ import os
 
 import pytest
 
-from handrail.base.processes import ancestors
 from handrail.extensions import registry
-from handrail.extensions.callers import find_caller
+from handrail.extensions.callers import ancestors, find_caller
 from handrail.settings.trust import TrustStore
 from support import Project
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,10 +21,12 @@ from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelves, artifact_named, pick_artifact
 from handrail.driven.runs.summary import moment
-from handrail.project.scope_stages import StageStanding
-from handrail.project.scopes import Reset, ScopeView
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import command_line, counted, plain, plain_lines, some
+
+if TYPE_CHECKING:
+    from handrail.project.scope_stages import StageStanding
+    from handrail.project.scopes import Reset, ScopeView
 
 
 def complete_artifact(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:

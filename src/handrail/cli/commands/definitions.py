@@ -11,8 +11,7 @@ from click.shell_completion import CompletionItem
 from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
-from handrail.cli.commands.setup import installable
-from handrail.cli.options import command, complete_flow, complete_key, mark_untrusted, tell_untrusted
+from handrail.cli.options import command, complete_flow, complete_key, installable, mark_untrusted, tell_untrusted
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown_problems
 from handrail.cli.results import print_table

@@ -22,7 +22,6 @@ from handrail.cli.terminal import WaitingLine
 from handrail.settings.routes import DEFAULT
 from handrail.source.diagnostics import has_errors
 from handrail.source.plain_text import counted
-from handrail.steps.playbook.draft import ProjectTree, draft_from, facts_of, languages_and_frameworks, playbook_files
 from handrail.steps.playbook.guidance import TOKEN, Selection, TaskGuidance, guide
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
 from handrail.steps.playbook.spec import MANIFEST, OWN, PHASES, Playbook, PlaybookEntry
@@ -53,6 +52,14 @@ def init_with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
 
 def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     """Write a playbook from the files of the project alone, if a person accepts it."""
+    from handrail.steps.playbook.draft import (
+        ProjectTree,
+        draft_from,
+        facts_of,
+        languages_and_frameworks,
+        playbook_files,
+    )
+
     name = os.path.basename(app.project)
     with WaitingLine(shell, "reading the files of the project"):
         facts = facts_of(ProjectTree(app.project))

@@ -1,167 +1,24 @@
-"""Commands that set Handrail up: init and schema in a project, install and uninstall for an agent.
-
-Also the commands that the installed stubs call: hook, serve, mcp.
-"""
+"""Commands that set up a project: `init` creates example files, `schema` prints or writes the schemas for editors."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
-from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from handrail.agents.calls.install import FileChange, Installer, found_agents, installer_for, write_marketplace
+from handrail.agents.calls.install import Installer, installer_for
 from handrail.app import App
-from handrail.base.errors import HandrailError, RefusedError, UsageError
+from handrail.base.errors import RefusedError, UsageError
 from handrail.base.files import real_inside
-from handrail.cli.options import command, command_for_scope
+from handrail.cli.commands.install import apply_changes
+from handrail.cli.options import command, installable
 from handrail.cli.output import Shell
-from handrail.cli.terminal import WaitingLine
-from handrail.extensions import registry
 from handrail.project.editor_schemas import FOLDER, KINDS, editor_schema, schema_files, write_schemas
 from handrail.settings.folders import shown_path
-from handrail.source.suggestions import did_you_mean
 
-_CHANGE_WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore": "restored"}
-
-
-def apply_changes(
-    shell: Shell, installer: Installer, changes: list[FileChange], dry: bool = False, warnings: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Apply the changes unless `dry`, print them and the warnings for a person, and return all of it as data."""
-    for change in changes if dry or not shell.quiet else ():
-        shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
-    for note in installer.notes if not shell.as_json else ():
-        shell.say(f"note: {note}")
-    for warning in warnings:
-        shell.talk(f"warning: {warning}")
-    if not dry:
-        installer.apply(changes)
-    rows = [{"path": change.path, "change": change.verb} for change in changes]
-    changed = {change.path: _CHANGE_WORDS[change.verb] for change in changes}
-    paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
-    files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
-    about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
-    return {**about, "files": files, "changes": rows, "notes": installer.notes, "warnings": [*warnings], "dryRun": dry}
-
-
-def known_agent(agent: str, known: list[str], what: str) -> str:
-    """The agent, if it is one of the known ones. `what` begins the error."""
-    if agent not in known:
-        raise UsageError(f"{what} `{agent}`", did_you_mean(agent, known) or f"possible today: {', '.join(known)}")
-    return agent
-
-
-def installable(agent: str) -> str:
-    """The agent, if Handrail can be installed into it."""
-    return known_agent(agent, registry.installable(), "Handrail cannot be installed into")
-
-
-def _apply_and_report(
-    shell: Shell, installer: Installer, changes: list[FileChange], done: str, dry: bool, warnings: Sequence[str] = ()
-) -> None:
-    told = apply_changes(shell, installer, changes, dry, warnings)
-    if shell.as_json:
-        return shell.data(told)
-    shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
-    return None
-
-
-def _scope_options(function: click.decorators.FC) -> click.decorators.FC:
-    function = click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")(function)
-    scope = click.option(
-        "--user/--project", "for_user", default=True, help="For all your projects, or only for this one."
-    )
-    return scope(function)
-
-
-@click.command()
-@click.argument("agent", required=False)
-@_scope_options
-@command_for_scope
-def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: bool) -> None:
-    """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade.
-
-    Without AGENT, it offers every agent that it finds on the PATH.
-    """
-    for name in [agent] if agent else _offered_agents(shell, found_agents(app.env)):
-        installer = installer_for(app, installable(name), for_project=not for_user)
-        done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
-        with WaitingLine(shell, f"looking at the files of {name}"):
-            changes, unknown = installer.plan_install(), app.names_unknown_to([name])
-        _apply_and_report(shell, installer, changes, done, dry_run, unknown)
-
-
-def _offered_agents(shell: Shell, found: list[str]) -> list[str]:
-    """The agents that the person chooses. Without a terminal nobody can choose, so the command has to name one."""
-    if not found:
-        known = ", ".join(registry.installable())
-        raise HandrailError("no agent was found on the PATH", f"install one of these first: {known}")
-    if shell.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in found)}")
-    return [name for name in found if click.confirm(f"Install Handrail into {name}?", default=True, err=True)]
-
-
-@click.command()
-@click.argument("agent")
-@_scope_options
-@command_for_scope
-def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
-    """Remove Handrail from an agent and restore its files."""
-    installable(agent)
-    if not dry_run:
-        app.refuse_agents(f"uninstall {agent}")
-    installer = installer_for(app, agent, for_project=not for_user)
-    _apply_and_report(shell, installer, installer.plan_uninstall(), "removed", dry_run)
-
-
-@click.command()
-@click.argument("folder")
-@click.option("--agent", help="The agent; by default the first one that has marketplaces.")
-@command
-def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
-    """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
-    del app
-    agent = known_agent(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
-    written = write_marketplace(agent, os.path.abspath(folder))
-    for path in written if not shell.quiet else ():
-        shell.say(f"create   {shown_path(path, shell.cwd)}")
-    if shell.as_json:
-        return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
-    shell.say("then type:")
-    for line in registry.market(agent).marketplace_steps(folder):
-        shell.say(f"  {line}")
-    return None
-
-
-@click.command()
-@click.argument("agent")
-def hook(agent: str) -> None:
-    """Answer one hook message of an agent: JSON in, JSON out. The stubs call this."""
-    raise AssertionError(f"handled before the command line: {agent}")
-
-
-@click.command()
-@click.option("--agent", required=True, help="The agent that starts it.")
-def mcp(agent: str) -> None:
-    """Serve the tool `workflow_step` over MCP on stdin and stdout. The stubs call this."""
-    from handrail.agents.calls.servers import mcp_main
-
-    raise SystemExit(mcp_main(["--agent", agent]))
-
-
-@click.command()
-@click.option("--stdio", is_flag=True, required=True, help="Read messages from stdin, answer on stdout.")
-@click.option("--agent", required=True, help="The agent that starts it.")
-def serve(stdio: bool, agent: str) -> None:
-    """Answer the plugin of an agent on stdin and stdout. The stubs call this."""
-    from handrail.agents.calls.servers import serve_main
-
-    del stdio
-    raise SystemExit(serve_main(["--agent", agent]))
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 
 @click.command()
@@ -216,6 +73,8 @@ def _is_empty(path: str) -> bool:
 
 def _create_files(app: App, shell: Shell) -> list[str]:
     """Create the files that do not exist yet. Returns their paths."""
+    from importlib import resources
+
     created: list[str] = []
     template = resources.files("handrail") / "builtin" / "init"
     own = os.path.join(app.project, ".handrail")
@@ -238,7 +97,7 @@ def _create_files(app: App, shell: Shell) -> list[str]:
     return created
 
 
-def _template_files(folder: resources.abc.Traversable, prefix: str) -> list[tuple[str, str]]:
+def _template_files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for entry in folder.iterdir():
         name = f"{prefix}{entry.name}"

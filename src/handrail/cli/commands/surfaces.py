@@ -10,18 +10,14 @@ import json
 import os
 import sys
 import time
-import webbrowser
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail.app import App
 from handrail.base.errors import NotFound, UsageError
-from handrail.cli.bug_report import write_report
 from handrail.cli.options import command
 from handrail.cli.output import Shell, echo, has_reader, has_terminal
-from handrail.view.live.hub import open_topic
-from handrail.view.live.run import seq_of, with_tail
 
 if TYPE_CHECKING:
     from handrail.web.server import Address
@@ -81,6 +77,9 @@ def web(  # noqa: PLR0913  # one parameter per option
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
+    import webbrowser
+
+    from handrail.cli.bug_report import write_report
     from handrail.web.access import PASSWORD, USER, exposure
     from handrail.web.server import ServeOptions, serve
 
@@ -118,6 +117,9 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
     message in JSON: the first one has all rows, each later one has the rows that changed. Every row has an id, and `v`,
     the number of the event that last changed it. `docs/reference/view.md` describes the rows.
     """
+    from handrail.view.live.hub import open_topic
+    from handrail.view.live.run import seq_of, with_tail
+
     del shell
     found = open_topic(app, topic)
     epoch, base, tail, quiet = "", 0, 0, 0.0

@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.driven.artifacts.names import NOT_PROVIDED, ArtifactRequest
-from handrail.driven.artifacts.schemas import artifact_table
-from handrail.driven.artifacts.shelf import files_in
 from handrail.extensions.contracts import NodeError
 from handrail.settings.folders import shipped_script
 
@@ -52,6 +50,8 @@ class TaskArtifacts:
     """The artifacts of one task in a project."""
 
     def __init__(self, world: ProjectFiles, key: str) -> None:
+        from handrail.driven.artifacts.schemas import artifact_table
+
         self.world = world
         self.key = key
         self.table = artifact_table()
@@ -61,6 +61,8 @@ class TaskArtifacts:
 
     def iterations(self, *kinds: str) -> set[int]:
         """The iterations of which a file of one of these kinds exists."""
+        from handrail.driven.artifacts.shelf import files_in
+
         found = [self.table.iterations(kind, self.key, self.world.project, files_in) for kind in kinds]
         return set().union(*found)
 

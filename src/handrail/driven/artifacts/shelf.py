@@ -8,7 +8,6 @@ between two looks at it: its identity, its time and its content.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
@@ -48,6 +47,8 @@ async def wait_for_tick(path: str) -> None:
     except (OSError, ValueError):
         return
     if 0 <= age < TICK:
+        import asyncio
+
         await asyncio.sleep(TICK / 1e9)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from statistics import median
 from typing import Any
 
 from handrail.base.dataclasses import dataclass, field
@@ -76,6 +75,8 @@ class Forecast:
 
 def spread(values: Sequence[float]) -> Spread | None:
     """The interval for the next value; None if there are no values."""
+    from statistics import median
+
     count = len(values)
     if not count:
         return None

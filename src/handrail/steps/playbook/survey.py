@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -494,6 +493,8 @@ def _json(text: str) -> Any:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
