@@ -39,6 +39,7 @@ def notes_of(project: Project, *argv: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.whole(59)
 @pytest.mark.parametrize("case", BROKEN)
 def test_problems_are_printed_exactly_as_expected(case: str, project: Project) -> None:
     if case.startswith("err/yaml-syntax") and not yaml.__with_libyaml__:

@@ -27,6 +27,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+@pytest.mark.whole
 def test_generated_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
     for path, text in pages.items():
@@ -110,6 +111,7 @@ def test_every_package_that_is_installed_is_named() -> None:
     assert needed("handrail") - named == set()
 
 
+@pytest.mark.whole
 def test_the_definitions_in_the_readme_have_no_problems(tmp_path: Path) -> None:
     env = write_readme_files(tmp_path)
     argv = [sys.executable, "-m", "handrail", "validate"]
@@ -132,6 +134,7 @@ def write_readme_files(project: Path) -> dict[str, str]:
     return {**home, "PATH": path, "LANG": "C.UTF-8", "NO_COLOR": "1"}
 
 
+@pytest.mark.whole
 def test_the_walk_in_the_readme_prints_what_it_shows_with_the_files_of_the_readme(tmp_path: Path) -> None:
     env = write_readme_files(tmp_path)
     open_to_agents(tmp_path / "home")
@@ -157,6 +160,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.whole(24)
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"

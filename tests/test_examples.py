@@ -219,6 +219,7 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.whole(179)
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{kind}-{name}" for kind, name in ALL])
 def test_an_example_prints_what_the_reference_shows(
     project: Project, monkeypatch: pytest.MonkeyPatch, stack: ExitStack, kind: str, name: str

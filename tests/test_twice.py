@@ -34,6 +34,7 @@ def twice(folder: Path, last_passes: bool, *options: str) -> subprocess.Complete
     return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", [(), ("-n2",)], ids=["one after the other", "in parallel"])
 def test_a_test_that_passes_alone_is_listed_at_the_end_and_its_failure_is_saved(
     tmp_path: Path, options: tuple[str, ...]
@@ -47,12 +48,14 @@ def test_a_test_that_passes_alone_is_listed_at_the_end_and_its_failure_is_saved(
     assert "1 passed" in ended.stdout, "alone"
 
 
+@pytest.mark.whole
 def test_a_test_that_fails_twice_fails(tmp_path: Path) -> None:
     ended = twice(tmp_path, False)
     assert ended.returncode == 1
     assert "test_it.py::test_always_fails" in ended.stdout.rpartition("These failed twice")[2]
 
 
+@pytest.mark.whole
 def test_the_saved_failures_are_removed_when_all_tests_pass(tmp_path: Path) -> None:
     twice(tmp_path, True)
     assert (tmp_path / FILE).exists()

@@ -93,6 +93,7 @@ def told(said: list[AgentSaid], kind: str) -> list[dict[str, Any]]:
     return [one.data for one in said if one.kind == kind]
 
 
+@pytest.mark.whole
 def test_a_turn_is_reported_as_it_happens_and_thoughts_are_not_kept(peer: Peer) -> None:
     thought = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}}
     entries = [
@@ -127,6 +128,7 @@ def test_a_turn_is_reported_as_it_happens_and_thoughts_are_not_kept(peer: Peer) 
     assert prompt["params"]["prompt"] == [{"type": "text", "text": "Do it."}]
 
 
+@pytest.mark.whole
 def test_the_agent_is_told_what_handrail_offers(peer: Peer) -> None:
     peer.perform({})
     (greeting,) = peer.received("initialize")
@@ -137,6 +139,7 @@ def test_the_agent_is_told_what_handrail_offers(peer: Peer) -> None:
     assert opened["params"]["cwd"] == str(peer.project)
 
 
+@pytest.mark.whole
 def test_an_answer_with_a_schema_is_data(peer: Peer) -> None:
     ended = peer.end({"turn": [{"say": 'Here it is:\n```json\n{"ok": true}\n```'}]}, schema=SCHEMA)
     assert ended["structured"] == {"ok": True}
@@ -144,6 +147,7 @@ def test_an_answer_with_a_schema_is_data(peer: Peer) -> None:
     assert '"required": ["ok"]' in prompt["params"]["prompt"][0]["text"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("permissions", "option", "decided"), [("read", "no", "denied"), ("work", "yes", "allowed")])
 def test_a_request_for_permission_is_answered_by_the_permissions_of_the_step(
     peer: Peer, permissions: str, option: str, decided: str
@@ -174,11 +178,13 @@ def test_the_kind_of_a_call_decides(
     assert [kind for kind in (*allowed, *refused) if policy.refusal(kind, [str(tmp_path / "a")]) is None] == [*allowed]
 
 
+@pytest.mark.whole
 def test_a_request_of_an_unknown_kind_is_refused_in_a_step_that_may_only_read(peer: Peer) -> None:
     said = peer.perform({"turn": [permission(title="mystery"), {"say": "ok"}]}, permissions="read")
     assert told(said, "denied") == [{"name": "mystery", "reason": "this step may only read"}]
 
 
+@pytest.mark.whole
 def test_a_change_outside_of_the_project_is_refused_unless_the_step_may_do_anything(peer: Peer) -> None:
     script = {"turn": [begun("edit"), permission(locations=[{"path": "/etc/hosts"}]), {"say": "ok"}]}
     (denied,) = told(peer.perform(script), "denied")
@@ -186,6 +192,7 @@ def test_a_change_outside_of_the_project_is_refused_unless_the_step_may_do_anyth
     assert told(peer.perform(script, permissions="full"), "denied") == []
 
 
+@pytest.mark.whole
 def test_the_paths_of_a_diff_count_too(peer: Peer) -> None:
     diff = {"type": "diff", "path": str(peer.project / ".git" / "config"), "newText": "x"}
     said = peer.perform({"turn": [begun("edit", content=[diff]), permission(), {"say": "ok"}]})
@@ -229,6 +236,7 @@ def test_an_agent_that_only_asks_for_what_is_refused_is_not_sent_on_for_ever(pee
     assert len(peer.received("session/prompt")) == 10
 
 
+@pytest.mark.whole
 def test_an_agent_that_reports_errors_as_messages_is_understood(peer: Peer) -> None:
     greeting = {"protocolVersion": 1, "agentInfo": {"name": "Copilot", "version": "1"}}
     notices = [
@@ -244,12 +252,14 @@ def test_an_agent_that_reports_errors_as_messages_is_understood(peer: Peer) -> N
     assert peer.end({"turn": notices})["outcome"] == "done"
 
 
+@pytest.mark.whole
 def test_an_agent_need_not_ask_for_reading(peer: Peer) -> None:
     assert (
         peer.end({"turn": [begun("read"), tool("completed"), {"say": "ok"}]}, permissions="read")["outcome"] == "done"
     )
 
 
+@pytest.mark.whole
 def test_files_of_the_project_are_written_for_the_agent(peer: Peer) -> None:
     new = peer.project / "folder" / "new.txt"
     assert peer.end({"turn": [write(new, "a\r\nb"), {"say": "ok"}]})["outcome"] == "done"
@@ -257,12 +267,14 @@ def test_files_of_the_project_are_written_for_the_agent(peer: Peer) -> None:
     assert new.read_bytes() == b"a\r\nb"
 
 
+@pytest.mark.whole
 def test_a_file_that_cannot_be_written_is_told(peer: Peer) -> None:
     (peer.project / "folder").mkdir()
     peer.perform({"turn": [write(peer.project / "folder"), {"say": "ok"}]})
     assert "cannot be written: Is a directory" in peer.received()[-1]["error"]["message"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("permissions", ["read", "work"])
 def test_no_file_outside_of_the_project_is_written(peer: Peer, tmp_path: Path, permissions: str) -> None:
     outside = tmp_path / "outside.txt"
@@ -276,6 +288,7 @@ def test_no_file_outside_of_the_project_is_written(peer: Peer, tmp_path: Path, p
     assert len(told(said, "denied")) == 3
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("permissions", "name"), [("read", "a.txt"), ("work", ".git/hooks/pre-commit")])
 def test_a_read_only_step_and_guarded_paths_are_not_written(peer: Peer, permissions: str, name: str) -> None:
     said = peer.perform({"turn": [write(peer.project / name), {"say": "ok"}]}, permissions=permissions)
@@ -319,12 +332,14 @@ def test_an_error_of_the_service_has_its_outcome(message: str, data: Any, outcom
     assert judged(type="failed", outcome=None, message=message, data=data)["outcome"] == outcome
 
 
+@pytest.mark.whole
 def test_an_error_of_the_protocol_ends_the_turn(peer: Peer) -> None:
     ended = peer.end({"turn": [{"end": error(-32603, "it broke", {"details": "429 Too Many Requests"})}]})
     assert ended["outcome"] == "rate-limit"
     assert "it broke" in ended["message"]
 
 
+@pytest.mark.whole
 def test_an_agent_that_is_not_signed_in_says_what_to_do(peer: Peer) -> None:
     greeting = {"protocolVersion": 1, "authMethods": [{"id": "oauth", "name": "Sign in with a browser"}]}
     ended = peer.end({"initialize": greeting, "session/new": error(-32000, "Authentication required")})
@@ -333,6 +348,7 @@ def test_an_agent_that_is_not_signed_in_says_what_to_do(peer: Peer) -> None:
     assert "`oauth` (Sign in with a browser)" in ended["message"]
 
 
+@pytest.mark.whole
 def test_the_settings_may_name_how_it_signs_in(peer: Peer) -> None:
     script = {"session/new": [error(-32000, "Authentication required"), {"sessionId": "s-2"}], "authenticate": {}}
     assert peer.perform(script, {"auth": "key"})[0].data == {"id": "s-2"}
@@ -340,6 +356,7 @@ def test_the_settings_may_name_how_it_signs_in(peer: Peer) -> None:
     assert asked["params"]["methodId"] == "key"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("turn", "words"),
     [
@@ -358,12 +375,14 @@ def test_a_program_that_ends_or_talks_nonsense_in_its_turn_has_crashed(
     assert "Traceback" not in ended["message"]
 
 
+@pytest.mark.whole
 def test_a_program_that_is_no_agent_has_crashed(peer: Peer) -> None:
     ended = peer.end({}, acp=AcpAgent(("/bin/echo", "hello")))
     assert ended["outcome"] == "crash"
     assert "hello" in ended["message"]
 
 
+@pytest.mark.whole
 def test_noise_between_the_messages_is_ignored(peer: Peer) -> None:
     unknown = {"update": {"sessionUpdate": "something_new", "x": 1}}
     garbage = [{"raw": text} for text in ("Welcome!", "{not json", "[1]", "null", "7", '"text"', "{}", '{"id": 99}')]
@@ -371,24 +390,28 @@ def test_noise_between_the_messages_is_ignored(peer: Peer) -> None:
     assert (ended["outcome"], ended["text"]) == ("done", "I am here.")
 
 
+@pytest.mark.whole
 def test_a_very_long_message_is_taken(peer: Peer) -> None:
     ended = peer.end({"turn": [{"say": "x" * 10_000_000}]})
     assert ended["outcome"] == "done"
     assert set(ended["text"]) == {"x"}
 
 
+@pytest.mark.whole
 def test_an_agent_of_another_version_of_the_protocol_is_named(peer: Peer) -> None:
     ended = peer.end({"initialize": {"protocolVersion": 7}})
     assert ended["outcome"] == "crash"
     assert ended["message"] == "it speaks version 7 of the protocol; expected 1"
 
 
+@pytest.mark.whole
 def test_a_silent_program_does_not_use_up_the_time_of_the_step(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "PATIENCE", 0.2)
     ended = peer.end({"initialize": None})
     assert (ended["outcome"], ended["message"]) == ("timeout", "it did not answer `initialize` in 0.2 seconds")
 
 
+@pytest.mark.whole
 def test_at_the_time_limit_the_agent_is_asked_to_cancel(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "CANCELLING", 60.0)
     monkeypatch.setattr(executor, "SHARE", 1.0)
@@ -399,12 +422,14 @@ def test_at_the_time_limit_the_agent_is_asked_to_cancel(peer: Peer, monkeypatch:
     assert len(peer.received("session/cancel")) == 1
 
 
+@pytest.mark.whole
 def test_an_agent_that_ignores_the_cancel_is_killed(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "SHARE", 1.0)
     ended = peer.end({"turn": [{"wait": True}, {"wait": True}]}, timeout=2.0)
     assert ended["outcome"] == "timeout"
 
 
+@pytest.mark.whole
 def test_a_child_of_the_agent_does_not_outlive_the_step(peer: Peer, tmp_path: Path) -> None:
     mark = tmp_path / "begun"
     assert peer.end({"turn": [{"spawn": str(mark)}, {"say": "ok"}]})["outcome"] == "done"
@@ -420,6 +445,7 @@ def command_line(pid: str) -> str:
         return ""
 
 
+@pytest.mark.whole
 def test_a_conversation_is_loaded_and_its_history_is_not_reported_again(peer: Peer) -> None:
     script = {"initialize": LOADS, "replay": ["old words"], "turn": [{"say": "New words."}]}
     said = peer.perform(script, session="s-0")
@@ -430,6 +456,7 @@ def test_a_conversation_is_loaded_and_its_history_is_not_reported_again(peer: Pe
     assert peer.received("session/new") == []
 
 
+@pytest.mark.whole
 def test_a_conversation_is_resumed_without_its_history_if_the_agent_can(peer: Peer) -> None:
     capable = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
     peer.perform({"initialize": {"protocolVersion": 1, "agentCapabilities": capable}}, session="s-0")
@@ -437,6 +464,7 @@ def test_a_conversation_is_resumed_without_its_history_if_the_agent_can(peer: Pe
     assert peer.received("session/load") == []
 
 
+@pytest.mark.whole
 def test_an_agent_that_cannot_load_gets_the_whole_prompt_in_a_new_conversation(peer: Peer) -> None:
     said = peer.perform({}, session="s-0", prompt="Go on.", fresh="The whole task.")
     assert told(said, "session") == [{"id": "s-1"}]
@@ -444,6 +472,7 @@ def test_an_agent_that_cannot_load_gets_the_whole_prompt_in_a_new_conversation(p
     assert prompt["params"]["prompt"][0]["text"] == "The whole task."
 
 
+@pytest.mark.whole
 def test_a_conversation_that_is_gone_is_begun_again(peer: Peer) -> None:
     script = {"initialize": LOADS, "session/load": error(-32603, "no such session")}
     peer.perform(script, session="s-0", prompt="Go on.", fresh="The whole task.")
@@ -451,6 +480,7 @@ def test_a_conversation_that_is_gone_is_begun_again(peer: Peer) -> None:
     assert prompt["params"]["prompt"][0]["text"] == "The whole task."
 
 
+@pytest.mark.whole
 def test_without_the_whole_prompt_a_lost_conversation_is_an_error(peer: Peer) -> None:
     ended = peer.end({}, session="s-0")
     assert ended["outcome"] == "crash"
@@ -463,6 +493,7 @@ def option(id_: str, kind: str, *values: str) -> dict[str, Any]:
     return {**about, "currentValue": values[0], "options": options}
 
 
+@pytest.mark.whole
 def test_the_model_and_the_mode_of_the_conversation_are_chosen(peer: Peer) -> None:
     options = [option("m", "model", "small", "large"), option("how", "mode", "build", "plan")]
     script = {"session/new": {"sessionId": "s-1", "configOptions": options}}
@@ -472,6 +503,7 @@ def test_the_model_and_the_mode_of_the_conversation_are_chosen(peer: Peer) -> No
     assert chosen == [("m", "large"), ("how", "plan")]
 
 
+@pytest.mark.whole
 def test_an_agent_without_options_is_asked_for_its_mode_in_the_older_way(peer: Peer) -> None:
     modes = {"currentModeId": "code", "availableModes": [{"id": "code", "name": "Code"}, {"id": "ask", "name": "Ask"}]}
     peer.perform({"session/new": {"sessionId": "s-1", "modes": modes}}, {"modes": {"work": "ask"}})
@@ -479,6 +511,7 @@ def test_an_agent_without_options_is_asked_for_its_mode_in_the_older_way(peer: P
     assert asked["params"]["modeId"] == "ask"
 
 
+@pytest.mark.whole
 def test_a_model_that_the_agent_does_not_have_is_named(peer: Peer) -> None:
     options = [option("m", "model", "small", "large")]
     ended = peer.end({"session/new": {"sessionId": "s-1", "configOptions": options}}, model="huge")
@@ -486,6 +519,7 @@ def test_a_model_that_the_agent_does_not_have_is_named(peer: Peer) -> None:
     assert ended["message"] == "it has no model `huge`; it offers: `small` (Small), `large` (Large)"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("usage", "inputs"),
     [
@@ -498,6 +532,7 @@ def test_cached_tokens_are_counted_once(peer: Peer, usage: dict[str, int], input
     assert told(said, "usage") == [{"inputTokens": inputs, "outputTokens": 30, "cachedTokens": 40, "usd": None}]
 
 
+@pytest.mark.whole
 def test_the_cost_of_the_turn_is_what_the_session_cost_since(peer: Peer) -> None:
     cost = {"sessionUpdate": "usage_update", "used": 9, "size": 99, "cost": {"amount": 0.5, "currency": "USD"}}
     usage = {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}

@@ -140,6 +140,7 @@ def test_a_task_is_asked_for_and_planned(cases: Scene, heard: list[str]) -> None
     }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("bad", "turns"), [(0, 1), (1, 2)])
 def test_a_plan_is_revised_until_it_is_approved(cases: Scene, heard: list[str], bad: int, turns: int) -> None:
     cases.has(*PLAN)
@@ -158,6 +159,7 @@ def test_a_plan_is_revised_until_it_is_approved(cases: Scene, heard: list[str], 
     assert len(heard) == turns * 2 - 1
 
 
+@pytest.mark.whole
 def test_a_plan_that_is_never_approved_fails_with_the_message_of_its_flow(cases: Scene) -> None:
     cases.has(*PLAN)
     cases.agent(Mood(bad_designs=8))
@@ -167,6 +169,7 @@ def test_a_plan_that_is_never_approved_fails_with_the_message_of_its_flow(cases:
     assert cases.file("plan-json-file", 3).is_file()
 
 
+@pytest.mark.whole
 def test_a_nested_flow_that_stops_does_not_stop_its_parent(cases: Scene) -> None:
     cases.has(*PLAN)
     cases.agent(Mood(bad_designs=8))
@@ -180,6 +183,7 @@ def test_a_nested_flow_that_stops_does_not_stop_its_parent(cases: Scene) -> None
     assert cases.messages[1:] == ["design-review-flow success", "not sent", "not sent"]
 
 
+@pytest.mark.whole
 def test_findings_are_selected_by_rule_then_by_a_person(cases: Scene, heard: list[str]) -> None:
     cases.has(*PLAN)
     cases.agent(Mood(bad_reviews=2))
@@ -200,6 +204,7 @@ def test_findings_are_selected_by_rule_then_by_a_person(cases: Scene, heard: lis
     assert NOT_PROVIDED in heard[1]
 
 
+@pytest.mark.whole
 def test_only_some_severities_block(cases: Scene) -> None:
     cases.has(*PLAN)
     cases.agent(Mood(bad_reviews=8))
@@ -246,6 +251,7 @@ def test_a_check_is_repaired_until_it_passes(cases: Scene, heard: list[str], mon
     assert (cases.project.folder / "fixed").is_file()
 
 
+@pytest.mark.whole
 def test_a_playbook_is_made_and_used(cases: Scene) -> None:
     cases.has("task-context")
     found = values(ended_well(cases, "playbook"))
@@ -262,6 +268,7 @@ def test_a_playbook_is_made_and_used(cases: Scene) -> None:
     assert "make/write" not in again
 
 
+@pytest.mark.whole
 def test_prompts_of_every_form_reach_an_agent(cases: Scene, heard: list[str]) -> None:
     cases.has("review")
     ended = ended_well(cases, "agents")
@@ -280,6 +287,7 @@ def test_prompts_of_every_form_reach_an_agent(cases: Scene, heard: list[str]) ->
     }
 
 
+@pytest.mark.whole
 def test_a_node_or_a_param_chooses_the_agent_if_the_command_does_not(cases: Scene, heard: list[str]) -> None:
     found = values(cases.project.json("run", "agents", "--scope", KEY))
     agents = {path: value["executor"] for path, value in found.items() if "executor" in value}

@@ -96,11 +96,13 @@ def test_a_case_for_every_flow() -> None:
     assert len({case.flow for case in CASES}) == 28
 
 
+@pytest.mark.whole(21)
 @pytest.mark.parametrize("name", NAMED)
 def test_a_flow_runs_to_its_end(flows: Scene, name: str) -> None:
     succeed(flows, name)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["review/review-project-loop", "instant-task"])
 def test_findings_are_fixed_and_reviewed_again(flows: Scene, name: str) -> None:
     flows.agent(Mood(bad_reviews=2))
@@ -111,6 +113,7 @@ def test_findings_are_fixed_and_reviewed_again(flows: Scene, name: str) -> None:
     assert flows.file("ready-to-merge-file").is_file()
 
 
+@pytest.mark.whole
 def test_a_review_that_is_never_clean_fails_after_its_last_round(flows: Scene) -> None:
     """AgentWeaver's flow goes on to its last round; the shipped one ends when a review says the same three times."""
     flows.agent(Mood(bad_reviews=8))
@@ -123,6 +126,7 @@ def test_a_review_that_is_never_clean_fails_after_its_last_round(flows: Scene) -
     assert not flows.file("ready-to-merge-file").exists()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["design-review/design-review-loop", "instant-task"])
 def test_a_plan_is_revised_after_its_review(flows: Scene, name: str) -> None:
     flows.agent(Mood(bad_designs=1))
@@ -132,6 +136,7 @@ def test_a_plan_is_revised_after_its_review(flows: Scene, name: str) -> None:
     assert not flows.file("design-json-file", 3).exists()
 
 
+@pytest.mark.whole
 def test_a_person_may_use_a_plan_that_is_never_approved(flows: Scene) -> None:
     flows.agent(Mood(bad_designs=8))
     succeed(flows, "design-review/design-review-loop")
@@ -140,6 +145,7 @@ def test_a_person_may_use_a_plan_that_is_never_approved(flows: Scene) -> None:
     assert not flows.file("design-review-json-file", 4).exists()
 
 
+@pytest.mark.whole
 def test_a_person_may_stop_because_of_a_plan_that_is_never_approved(flows: Scene) -> None:
     flows.agent(Mood(bad_designs=8))
     flows.answer("design-review-loop-final-decision", decision="stop")
@@ -172,12 +178,14 @@ def test_a_task_is_described_from_its_issue(flows: Scene) -> None:
     assert flows.file("jira-task-file").is_file()
 
 
+@pytest.mark.whole
 def test_messages_are_sent(flows: Scene) -> None:
     succeed(flows, "auto-simple")
     assert any(KEY in text for text in flows.messages)
     assert len(flows.messages) == len(set(flows.messages))
 
 
+@pytest.mark.whole
 def test_a_second_run_uses_the_next_iterations(flows: Scene) -> None:
     for _ in range(2):
         succeed(flows, "auto-simple")

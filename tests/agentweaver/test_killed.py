@@ -37,6 +37,7 @@ def pool() -> Iterator[Pool]:
     made.close()
 
 
+@pytest.mark.whole(23)
 @pytest.mark.parametrize("case", VISIBLE, ids=[case.flow for case in VISIBLE])
 def test_a_killed_flow_is_resumed_to_its_end(scene: Scene, pool: Pool, case: Case) -> None:
     scene.has(*case.has)

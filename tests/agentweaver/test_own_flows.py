@@ -96,6 +96,7 @@ def test_a_second_run_of_a_go_loop_keeps_the_results_of_the_first(scene: Scene) 
         assert scene.file("run-go-tests-result-json-file", number).is_file()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("flow", ["gitlab-review", "gitlab-diff-review"])
 def test_the_address_of_a_merge_request_is_a_word_or_a_param(scene: Scene, flow: str) -> None:
     scene.answers.pop(f"{flow}-input")
@@ -119,6 +120,7 @@ def test_without_such_comments_nothing_is_asked_or_fixed(scene: Scene) -> None:
     assert not scene.file("review-fix-json-file").exists()
 
 
+@pytest.mark.whole
 def test_a_task_is_described_from_the_words_of_the_command(scene: Scene) -> None:
     scene.answers.pop("task-describe-source-input")
     assert scene.run("task-describe", "Sort", "by", "date")["status"] == "completed"
@@ -145,6 +147,7 @@ def test_a_fix_needs_an_analysis(scene: Scene) -> None:
     assert scene.run("flow:bug-fix", code=1)["reason"].startswith("expectation")
 
 
+@pytest.mark.whole
 def test_an_instant_task_is_not_the_issue_that_the_scope_has(scene: Scene) -> None:
     scene.has("jira")
     ended = scene.run("instant-task", "Sort", "by", "date")
@@ -165,6 +168,7 @@ def test_a_task_without_a_source_is_told_before_an_agent_works(scene: Scene) -> 
     assert "instant-task-input" in ended["error"]
 
 
+@pytest.mark.whole
 def test_a_valid_playbook_is_left_alone_and_an_invalid_one_is_told(scene: Scene) -> None:
     assert scene.run("playbook-init")["outcome"] == "success"
     manifest = scene.project.folder / ".handrail/playbook/manifest.yaml"
@@ -176,12 +180,14 @@ def test_a_valid_playbook_is_left_alone_and_an_invalid_one_is_told(scene: Scene)
     assert "not valid" in scene.run("playbook-init", code=1)["error"]
 
 
+@pytest.mark.whole
 def test_a_draft_that_nobody_accepts_is_not_written(scene: Scene) -> None:
     scene.answer("playbook-final-acceptance", final_write_accepted=False)
     assert scene.run("playbook-init", code=1)["outcome"] == "stopped"
     assert not (scene.project.folder / ".handrail/playbook").exists()
 
 
+@pytest.mark.whole
 def test_a_file_that_does_not_match_its_schema_is_no_proof(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     data, text = scene.file("mr-description-json-file"), scene.file("mr-description-file")
     line = f"mkdir -p {data.parent}; echo '{{}}' > {data}; echo text > {text}"

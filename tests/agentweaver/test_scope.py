@@ -44,6 +44,7 @@ def age(project: Project, kind: str, seconds: float, turn: int = 1) -> None:
             os.utime(path, (time.time() - seconds,) * 2)
 
 
+@pytest.mark.whole
 def test_the_story_of_a_task(scene: Scene) -> None:
     plan = scene.run("plan", ISSUE)["run"]
     found = stages(scene.project)

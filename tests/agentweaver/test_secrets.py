@@ -116,6 +116,7 @@ def play(scene: Scene, flow: str = "all", code: int = 0, *more: str) -> dict[str
     return said.data
 
 
+@pytest.mark.whole
 def test_a_run_leaves_no_secret(secretive: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     run = play(secretive)
@@ -133,6 +134,7 @@ def test_a_run_leaves_no_secret(secretive: Scene, tmp_path: Path, monkeypatch: p
     assert leaks(tmp_path) == {}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("flow", ["plan", "gitlab-review", "gitlab-diff-review", "auto-simple"])
 def test_a_shipped_flow_leaves_no_secret(secretive: Scene, tmp_path: Path, flow: str) -> None:
     run = play(secretive, flow, 0, *([] if "gitlab" in flow else [ISSUE]))
@@ -179,6 +181,7 @@ def parrot(way: str) -> Any:
     return answer
 
 
+@pytest.mark.whole(8)
 @pytest.mark.parametrize("way", PARROTS)
 @pytest.mark.parametrize("step", ["issue", "diff", "talk", "told"])
 def test_a_service_that_repeats_its_credentials(secretive: Scene, tmp_path: Path, step: str, way: str) -> None:

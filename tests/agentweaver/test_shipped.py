@@ -28,6 +28,7 @@ def test_there_are_those_of_agentweaver_and_further_ones() -> None:
     assert all(entry.description for entry in entries)
 
 
+@pytest.mark.whole
 def test_all_are_valid_and_use_the_shipped_form(scene: Scene) -> None:
     found = definitions(scene)
     for entry in SHIPPED.entries():
@@ -69,6 +70,7 @@ def test_a_flow_inside_is_that_of_the_project(scene: Scene) -> None:
     assert not scene.file("instant-task-input-json-file").exists()
 
 
+@pytest.mark.whole
 def test_shipped_flows_use_each_other_and_not_a_flow_of_the_project_with_the_same_id(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +91,7 @@ def test_shipped_flows_use_each_other_and_not_a_flow_of_the_project_with_the_sam
     }
 
 
+@pytest.mark.whole
 def test_a_flow_of_the_project_and_the_shipped_one_with_its_id_run_in_one_run(scene: Scene) -> None:
     scene.project.write(".handrail/flows/plan.yaml", OWN)
     step = "{id: %s, node: flow-run, params: {fileName: %s, taskKey: abc-1, task: Keep the order}}"
@@ -131,6 +134,7 @@ def test_a_misspelt_name_is_corrected(scene: Scene) -> None:
     assert "`auto-common`" in scene.project.run("run", "auto-comon").err
 
 
+@pytest.mark.whole
 def test_plan_fetches_and_describes_an_issue_first(scene: Scene) -> None:
     assert scene.run("plan", ISSUE)["status"] == "completed"
     assert scene.webs.jira.asked[0].path.endswith(ISSUE)
@@ -151,6 +155,7 @@ def test_plan_takes_the_words_of_its_command(scene: Scene) -> None:
     assert scene.webs.jira.asked == []
 
 
+@pytest.mark.whole
 def test_plan_asks_if_it_knows_nothing_and_takes_what_is_there(scene: Scene) -> None:
     assert scene.run("plan")["status"] == "completed"
     data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
@@ -160,6 +165,7 @@ def test_plan_asks_if_it_knows_nothing_and_takes_what_is_there(scene: Scene) -> 
     assert scene.file("plan-json-file", 2).is_file()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("words", [("Keep", "the", "order"), ()])
 def test_a_large_flow_takes_words_too_or_asks_for_them(scene: Scene, words: tuple[str, ...]) -> None:
     assert scene.run("auto-simple", *words)["outcome"] == "success"
@@ -186,6 +192,7 @@ def test_an_issue_is_no_task_that_a_flow_ignores(scene: Scene) -> None:
     assert "`http://[/ABC-1` is ignored" in scene.project.run(*argv, "http://[/ABC-1").err
 
 
+@pytest.mark.whole
 def test_an_instant_task_takes_the_words_of_its_command(scene: Scene) -> None:
     assert scene.run("instant-task", "Keep", "the", "order")["outcome"] == "success"
     data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
@@ -217,6 +224,7 @@ def test_a_person_selects_the_findings_of_a_guided_loop(scene: Scene) -> None:
     assert (values["selected_findings"], values["extra_notes"]) == (["A wrong result"], "Carefully.")
 
 
+@pytest.mark.whole
 def test_guidance_of_a_playbook_reaches_every_flow_that_works_on_a_task(scene: Scene) -> None:
     scene.agent(Mood(bad_reviews=1))
     assert scene.run("playbook-init", "--accept-playbook-draft")["status"] == "completed"
@@ -273,6 +281,7 @@ phases:
     assert [row["verdict"] for row in rows if row["path"] == "a/x/a/x"] == ["runs"]
 
 
+@pytest.mark.whole
 def test_a_prompt_with_a_schema_has_not_changed_by_itself(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JIRA_BASE_URL", "http://127.0.0.1:9")
     ended = scene.run("plan", ISSUE, code=1)

@@ -6,6 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
+import pytest
+
 from handrail.base.processes import RunningProgram, Task, run_task
 
 LEAVES = "trap '' TERM; sleep 600 & sleep 0.5; echo hi"
@@ -22,6 +24,7 @@ def test_a_command_is_not_late_because_of_what_it_left_behind(tmp_path: Path) ->
     assert (ended.exit_code, ended.timed_out, ended.output) == (0, False, "hi\n")
 
 
+@pytest.mark.whole
 def test_the_lines_of_a_program_end_with_the_program(tmp_path: Path) -> None:
     async def hear() -> tuple[list[bytes], int | None]:
         async with RunningProgram(task(tmp_path, LEAVES_ERRORS)) as program, asyncio.timeout(LONG):

@@ -45,12 +45,14 @@ async def left_after(script: str, count: int) -> list[int]:
     return list(filter(is_running, pids))
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("without_table")
 @pytest.mark.parametrize("script", [FOREVER, STUBBORN], ids=["obedient", "stubborn"])
 def test_a_program_is_killed_without_a_process_table(script: str) -> None:
     assert asyncio.run(left_after(f"echo $$; {script}", 1)) == []
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("without_table")
 def test_a_child_of_the_program_is_killed_with_its_group() -> None:
     assert asyncio.run(left_after(f"({STUBBORN}) & echo $!; echo $$; wait", 2)) == []

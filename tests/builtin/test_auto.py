@@ -51,6 +51,7 @@ def shop_with(kind: Kind, project: Project, forge: Forge, patch: pytest.MonkeyPa
     return shop
 
 
+@pytest.mark.whole
 def test_a_ticket_becomes_a_pull_request_and_its_remarks_come_back_into_the_work(
     kind: Kind, project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_ticket_becomes_a_pull_request_and_its_remarks_come_back_into_the_work
     shop.assert_valid()
 
 
+@pytest.mark.whole
 def test_a_change_is_watched_by_the_same_run(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_with(PYTHON, project, forge, monkeypatch)
     forge.needs, forge.remarks = "CHANGELOG.md", ["Please document it."]
@@ -93,6 +95,7 @@ def test_a_change_is_watched_by_the_same_run(project: Project, forge: Forge, mon
     shop.assert_valid()
 
 
+@pytest.mark.whole
 def test_an_issue_of_gitlab_becomes_a_merge_request_once(
     project: Project, forge: Forge, gitlab: GitLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +125,7 @@ def test_an_issue_of_gitlab_becomes_a_merge_request_once(
     shop.assert_valid(pr_checks="gitlab-checks/v1", pr_comments="gitlab-review/v1")
 
 
+@pytest.mark.whole
 def test_a_person_agrees_at_each_gate(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_with(PYTHON, project, forge, monkeypatch)
     shop.answers |= {"approve": {"approved": True}, "propose": {"approved": True}}
@@ -133,6 +137,7 @@ def test_a_person_agrees_at_each_gate(project: Project, forge: Forge, monkeypatc
     shop.assert_valid()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("form", ["approve", "propose"])
 def test_a_no_stops_it_before_anything_leaves(
     project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch, form: str
@@ -163,6 +168,7 @@ def test_a_project_without_a_check_is_told_before_anything_is_done(
     assert forge.web.asked == []
 
 
+@pytest.mark.whole
 def test_a_repository_without_the_remote_is_told_before_anything_is_done(
     project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def key_of(ended: dict[str, Any]) -> Any:
     return ended["phases"][-1]["steps"][-1]["value"]["key"]
 
 
+@pytest.mark.whole
 def test_an_issue_of_github_becomes_a_task(shop: Shop) -> None:
     dying(shop, "Turn an issue of GitHub or GitLab", "task-context")
     assert key_of(ends_well(shop, shop.run_and_die("from-ticket", "octo/tea#12"))) == "tea-12"
@@ -56,12 +57,14 @@ def test_an_issue_of_github_becomes_a_task(shop: Shop) -> None:
     assert not shop.file("task-context-json-file", 2).exists()
 
 
+@pytest.mark.whole
 def test_an_issue_of_gitlab_becomes_a_task(shop: Shop, gitlab: GitLab) -> None:
     dying(shop, "Turn an issue of GitHub or GitLab", "task-context")
     assert key_of(ends_well(shop, shop.run_and_die("from-ticket", gitlab.page("issues/12")))) == "tea-12"
     assert json.loads(shop.file("ticket-json-file").read_text())["project_path"] == "group/tea"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("forge_of", ["github", "gitlab"])
 def test_a_plan_reads_the_issue_that_is_its_task(shop: Shop, gitlab: GitLab, forge_of: str) -> None:
     task = "octo/tea#12" if forge_of == "github" else gitlab.page("issues/12")
@@ -75,6 +78,7 @@ def test_a_plan_reads_the_issue_that_is_its_task(shop: Shop, gitlab: GitLab, for
     shop.assert_valid()
 
 
+@pytest.mark.whole
 def test_an_issue_of_jira_becomes_a_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def jira(asked: Asked) -> Reply:
         return Reply({"key": "ABC-1", "fields": {"summary": "Order", "issuetype": {"name": "Bug"}, "attachment": []}})
@@ -88,6 +92,7 @@ def test_an_issue_of_jira_becomes_a_task(shop: Shop, monkeypatch: pytest.MonkeyP
     assert shop.file("jira-task-file").is_file()
 
 
+@pytest.mark.whole
 def test_words_become_a_task_also_if_there_is_an_older_ticket(shop: Shop) -> None:
     shop.project.write(place("jira-task-file", KEY), "{}")
     shop.project.write(place("ticket-json-file", KEY), "{}")
@@ -102,6 +107,7 @@ def test_the_scope_and_the_branch_of_a_ticket_have_its_name(shop: Shop) -> None:
     assert "of tea-12@" in said
 
 
+@pytest.mark.whole
 def test_a_change_is_described(shop: Shop) -> None:
     shop.checkout.write("README.md", "# More\n")
     dying(shop, "Write the title and the text of a pull or merge request", "mr-description")
@@ -109,6 +115,7 @@ def test_a_change_is_described(shop: Shop) -> None:
     assert json.loads(shop.file("mr-description-json-file").read_text())["title"] == "Keep the order of the items"
 
 
+@pytest.mark.whole
 def test_a_pull_request_is_reviewed_and_the_comment_written_once(shop: Shop, forge: Forge) -> None:
     shop.agent({"Review a change that somebody proposes.": files_of("review")}, Mood())
     forge.say(1, "I like it")
@@ -118,6 +125,7 @@ def test_a_pull_request_is_reviewed_and_the_comment_written_once(shop: Shop, for
     assert "I like it" in (shop.project.folder / f".agentweaver/scopes/{KEY}/discussion-{KEY}-1.md").read_text()
 
 
+@pytest.mark.whole
 def test_a_merge_request_is_reviewed_and_the_comment_written_once(shop: Shop, gitlab: GitLab) -> None:
     shop.agent({"Review a change that somebody proposes.": files_of("review")}, Mood())
     run = shop.run_and_die("review-change", gitlab.page("merge_requests/7"), *APPROVED, killer=gitlab)

@@ -62,6 +62,7 @@ def finished(processes: list[subprocess.Popen[str]]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.whole
 def test_parallel_runs_of_auto_do_not_touch_each_other(
     project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

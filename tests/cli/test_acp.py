@@ -82,6 +82,7 @@ def test_a_step_names_an_agent_of_the_settings(stage: Stage) -> None:
     assert (found["executor"], found["output"]) == ("acp:two", "I am two.")
 
 
+@pytest.mark.whole
 def test_a_route_names_an_agent_and_its_model(stage: Stage) -> None:
     model = {"id": "m", "name": "m", "category": "model", "type": "select", "currentValue": "a"}
     options = [{**model, "options": [{"value": "a", "name": "A"}, {"value": "x:large", "name": "L"}]}]
@@ -93,6 +94,7 @@ def test_a_route_names_an_agent_and_its_model(stage: Stage) -> None:
     assert stage.received("one", "session/set_config_option")[0]["value"] == "x:large"
 
 
+@pytest.mark.whole
 def test_the_only_agent_needs_no_name(stage: Stage) -> None:
     stage.agents(one=says("I am one."))
     assert value(stage.run("--agent", "acp"))["output"] == "I am one."
@@ -160,6 +162,7 @@ def test_a_mistake_in_the_settings_is_shown_at_its_place(stage: Stage, text: str
     assert "settings.yaml:1:" in said.out + said.err
 
 
+@pytest.mark.whole
 def test_the_journal_says_what_was_allowed_and_what_was_denied(stage: Stage) -> None:
     call = {"toolCallId": "t-1", "title": "Edit a.txt", "kind": "edit", "rawInput": {"path": "a.txt"}}
     ask = {"method": "session/request_permission", "params": {"toolCall": call, "options": ONCE}}
@@ -175,6 +178,7 @@ def test_the_journal_says_what_was_allowed_and_what_was_denied(stage: Stage) -> 
     assert value(done)["denied"] == 1
 
 
+@pytest.mark.whole
 def test_an_interrupted_conversation_is_loaded_again(stage: Stage) -> None:
     loads = {"initialize": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}}
     stage.agents(one={**loads, "turn": [{"say": "I begin."}, {"exit": 1}]})
@@ -187,6 +191,7 @@ def test_an_interrupted_conversation_is_loaded_again(stage: Stage) -> None:
     assert "You were interrupted" in stage.received("one", "session/prompt")[-1]["prompt"][0]["text"]
 
 
+@pytest.mark.whole
 def test_another_agent_begins_a_conversation_of_its_own(stage: Stage) -> None:
     loads = {"initialize": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}}
     stage.agents(one={**loads, "turn": [{"exit": 1}]}, two={**loads, **says("I am two.")})
@@ -196,6 +201,7 @@ def test_another_agent_begins_a_conversation_of_its_own(stage: Stage) -> None:
     assert stage.received("two", "session/load") == []
 
 
+@pytest.mark.whole
 def test_the_agent_sees_only_the_variables_that_are_meant_for_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

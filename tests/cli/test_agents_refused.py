@@ -68,6 +68,7 @@ def as_agent(project: Project, *argv: str, **env: str) -> Any:
     return project.process(*argv[0].split(), *argv[1:], **(env or {VARIABLE: "1"}))
 
 
+@pytest.mark.whole(23)
 @pytest.mark.parametrize("argv", LOOSENING, ids=" ".join)
 def test_a_command_that_loosens_the_leash_is_refused(leashed: Project, argv: tuple[str, ...]) -> None:
     said = as_agent(leashed, *argv)
@@ -80,6 +81,7 @@ def test_a_command_that_loosens_the_leash_is_refused(leashed: Project, argv: tup
     assert (run["status"], len(run["waitingFor"])) == ("waiting", 1)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("argv", [("status", "--session", "s"), ("next", "--session", "s"), ("runs",), ("log", "last")])
 def test_an_agent_may_run_every_other_command(leashed: Project, argv: tuple[str, ...]) -> None:
     assert as_agent(leashed, *argv).code == 0
@@ -96,6 +98,7 @@ def test_a_step_of_a_run_is_refused_too(leashed: Project) -> None:
     assert leashed.json("status", "--session", "s")["status"] == "active"
 
 
+@pytest.mark.whole
 def test_the_process_of_an_agent_above_is_enough(leashed: Project, tmp_path: Path) -> None:
     """The agent's program is a script here, and it removes its variables."""
     (program,) = (name for name in registry.signs()[AGENT].PROGRAMS if "/" not in name)
@@ -108,6 +111,7 @@ def test_the_process_of_an_agent_above_is_enough(leashed: Project, tmp_path: Pat
     assert leashed.json("status", "--session", "s")["status"] == "active"
 
 
+@pytest.mark.whole
 def test_the_person_is_told_of_a_refused_command(leashed: Project) -> None:
     as_agent(leashed, "cancel", "--yes", "--session", "s")
     as_agent(leashed, "uninstall", "claude")
@@ -121,6 +125,7 @@ def test_the_person_is_told_of_a_refused_command(leashed: Project) -> None:
     assert leashed.run("log", "last", "--follow").code == 0, "the notice does not hide that the run waits"
 
 
+@pytest.mark.whole
 def test_the_person_is_told_when_the_life_of_a_driven_run_ends(project: Project) -> None:
     (project.home / "state" / OPEN).unlink()
     os.mkfifo(project.folder / "gate")
@@ -148,6 +153,7 @@ def test_a_state_that_is_open_to_agents_takes_every_command(leashed: Project) ->
     assert as_agent(leashed, "cancel", "--yes", "--session", "s").code == 0
 
 
+@pytest.mark.whole
 def test_another_home_does_not_open_this_state(leashed: Project, tmp_path: Path) -> None:
     """An agent can make a home of its own and open it. Even a link to the real state does not open that."""
     other = tmp_path / "other"

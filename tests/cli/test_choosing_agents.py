@@ -75,6 +75,7 @@ def test_resume_takes_another_agent_and_records_it(asking: Project) -> None:
     assert (asking.folder / "log").read_text() == "x\n"
 
 
+@pytest.mark.whole
 def test_a_chosen_agent_stays_chosen_for_later_lives(asking: Project) -> None:
     asking.write("script.yaml", BROKEN)
     run = asking.json("run", "demo", "--route", "review=claude:opus", "--until", "a")["run"]
@@ -83,6 +84,7 @@ def test_a_chosen_agent_stays_chosen_for_later_lives(asking: Project) -> None:
     assert of_agent(asking.json("resume", run)) == ("completed", "scripted", "m")
 
 
+@pytest.mark.whole
 def test_settings_that_changed_are_read_again_by_resume(asking: Project) -> None:
     asking.write(".handrail/settings.yaml", "routes: {review: 'scripted:old'}\n")
     asking.write("script.yaml", BROKEN)
@@ -95,6 +97,7 @@ def test_settings_that_changed_are_read_again_by_resume(asking: Project) -> None
     ]
 
 
+@pytest.mark.whole
 def test_settings_that_did_not_change_are_not_recorded_again(asking: Project) -> None:
     asking.write(".handrail/settings.yaml", "agent: scripted\n")
     asking.write("script.yaml", BROKEN)
@@ -103,6 +106,7 @@ def test_settings_that_did_not_change_are_not_recorded_again(asking: Project) ->
     assert all(event["type"] != "Routed" for event in asking.json("log", run)["events"])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", ["resume", "restart"])
 def test_a_preset_can_be_chosen_later(asking: Project, verb: str) -> None:
     asking.write(".handrail/settings.yaml", "agent: scripted\npresets: {fast: {review: 'scripted:small'}}\n")
@@ -114,6 +118,7 @@ def test_a_preset_can_be_chosen_later(asking: Project, verb: str) -> None:
     assert of_agent(asking.json(verb, run, "--preset", "fast")) == ("completed", "scripted", "small")
 
 
+@pytest.mark.whole
 def test_restart_reads_the_settings_again_and_takes_another_agent(asking: Project) -> None:
     asking.write(".handrail/settings.yaml", "agent: 'scripted:old'\n")
     asking.write("script.yaml", BROKEN)
@@ -124,6 +129,7 @@ def test_restart_reads_the_settings_again_and_takes_another_agent(asking: Projec
     assert of_agent(asking.json("restart", run, "--agent", "scripted", "--from", "b"))[2] is None
 
 
+@pytest.mark.whole
 def test_the_limit_of_another_agent_is_not_waited_for(asking: Project) -> None:
     asking.write("script.yaml", "- {fail: rate-limit, message: too many, resetsIn: 3600}\n")
     with asking_in_background(asking) as run:
@@ -141,6 +147,7 @@ def asking_in_background(project: Project) -> Iterator[str]:
     yield run
 
 
+@pytest.mark.whole
 def test_continue_takes_another_agent(asking: Project) -> None:
     asking.write(".handrail/flows/demo.yaml", f"continue: again\n{FLOW}{ASK}")
     run = asking.json("run", "demo", "--agent", "scripted")["run"]
@@ -156,6 +163,7 @@ CHOICES = {
 }
 
 
+@pytest.mark.whole(12)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("verb", ["resume", "restart", "continue"])
 def test_every_command_that_goes_on_takes_every_choice_and_keeps_it(asking: Project, verb: str, choice: str) -> None:

@@ -33,6 +33,7 @@ def test_the_settings_say_how_often(checked: Project) -> None:
     assert ["the same failure as before" in text for text in told] == [False, True]
 
 
+@pytest.mark.whole
 def test_a_driven_agent_that_goes_in_circles_is_ended_and_the_phase_is_not_left(
     checked: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

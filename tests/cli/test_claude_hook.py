@@ -43,6 +43,7 @@ def sent_on(project: Project) -> bool:
     return "additionalContext" in tell(project, "Stop").get("hookSpecificOutput", {})
 
 
+@pytest.mark.whole
 def test_the_task_may_span_lines(conversation: Project) -> None:
     assert conversation.json("status", "--session", "claude-C")["task"] == "make\ntea"
 
@@ -51,6 +52,7 @@ def test_an_agent_that_stops_early_is_sent_on(conversation: Project) -> None:
     assert sent_on(conversation)
 
 
+@pytest.mark.whole
 def test_a_task_that_ends_after_an_interrupt_does_not_send_the_agent_on(conversation: Project) -> None:
     tell(conversation, "UserPromptSubmit", prompt="go on")
     tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the previous turn never ended with a stop
@@ -71,11 +73,13 @@ def sent_on_with_tasks(project: Project) -> bool:
     return "hookSpecificOutput" in tell(project, "Stop", background_tasks=[{"id": "b"}])
 
 
+@pytest.mark.whole
 def test_the_person_is_told_that_an_agent_waits_for_background_work(conversation: Project) -> None:
     said = tell(conversation, "Stop", background_tasks=[{"id": "b"}])
     assert "lets the agent stop while its background work runs" in said["systemMessage"]
 
 
+@pytest.mark.whole
 def test_work_that_never_ends_keeps_no_agent_from_its_task(conversation: Project) -> None:
     """An agent may wait for each piece of background work once."""
     assert not sent_on_with_tasks(conversation)
@@ -84,6 +88,7 @@ def test_work_that_never_ends_keeps_no_agent_from_its_task(conversation: Project
     assert sent_on_with_tasks(conversation)
 
 
+@pytest.mark.whole
 def test_an_agent_that_makes_one_call_and_stops_is_let_go_and_the_person_is_told(project: Project) -> None:
     project.write(".handrail/settings.yaml", "reminders: 2\n")
     begin(project)
@@ -96,12 +101,14 @@ def test_an_agent_that_makes_one_call_and_stops_is_let_go_and_the_person_is_told
     assert "/cancel-workflow" in told
 
 
+@pytest.mark.whole
 def test_a_prompt_adds_only_the_current_position(conversation: Project) -> None:
     said = tell(conversation, "UserPromptSubmit", prompt="hello")["hookSpecificOutput"]
     assert said["additionalContext"] == "W > • Look [1/2]"
     assert said["sessionTitle"] == "Workflow: make\ntea"
 
 
+@pytest.mark.whole
 def test_a_second_workflow_in_a_conversation_needs_an_explicit_replace(conversation: Project) -> None:
     other = conversation.folder.parent / "other"
     (other / ".handrail" / "workflows").mkdir(parents=True)
@@ -112,6 +119,7 @@ def test_a_second_workflow_in_a_conversation_needs_an_explicit_replace(conversat
     assert conversation.json("status", "--session", "claude-C")["status"] == "cancelled"
 
 
+@pytest.mark.whole
 def test_an_invalid_request_blocks_only_tool_calls(conversation: Project) -> None:
     assert tell(conversation, "UserPromptSubmit", prompt=TASK_DONE, transcript_path="/nonexistent") != {}
     assert tell(conversation, "NoSuchEvent") == {}

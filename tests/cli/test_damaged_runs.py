@@ -58,6 +58,7 @@ def unknown_event(run: Path) -> None:
 DAMAGES = (damage_journal, damage_about, damage_old_about, remove_about, journal_is_a_fifo, unknown_event)
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_run_hides_no_other_and_can_be_put_aside(
     project: Project, three: list[str], damage: Callable[[Path], None]

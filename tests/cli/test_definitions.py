@@ -102,6 +102,7 @@ def test_schemas_name_every_key(project: Project) -> None:
     assert project.json("schema", "phase")["required"] == ["id", "name", "emoji"]
 
 
+@pytest.mark.whole
 def test_init_makes_a_project_that_validates_and_overwrites_nothing(project: Project) -> None:
     created = project.json("init")["created"]
     assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/hello.yaml"} <= set(created)
@@ -155,6 +156,7 @@ def test_help_and_completion_are_printed(project: Project) -> None:
         assert "handrail" in project.run("completion", shell).out
 
 
+@pytest.mark.whole
 def test_workflow_names_complete(project: Project) -> None:
     project.workflow("flow", ["a"])
     project.workflow("flop", ["a"])

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import handrail
 from handrail.extensions.contracts import OUTCOMES
 from handrail.source.codes import endings, problem_kinds
@@ -75,6 +77,7 @@ def error_codes(kind: ast.ClassDef) -> Iterator[str]:
                 yield ast.literal_eval(node.value)
 
 
+@pytest.mark.whole
 def test_every_code_in_the_source_has_an_entry_and_every_entry_is_used() -> None:
     assert used_codes() == set(endings())
 

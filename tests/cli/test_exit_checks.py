@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support import Project, is_running
 
 
@@ -90,6 +92,7 @@ def test_a_command_that_times_out_is_killed_with_its_children(project: Project) 
     assert not is_running(int((project.folder / "child").read_text()))
 
 
+@pytest.mark.whole
 def test_a_command_that_ignores_sigterm_is_killed(project: Project) -> None:
     with_exit(project, "  - run: trap '' TERM; echo $$ > child; while true; do sleep 0.1; done\n    timeout: 0.5\n")
     project.json("next", code=5)

@@ -125,6 +125,7 @@ def test_a_name_that_nothing_has_gets_a_suggestion(project: Project) -> None:
 VISIBLE = [entry.id for entry in ShippedFlows(shipped_flows()).entries() if entry.visible]
 
 
+@pytest.mark.whole(22)
 @pytest.mark.parametrize("id_", VISIBLE)
 def test_every_shipped_flow_tells_its_params_phases_and_examples(project: Project, id_: str) -> None:
     told = project.json("run", f"flow:{id_}", "--help")

@@ -104,6 +104,7 @@ def test_plurals_are_right(project: Project) -> None:
     assert "1 error; `handrail validate` shows it\n" in project.run("list").err
 
 
+@pytest.mark.whole
 def test_the_question_about_an_interrupted_command_is_printed_once(project: Project) -> None:
     kill = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'kill -9 $PPID']}}"
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{kill}]}}]\n")

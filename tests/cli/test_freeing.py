@@ -113,6 +113,7 @@ def test_a_cancel_frees_the_agent_if_the_session_is_read_only(read_only: Project
     assert is_free(read_only)
 
 
+@pytest.mark.whole
 def test_a_cancel_says_what_to_remove_if_it_cannot_free_the_agent(read_only: Project) -> None:
     link(read_only).parent.chmod(0o500)
     said = cancel_weakly(read_only)
@@ -122,6 +123,7 @@ def test_a_cancel_says_what_to_remove_if_it_cannot_free_the_agent(read_only: Pro
     assert not is_free(read_only)
 
 
+@pytest.mark.whole
 def test_a_cancel_is_recorded_even_if_the_link_cannot_be_removed(linked: Project) -> None:
     link(linked).parent.chmod(0o500)
     said = cancel_weakly(linked)
@@ -131,6 +133,7 @@ def test_a_cancel_is_recorded_even_if_the_link_cannot_be_removed(linked: Project
     assert linked.json("status", "--session", "claude-c")["status"] == "cancelled"
 
 
+@pytest.mark.whole
 def test_a_session_without_a_link_names_its_folder_if_it_cannot_be_freed(project: Project) -> None:
     project.workflow("w", ["look"])
     project.json("start", "w", "x", "--session", "claude-c")

@@ -61,6 +61,7 @@ prompts:
 """
 
 
+@pytest.mark.whole
 def test_a_nested_workflow_is_driven_to_its_end(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     data = nested.json("run", "release", "tea", "--agent", "scripted")
@@ -72,6 +73,7 @@ def test_a_nested_workflow_is_driven_to_its_end(nested: Project) -> None:
     assert data["usage"]["usd"] >= 0.5
 
 
+@pytest.mark.whole
 def test_an_agent_without_progress_fails_the_run_with_a_reason(nested: Project) -> None:
     nested.write("script.yaml", "- say: I would rather not.\n")
     data = nested.json("run", "release", "tea", "--agent", "scripted", code=1)
@@ -79,6 +81,7 @@ def test_an_agent_without_progress_fails_the_run_with_a_reason(nested: Project) 
     assert "Plan" in data["error"]
 
 
+@pytest.mark.whole
 def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(nested: Project) -> None:
     nested.write(
         "script.yaml",
@@ -119,6 +122,7 @@ def stuck(nested: Project, request: pytest.FixtureRequest) -> Project:
     return nested
 
 
+@pytest.mark.whole
 def test_the_session_of_a_run_that_ended_early_is_not_picked_up_by_people(stuck: Project) -> None:
     (row,) = stuck.json("sessions")["sessions"]
     id_ = stuck.json("runs")["runs"][0]["run"]
@@ -132,11 +136,13 @@ def test_the_session_of_a_run_that_ended_early_is_not_picked_up_by_people(stuck:
     assert stuck.json("status", "--session", row["session"])["phase"]["id"] == "plan"
 
 
+@pytest.mark.whole
 def test_a_person_can_start_a_workflow_beside_the_session_of_a_run(stuck: Project) -> None:
     own = stuck.json("start", "release", "coffee")["session"]
     assert stuck.json("status")["session"] == own
 
 
+@pytest.mark.whole
 def test_the_session_of_a_run_that_ended_early_is_there_when_it_is_resumed(stuck: Project) -> None:
     stuck.write("script.yaml", SCRIPT.replace("Begin tea.", "You were interrupted", 1))
     id_ = stuck.json("runs")["runs"][0]["run"]
@@ -144,6 +150,7 @@ def test_the_session_of_a_run_that_ended_early_is_there_when_it_is_resumed(stuck
     assert len(stuck.json("sessions")["sessions"]) == 1
 
 
+@pytest.mark.whole
 def test_a_workflow_runs_inside_a_flow(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     nested.write(
@@ -155,6 +162,7 @@ def test_a_workflow_runs_inside_a_flow(nested: Project) -> None:
     assert data["phases"][0]["steps"][1]["value"] == {"steps": 3}
 
 
+@pytest.mark.whole
 def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.write("script.yaml", "- say: done\n")
@@ -189,6 +197,7 @@ def guided(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(event["kind"], event["phase"]) for event in events if event["type"] == "Guided"]
 
 
+@pytest.mark.whole
 def test_the_phases_of_the_workflow_are_events_of_the_run(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     said = nested.run("run", "release", "tea", "--agent", "scripted", "--events")
@@ -210,6 +219,7 @@ def test_the_phases_of_the_workflow_are_events_of_the_run(nested: Project) -> No
     assert acts == ["denied", "again", "again"]
 
 
+@pytest.mark.whole
 def test_a_failed_exit_check_is_an_event_that_says_which_and_why(nested: Project) -> None:
     nested.write(
         "script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", "  - step: next\n  - step: next\n")
@@ -219,6 +229,7 @@ def test_a_failed_exit_check_is_an_event_that_says_which_and_why(nested: Project
     assert [(event["phase"], event["text"]) for event in failed] == [("Judge", "`report.txt` does not exist")]
 
 
+@pytest.mark.whole
 def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     lines = nested.run("run", "release", "tea", "--agent", "scripted").err.splitlines()
@@ -234,6 +245,7 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
     assert "  ! release/run  denied: write: write is not allowed in the phase Plan" in "\n".join(lines)
 
 
+@pytest.mark.whole
 def test_a_phase_is_told_while_the_agent_still_works(nested: Project) -> None:
     wait = "until test -e go; do sleep 0.05; done"
     nested.write(
@@ -251,6 +263,7 @@ def test_a_phase_is_told_while_the_agent_still_works(nested: Project) -> None:
     assert "✓ the workflow is done" in nested.run("log", run, "--follow").out
 
 
+@pytest.mark.whole
 def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> None:
     twice = "  - {step: next, summary: planned}\n  - step: next\n"
     nested.write("script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", twice))
@@ -270,6 +283,7 @@ def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> 
     ]
 
 
+@pytest.mark.whole
 def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(nested: Project) -> None:
     """A person moves the session while the run is not driven. The next life tells that, and nothing twice."""
     nested.write("script.yaml", "prompts:\n- match: Begin tea.\n  play:\n  - fail: auth\n")

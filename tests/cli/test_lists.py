@@ -208,6 +208,7 @@ def test_a_stopped_run_says_who_stopped_it(by: str | None, reason: str) -> None:
     assert (stop_event(by).reason, stop_event(by).by) == (reason, by)
 
 
+@pytest.mark.whole
 def test_a_script_that_stops_a_run_is_not_called_a_person(project: Project) -> None:
     ask = "{id: x, node: user-input, params: {formId: f, title: Who, fields: [{id: who, type: text, label: Who}]}}"
     project.write(".handrail/flows/ask.yaml", f"phases: [{{id: a, steps: [{ask}]}}]\n")

@@ -106,6 +106,7 @@ def test_following_an_idle_run_looks_seldom_and_reads_nothing(
     assert "journal" not in HEARD[-15:], "it is read twice, then only looked at"
 
 
+@pytest.mark.whole
 def test_following_ends_if_no_process_drives_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver was killed. A run that has not begun yet is given some time first."""
     monkeypatch.setattr(history, "PATIENCE", 0.3)

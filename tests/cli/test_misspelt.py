@@ -86,6 +86,7 @@ def test_who_runs_a_flow_or_a_workflow_sees_its_warnings(project: Project) -> No
     assert "edti" in project.run("run", "w", "task", "--dry-run").err
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("tools", ["{deny: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
 def test_a_phase_whose_tools_limit_nothing_does_not_start(project: Project, tools: str) -> None:
     project.workflow("w", ["a"])

@@ -70,6 +70,7 @@ def test_after_a_time_limit_resume_has_all_of_it_again(project: Project) -> None
     assert project.json("resume", run)["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_an_interrupted_command_that_must_not_run_again_needs_a_restart(project: Project) -> None:
     flow(project, step('test -e ready || kill -9 "$PPID"', ", rerun: never"))
     project.process("run", "demo")
@@ -79,6 +80,7 @@ def test_an_interrupted_command_that_must_not_run_again_needs_a_restart(project:
     assert project.json("restart", run)["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_stopped_run_is_resumed(project: Project) -> None:
     flow(project, step("test -e ready || sleep 60", ", rerun: safe"))
     run = project.json("run", "demo", "--detach")["run"]

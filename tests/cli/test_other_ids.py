@@ -63,6 +63,7 @@ def test_agentweavers_files_have_no_other_ids(project: Project) -> None:
     assert project.run("run", "release").code == 1
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize("id_", sorted(ShippedFlows(shipped_flows()).also))
 def test_the_ids_of_agentweaver_are_other_ids_of_shipped_flows(project: Project, id_: str) -> None:
     found = project.json("show", f"flow:{id_}")

@@ -74,6 +74,7 @@ def test_files_of_pi_workflows_make_the_agent_an_orchestrator(project: Project) 
     assert 'action "loop"' in said
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("root", "count"), [(OURS, 0), (PROJECT, 1)])
 def test_an_agent_of_pi_workflows_that_stops_early_is_told_about_loop(project: Project, root: str, count: int) -> None:
     project.workflow("w", ["look"], root=root)

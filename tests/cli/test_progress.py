@@ -265,6 +265,7 @@ def test_the_signs_have_colours_on_a_terminal_unless_the_person_wants_none(monke
     assert "● plan" in drawn()
 
 
+@pytest.mark.whole
 def test_what_is_printed_while_a_command_waits_is_above_its_line(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

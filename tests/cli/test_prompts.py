@@ -52,6 +52,7 @@ def example(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
+@pytest.mark.whole
 def test_a_flow_of_agentweaver_runs_with_another_agent(example: Project) -> None:
     assert example.json("validate")["problems"] == []
     data = example.json("run", "examples/example", "--agent", "scripted")
@@ -61,6 +62,7 @@ def test_a_flow_of_agentweaver_runs_with_another_agent(example: Project) -> None
     assert [artifact["path"] for artifact in data["artifacts"]] == [PROOF]
 
 
+@pytest.mark.whole
 def test_an_agent_that_does_not_write_a_required_file_fails_the_step(example: Project) -> None:
     example.write("script.yaml", "- say: done\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
@@ -71,6 +73,7 @@ def test_an_agent_that_does_not_write_a_required_file_fails_the_step(example: Pr
     assert (ended["status"], ended["phases"][0]["steps"][0]["attempts"]) == ("completed", 1)
 
 
+@pytest.mark.whole
 def test_resume_asks_the_agent_again_if_its_proof_is_still_missing(example: Project) -> None:
     example.write("script.yaml", "- say: done\n")
     run = example.json("run", "examples/example", "--agent", "scripted", code=1)["run"]
@@ -88,6 +91,7 @@ prompts:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("proof", "told"),
     [
@@ -117,6 +121,7 @@ def test_a_long_answer_of_an_agent_is_cut_and_marked(project: Project, monkeypat
     assert value["output"] == "… 7 characters before this were left out\n" + "b" * 20_000
 
 
+@pytest.mark.whole
 def test_an_agent_gets_the_prompt_with_resolved_references(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.write(
@@ -134,6 +139,7 @@ def test_an_agent_gets_the_prompt_with_resolved_references(project: Project, mon
     assert [step["value"]["output"] for step in data["phases"][0]["steps"]] == ["looked", "mended"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("outcome", ["refused", "auth", "overflow", "unavailable", "crash"])
 def test_each_failure_of_an_agent_has_a_code(example: Project, outcome: str) -> None:
     example.write("script.yaml", f"- fail: {outcome}\n  message: no\n")
@@ -141,6 +147,7 @@ def test_each_failure_of_an_agent_has_a_code(example: Project, outcome: str) -> 
     assert (data["reason"], data["error"]) == (f"{outcome} at example/run_prompt", "scripted: no")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("before", "retries"),
     [
@@ -161,6 +168,7 @@ def test_an_agent_whose_own_retries_failed_is_not_called_again(
     assert [event["text"] for event in events if event["type"] == "AgentActed"] == retries
 
 
+@pytest.mark.whole
 def test_a_script_is_played_from_its_beginning_after_a_crash_and_may_have_an_entry_for_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +183,7 @@ def test_a_script_is_played_from_its_beginning_after_a_crash_and_may_have_an_ent
     assert data["phases"][0]["steps"][0]["value"]["output"] == "finished"
 
 
+@pytest.mark.whole
 def test_a_step_waits_for_a_limit_to_reset_without_a_new_attempt(example: Project) -> None:
     once = "- {tool: bash, input: {command: 'test -f once && touch enough; touch once'}}\n"
     example.write(

@@ -106,6 +106,7 @@ def test_only_what_ended_long_ago_is_removed(busy: Project) -> None:
     assert (said.code, "such as `30d`" in said.err) == (2, True)
 
 
+@pytest.mark.whole
 def test_a_failed_run_takes_its_session_with_it(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     busy.write("script.yaml", "- say: no\n")

@@ -136,6 +136,7 @@ def test_a_run_that_is_continued_asks_another_question(project: Project) -> None
     )
 
 
+@pytest.mark.whole
 def test_of_several_answers_at_once_exactly_one_is_accepted(project: Project) -> None:
     run = asking(project, "a")["run"]
     names = [f"n{number}" for number in range(4)]
@@ -153,6 +154,7 @@ def letter_of(project: Project, name: str) -> str:
     return str(project.write(f"{name}.yaml", f"who: {name}\n"))
 
 
+@pytest.mark.whole
 def test_a_late_rerun_again_does_not_run_a_third_time(project: Project) -> None:
     step = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'echo x >> log; read line < gate']}}"
     project.write(".handrail/flows/once.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")

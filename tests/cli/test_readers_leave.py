@@ -62,6 +62,7 @@ def test_a_run_goes_on_when_the_reader_of_its_events_leaves(project: Project) ->
     assert project.json("runs")["runs"][0]["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_run_goes_on_when_both_streams_are_closed_by_their_readers(project: Project) -> None:
     gated(project)
     argv = [HANDRAIL, "run", "gated", "--json"]
@@ -76,6 +77,7 @@ def test_a_run_goes_on_when_both_streams_are_closed_by_their_readers(project: Pr
     assert project.json("runs")["runs"][0]["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_run_whose_streams_are_closed_from_the_start_ends_as_usual(project: Project) -> None:
     project.write(".handrail/flows/one.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}}\n")
     ended = subprocess.run(["/bin/sh", "-c", f"'{HANDRAIL}' run one --events >&- 2>&-"], check=False)
@@ -83,6 +85,7 @@ def test_a_run_whose_streams_are_closed_from_the_start_ends_as_usual(project: Pr
     assert project.json("runs")["runs"][0]["status"] == "completed"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("form", [(), ("--events",)], ids=["a story", "events"])
 def test_following_a_log_ends_when_the_reader_leaves(project: Project, form: tuple[str, ...]) -> None:
     gated(project)
@@ -107,6 +110,7 @@ def test_following_a_log_ends_when_the_reader_leaves(project: Project, form: tup
     assert driver.returncode == 0
 
 
+@pytest.mark.whole
 def test_a_full_disk_behind_stdout_is_reported_and_the_run_ends_first(project: Project) -> None:
     project.write(".handrail/flows/one.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}}\n")
     with open("/dev/full", "w") as full:

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support import Project
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
@@ -113,6 +115,7 @@ def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -
     assert project.json("runs")["runs"] == []
 
 
+@pytest.mark.whole
 def test_a_run_in_the_background_is_watched_and_stopped(project: Project) -> None:
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {command('echo $$ > pid; sleep 60')}}}\n")
     id_ = project.json("run", "demo", "--detach")["run"]
@@ -126,6 +129,7 @@ def test_a_run_in_the_background_is_watched_and_stopped(project: Project) -> Non
     assert '"RunEnded"' in project.run("log", id_, "--follow", "--events").out
 
 
+@pytest.mark.whole
 def test_ctrl_c_kills_the_programs_and_the_run_can_be_resumed(project: Project) -> None:
     script = "echo $$ > pid; test -f ready || sleep 60"
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, rerun: safe, {command(script)}}}\n")
@@ -148,6 +152,7 @@ def test_ctrl_c_kills_the_programs_and_the_run_can_be_resumed(project: Project) 
     assert project.json("resume", id_)["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_flow_that_allows_it_can_be_continued(project: Project) -> None:
     text = (
         f"continue: HOW\nphases:\n- {{id: a, steps: [{{id: x, {command('echo a >> log')}}}]}}\n"

@@ -97,6 +97,7 @@ def test_a_nested_flow_has_its_time_limit_and_its_attempts(project: Project) -> 
     assert project.json("run", "again")["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_restart_keeps_existing_files_and_files_of_other_runs(project: Project) -> None:
     project.write("CHANGELOG.md", "precious\n")
     flow(
@@ -119,6 +120,7 @@ def test_restart_keeps_existing_files_and_files_of_other_runs(project: Project) 
     assert "precious" in (project.folder / "CHANGELOG.md").read_text()
 
 
+@pytest.mark.whole
 def test_restart_removes_a_file_that_two_steps_of_the_run_wrote(project: Project) -> None:
     flow(
         project,
@@ -132,6 +134,7 @@ def test_restart_removes_a_file_that_two_steps_of_the_run_wrote(project: Project
     assert (project.folder / "out.md").read_text() == "a\nb\nb\n"
 
 
+@pytest.mark.whole
 def test_restart_removes_a_file_that_a_failed_attempt_of_the_run_left(project: Project) -> None:
     script = command("echo x >> log; cp log out.md")
     proof = "expect: [{run: 'test $(wc -l < log) -ge 2'}]"
@@ -184,6 +187,7 @@ def test_a_form_with_rerun_never_can_be_answered(project: Project) -> None:
     assert project.json("answer", waiting["run"], "--file", "yes.json")["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_limit_that_reset_in_the_past_is_not_retried_in_a_tight_loop(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +226,7 @@ def test_invalid_options_are_refused_before_a_run_starts(project: Project, monke
     assert project.json("runs")["runs"] == []
 
 
+@pytest.mark.whole
 def test_a_stop_before_the_driver_starts_is_not_undone(project: Project) -> None:
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {command('echo a >> log; sleep 30')}}}\n")
     id_ = project.json("run", "demo", "--detach")["run"]
@@ -230,6 +235,7 @@ def test_a_stop_before_the_driver_starts_is_not_undone(project: Project) -> None
     assert project.run("resume", id_, "--first").code == 1
 
 
+@pytest.mark.whole
 def test_a_command_that_times_out_leaves_no_process(project: Project) -> None:
     script = "setsid sleep 77 & echo $! > pid; sleep 78"
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, timeout: 1, {command(script)}}}\n")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support import Project
 
 LOG = "/bin/sh, -c, 'echo {} >> log'"
@@ -118,6 +120,7 @@ def test_a_time_limit_ends_the_run_with_its_own_exit_code(project: Project) -> N
     assert project.json("run", "demo", code=3)["status"] == "failed"
 
 
+@pytest.mark.whole
 def test_nested_flows_take_declared_parameters(project: Project) -> None:
     flow(
         project,

@@ -36,12 +36,14 @@ def named(events: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == name]
 
 
+@pytest.mark.whole
 def test_a_denied_tool_does_nothing_and_the_agent_gets_the_reason(repository: Project) -> None:
     events, _ = play(repository, "- tool: write\n  input: {path: a.txt, content: hi}\n")
     assert "write is not allowed in the phase Look" in named(events, "denied")[0]["reason"]
     assert not (repository.folder / "a.txt").exists()
 
 
+@pytest.mark.whole
 def test_tools_really_work_in_the_repository(repository: Project) -> None:
     script = (
         "- step: next\n- tool: write\n  input: {path: d/a.txt, content: hello}\n"
@@ -57,23 +59,27 @@ def test_tools_really_work_in_the_repository(repository: Project) -> None:
     ]
 
 
+@pytest.mark.whole
 def test_a_tool_cannot_leave_the_working_directory(repository: Project) -> None:
     events, _ = play(repository, "- step: next\n- tool: write\n  input: {path: ../../evil, content: x}\n")
     assert named(events, "result")[0]["ok"] is False
 
 
+@pytest.mark.whole
 def test_an_early_stop_is_sent_on(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n- say: still here\n")
     assert "you are in the phase • Look" in named(events, "stopped")[0]["sendOn"]
     assert named(events, "say")
 
 
+@pytest.mark.whole
 def test_a_reminder_never_reads_the_same_twice_in_a_phase(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n- tool: bash\n  input: {command: 'true'}\n" * 4)
     said = [stop["sendOn"] for stop in named(events, "stopped")]
     assert len(set(said)) == len(said) == 4
 
 
+@pytest.mark.whole
 def test_an_agent_without_progress_may_stop_and_gets_a_reason(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n" * 6)
     stops = named(events, "stopped")
@@ -82,17 +88,20 @@ def test_an_agent_without_progress_may_stop_and_gets_a_reason(repository: Projec
     assert repository.json("status", "--session", "S")["status"] == "active"
 
 
+@pytest.mark.whole
 def test_an_agent_with_progress_between_stops_is_sent_on(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n- tool: bash\n  input: {command: 'true'}\n" * 5)
     assert all(stop["sendOn"] for stop in named(events, "stopped"))
 
 
+@pytest.mark.whole
 def test_a_persons_interrupt_is_final(repository: Project) -> None:
     events, _ = play(repository, "- interrupt: true\n- say: never said\n")
     assert named(events, "stopped")[0]["sendOn"] is None
     assert not named(events, "say")
 
 
+@pytest.mark.whole
 def test_the_person_is_told_once_that_the_workflow_is_done(repository: Project) -> None:
     events, _ = play(repository, "- step: next\n- step: next\n")
     assert "W is done." in named(events, "finished")[0]["farewell"]
@@ -100,6 +109,7 @@ def test_the_person_is_told_once_that_the_workflow_is_done(repository: Project) 
     assert named(events, "finished")[0]["farewell"] is None
 
 
+@pytest.mark.whole
 def test_a_crash_of_the_agent_loses_nothing(repository: Project) -> None:
     _, code = play(repository, "- step: next\n  summary: looked\n- crash: true\n")
     assert code == -9
@@ -107,6 +117,7 @@ def test_a_crash_of_the_agent_loses_nothing(repository: Project) -> None:
     assert (view["phase"]["id"], view["summaries"][0]["summary"]) == ("build", "looked")
 
 
+@pytest.mark.whole
 def test_a_hanging_agent_leaves_the_session_usable(repository: Project) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         play(repository, "- step: next\n- hang: 600\n", limit=5)
@@ -121,6 +132,7 @@ def test_an_invalid_script_is_refused_with_its_line(repository: Project) -> None
     assert ":2:3: this line has no action; a line has exactly one" in ended.stderr
 
 
+@pytest.mark.whole
 def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
     before = sorted(project.home.rglob("*"))
     said = project.process("demo", TMPDIR=str(project.folder))

@@ -276,6 +276,7 @@ def test_control_characters_in_a_definition_do_not_reach_the_terminal(project: P
         assert "\x1b" not in said.out + said.err
 
 
+@pytest.mark.whole
 def test_two_simultaneous_starts_make_one_session(release: Project) -> None:
     argv = [str(Path(sys.executable).parent / "handrail"), "start", "release", "x"]
     started = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]

@@ -43,6 +43,7 @@ def busy(project: Project) -> Project:
     return project
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("line", ["--help", "status", "status --json", "gate edit", "runs"])
 def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
     argv = [sys.executable, "-I", "-c", LISTED, *line.split()]
@@ -53,6 +54,7 @@ def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
     assert [name for name in loaded if name.startswith(tuple(f"handrail.{room}" for room in SLOW_OF_OURS))] == []
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("line", ["view home", "list", "run hello", "next --summary done --session one"])
 def test_what_the_surfaces_need_is_imported_only_by_them(busy: Project, line: str) -> None:
     argv = [sys.executable, "-I", "-c", LISTED, *line.split()]
@@ -62,6 +64,7 @@ def test_what_the_surfaces_need_is_imported_only_by_them(busy: Project, line: st
     assert SURFACES & loaded == set()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["next", "list", "prune", "install", "completion"])
 def test_only_the_module_of_the_command_that_is_called_is_imported(name: str) -> None:
     places = {command: row.place.partition(":")[0] for command, row in table.COMMANDS.items()}
@@ -116,6 +119,7 @@ LINES = [
 ]
 
 
+@pytest.mark.whole(17)
 @pytest.mark.parametrize("line", LINES)
 def test_quick_and_click_give_the_same_answer(busy: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = busy.run(*line.split())
@@ -185,6 +189,7 @@ EVENTS = st.one_of(
 )
 
 
+@pytest.mark.whole
 @given(st.lists(EVENTS, max_size=8))
 def test_the_list_of_runs_agrees_with_the_machine(events: list[run_events.Event]) -> None:
     state = fold(events)

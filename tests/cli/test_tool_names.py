@@ -50,6 +50,7 @@ def test_a_name_that_means_nothing_to_an_agent_is_a_warning_when_it_is_installed
     assert "means nothing" not in project.run("install", agent, "--project").err
 
 
+@pytest.mark.whole(3)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_it_is_a_warning_of_validate_if_the_agent_is_installed(project: Project, agent: str) -> None:
     listing(project, STRANGE[agent][0])

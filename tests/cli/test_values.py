@@ -298,6 +298,7 @@ def test_inside_a_repeat_a_phase_is_named_without_its_round(project: Project) ->
     assert [phase["steps"][1]["value"] for phase in run["phases"][:2]] == [{"ready": False}, {"ready": True}]
 
 
+@pytest.mark.whole
 def test_a_repeat_that_never_ends_as_wanted_fails_unless_the_flow_says_otherwise(project: Project) -> None:
     project.write("look", LOOK.format(99))
     flow(project, "demo", POLL % "")

@@ -95,6 +95,7 @@ def place_in(segment: Any) -> tuple[str, int] | None:
     return (key, index) if isinstance(key, str) and isinstance(index, int) and index >= 0 else None
 
 
+@pytest.mark.whole(18)
 @corpus.every("reconstruct")
 def test_serve_continues_what_pi_workflows_began(case: corpus.Case, served: Served, tmp_path: Path) -> None:
     (tmp_path / ".handrail").mkdir()

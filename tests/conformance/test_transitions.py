@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conformance import corpus, differences, gists, reference
 from conformance.host import Host
 from conformance.ideal import Ideal
@@ -13,6 +15,7 @@ from conformance.seen import Seen, recorded
 DEFAULT_REMINDER = "<default reminder naming phase "
 
 
+@pytest.mark.whole(10)
 @corpus.every("transitions")
 def test_a_session_moves_as_in_pi_workflows(case: corpus.Case, tmp_path: Path) -> None:
     host = Host(tmp_path.resolve(), case)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from crash.accounts import account
 from crash.conftest import Stage, Whole
 from handrail.driven.engines.embedded import process_locks
@@ -15,6 +17,7 @@ CHILD = Path(__file__).parent / "children" / "looking.py"
 TIMES = 3_000
 
 
+@pytest.mark.whole
 def test_many_simultaneous_resumes_run_each_step_once(stage: Stage, whole: Whole) -> None:
     case = stage.case()
     drivers = [case.start("resume", "--quiet", "--answers", str(case.answers)) for _ in range(6)]

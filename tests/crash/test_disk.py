@@ -119,6 +119,7 @@ def test_a_file_size_limit_ends_the_run_and_loses_no_work(disk: Disk, depth: Dep
     assert count == len(rooms)
 
 
+@pytest.mark.whole
 def test_a_disk_error_is_reported_without_errors_about_processes(disk: Disk) -> None:
     """Programs of parallel steps are killed quietly, even while they are being started."""
     quick = "".join(f"  - {{id: q{n}, node: command, rerun: safe, params: {{argv: ['true']}}}}\n" for n in range(8))
@@ -132,6 +133,7 @@ def test_a_disk_error_is_reported_without_errors_about_processes(disk: Disk) -> 
     assert noise == []
 
 
+@pytest.mark.whole
 def test_a_failed_background_write_prints_no_traceback(disk: Disk) -> None:
     case = disk.stage.small(phase("a", SLOW))
     said = disk.pool.run(case, "resume", "--quiet", doom=Doom("full", 1))

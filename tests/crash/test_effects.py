@@ -233,6 +233,7 @@ def count_of(case: Case, kind: str) -> int:
     return sum(type(event).__name__ == kind for _, event in case.run.records)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("effect", PROPOSALS)
 def test_a_proposal_is_asked_once_and_done_once(outside: Outside, effect: str) -> None:
     proposal = PROPOSALS[effect]
@@ -253,6 +254,7 @@ def test_a_proposal_is_asked_once_and_done_once(outside: Outside, effect: str) -
         assert case.run.state.steps[PATH].value["approved"] is True
 
 
+@pytest.mark.whole
 def test_a_proposal_asks_again_if_the_files_changed_after_the_kill(outside: Outside) -> None:
     case = outside.begin(Effect("propose", {"effect": "git-commit", "params": PROPOSALS["git-commit"].params}))
     assert outside.resume(case, KILLS["after the yes"]) == -signal.SIGKILL

@@ -178,6 +178,7 @@ def test_nobody_waits_for_a_program_that_has_ended(asking: Lingering) -> None:
     assert asking.case.paths_of("Noticed") == []
 
 
+@pytest.mark.whole
 def test_a_driver_that_waits_for_a_program_is_the_only_driver(safe: Lingering) -> None:
     safe.outlive()
     driver = safe.drive()
@@ -188,6 +189,7 @@ def test_a_driver_that_waits_for_a_program_is_the_only_driver(safe: Lingering) -
     assert safe.case.lines() == [BEGIN]
 
 
+@pytest.mark.whole
 def test_a_third_driver_waits_for_the_program_if_the_second_was_killed(safe: Lingering) -> None:
     safe.outlive()
     second = safe.drive()
@@ -210,6 +212,7 @@ def test_stop_kills_a_program_that_outlived_its_driver_and_its_children(safe: Li
     assert safe.case.lines() == [BEGIN]
 
 
+@pytest.mark.whole
 def test_a_stopped_run_can_be_resumed(safe: Lingering) -> None:
     safe.outlive()
     safe.case.process("stop")
@@ -220,6 +223,7 @@ def test_a_stopped_run_can_be_resumed(safe: Lingering) -> None:
     assert safe.case.lines() == [BEGIN, BEGIN, END, "b/y b/y"]
 
 
+@pytest.mark.whole
 def test_stop_ends_the_waiting_driver_and_kills_the_program(safe: Lingering) -> None:
     pids = safe.outlive()
     driver = safe.drive()

@@ -141,6 +141,7 @@ def test_an_answer_in_the_journal_is_not_asked_for_again(unsure: Cut, word: str)
     assert unsure.case.logged() == {"a/x": 2 if word == "again" else 1, "b/y": 1}
 
 
+@pytest.mark.whole
 def test_an_answer_that_is_not_in_the_journal_is_still_in_the_inbox(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("done", doom=ANSWERED._replace(how="torn", keep="half")).code == -signal.SIGKILL

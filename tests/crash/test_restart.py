@@ -72,6 +72,7 @@ def restarts(pool: Pool, stage: Stage) -> Restarts:
     return Restarts(pool, stage)
 
 
+@pytest.mark.whole
 def test_a_restart_killed_at_any_sync_can_be_resumed(restarts: Restarts) -> None:
     places = range(1, restarts.syncs() + 1)
     none_of([problem for found in restarts.pool.each(restarts.survive, places) for problem in found])

@@ -21,6 +21,7 @@ def test_a_healthy_machine_has_no_finding(machine: Machine) -> None:
     assert missing == set()
 
 
+@pytest.mark.whole(14)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_with_a_cure_that_works(machine: Machine, name: str) -> None:
     fault = FAULTS[name]

@@ -41,6 +41,7 @@ def test_a_healthy_machine_says_so(machine: Machine) -> None:
     assert "No errors and no warnings." in machine.project.run("doctor", "--report").out
 
 
+@pytest.mark.whole(11)
 @pytest.mark.parametrize("name", FAULTS)
 def test_nothing_private_is_in_a_report(machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for variable, value in SENTINELS.items():

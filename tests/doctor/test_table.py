@@ -131,6 +131,7 @@ def test_a_check_that_hangs_is_a_finding(machine: Machine, monkeypatch: pytest.M
     ENDLESS.set()
 
 
+@pytest.mark.whole
 def test_a_terminal_shows_which_check_runs_and_for_how_long_and_then_nothing_of_it(machine: Machine) -> None:
     """The version of one agent comes only after the line was seen."""
     asked = machine.home / "asked"

@@ -115,6 +115,7 @@ def test_any_bytes_give_a_spec_or_printable_problems(folder: Path, workflow: byt
 SECOND_PHASE = PHASE_TEXT.replace(b"id: one", b"id: two")
 
 
+@pytest.mark.whole
 @share("load: nearly a workflow")
 @given(
     mutated(st.just(WORKFLOW_TEXT), NOISE),

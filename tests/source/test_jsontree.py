@@ -23,6 +23,7 @@ def plain(node: TreeNode) -> Any:
     return {name: plain(item) for name, item in node.value.items()} if node.kind == "mapping" else node.value
 
 
+@pytest.mark.whole
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_every_json_value_is_read(value: Any, indent: int | None, is_ascii: bool) -> None:
     tree, troubles = read_json(json.dumps(value, indent=indent, ensure_ascii=is_ascii))

@@ -18,6 +18,7 @@ FORM = "node: user-input, params: {formId: go, title: New?, fields: [{id: new, t
 APPROVAL = "node: approve, params: {question: Ship it?}"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("step", "dialog"), [(FORM, FormScreen), (APPROVAL, ApprovalScreen)])
 def test_ctrl_c_in_a_question_keeps_what_was_typed_and_does_not_quit(project: Project, step: str, dialog: type) -> None:
     project.write(".handrail/flows/ship.yaml", f"phases: [{{id: ask, steps: [{{id: go, {step}}}]}}]")

@@ -62,6 +62,7 @@ class Stage:
             wanted.listing.select(self.selected)
 
 
+@pytest.mark.whole(6)
 @pytest.mark.parametrize("screen", keys.SCREENS)
 def test_every_key_does_what_it_says_and_help_lists_exactly_these_keys(
     project: Project, screen: str, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ async def failed(top: HandrailApp, pilot: Pilot[None]) -> None:
     await settled(top, pilot)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40), (160, 50)])
 def test_the_whole_reason_is_on_the_screen_of_the_run(tmp_path: Path, size: tuple[int, int]) -> None:
     scene = running()
@@ -67,6 +68,7 @@ def test_the_whole_reason_is_on_the_screen_of_the_run(tmp_path: Path, size: tupl
     played(tmp_path, script, size, scene)
 
 
+@pytest.mark.whole
 def test_the_cursor_goes_to_the_step_that_fails_while_the_run_is_watched(tmp_path: Path) -> None:
     scene = running()
 

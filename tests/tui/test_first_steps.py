@@ -28,6 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return Project(tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.whole
 def test_a_session_started_by_hand_says_how_to_go_on_and_its_workflow_can_be_launched(project: Project) -> None:
     """The example has a flow and a workflow of the same name."""
     project.run("init")
@@ -104,6 +105,7 @@ def failed() -> Scene:
     return scene
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
     tmp_path: Path, size: tuple[int, int]
@@ -127,6 +129,7 @@ def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
     played(tmp_path, script, size, failed())
 
 
+@pytest.mark.whole
 def test_matches_of_a_search_are_found_in_every_list_and_a_check_opens_its_step(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pressed(top, pilot, "u")

@@ -100,6 +100,7 @@ async def read(top: HandrailApp, pilot: Pilot[None]) -> None:
     await until(top, pilot, partial(is_at, ReaderScreen), "the reader")
 
 
+@pytest.mark.whole
 def test_the_content_of_a_file_is_text(project: Project) -> None:
     ran(project, makes("write", "NOTES.md", f"{EVIL}\nsecond line\n"))
 
@@ -121,6 +122,7 @@ def test_the_content_of_a_file_is_text(project: Project) -> None:
     assert shown(project, script, SIZE).bug is None
 
 
+@pytest.mark.whole
 def test_the_name_of_a_file_is_text(project: Project) -> None:
     ran(project, makes("write", NAME, "words"))
 
@@ -144,6 +146,7 @@ def test_the_name_of_a_file_is_text(project: Project) -> None:
     assert shown(project, script, SIZE).bug is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("times", "holds"), [(LONG, "large"), (200_000, "more characters")])
 def test_a_file_with_one_long_line_is_shown_in_part(project: Project, times: int, holds: str) -> None:
     ran(project, makes("write", "LONG.txt", "x", times))
@@ -159,6 +162,7 @@ def test_a_file_with_one_long_line_is_shown_in_part(project: Project, times: int
     assert shown(project, script, SIZE).bug is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("text", ["x", "é"])
 def test_a_program_that_prints_one_long_line_is_shown_in_part(project: Project, text: str) -> None:
     ran(project, prints("loud", EVIL), prints("long", text, LONG))
@@ -188,6 +192,7 @@ def test_a_program_that_prints_one_long_line_is_shown_in_part(project: Project, 
     assert shown(project, script, SIZE).bug is None
 
 
+@pytest.mark.whole
 def test_of_two_versions_the_difference_is_text_and_is_not_cut_off(project: Project) -> None:
     wide = "word " * 60
     ran(project, makes("one", "NOTES.md", f"{wide}first end\n"), makes("two", "NOTES.md", f"{wide}{EVIL}\n"))
@@ -214,6 +219,7 @@ def test_versions_with_very_many_lines_are_not_compared(project: Project) -> Non
     assert shown(project, script, SIZE).bug is None
 
 
+@pytest.mark.whole
 def test_a_link_in_the_place_of_a_file_is_not_followed(project: Project, tmp_path: Path) -> None:
     ran(project, makes("write", "NOTES.md", "words"))
     (content,) = (project.home / "state" / "artifacts").glob("*/*/content/*")
@@ -250,6 +256,7 @@ def measured(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return total
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("text", ["é" * 100_000, "e\u0301" * 100_000, "\u0301" * 100_000, "wörter " * 20_000])
 def test_breaking_a_long_line_takes_work_in_proportion_to_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured(text, monkeypatch) < 20 * len(text)

@@ -49,6 +49,7 @@ def test_the_guide_has_every_key() -> None:
     assert not missing
 
 
+@pytest.mark.whole
 def test_no_row_moves_within_a_second_after_a_key_and_the_selection_follows_its_row(tmp_path: Path) -> None:
     scene = shop()
 
@@ -109,6 +110,7 @@ def test_no_bell_rings_if_the_settings_choose_other_channels(tmp_path: Path) -> 
     assert rung == []
 
 
+@pytest.mark.whole
 def test_resizing_keeps_the_selection_and_the_folds(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pressed(top, pilot, "enter", "home", "left", "end", "up", "up")
@@ -127,6 +129,7 @@ def _state(top: HandrailApp) -> Any:
     return top.screen.pane("tree").selected, dict(top.screen.folds)
 
 
+@pytest.mark.whole
 def test_escape_twice_never_stops_a_run(tmp_path: Path) -> None:
     scene = shop()
     scene.topic("run:r-7f3k2m").driver = 4711
@@ -198,6 +201,7 @@ def test_text_of_agents_is_never_markup(tmp_path: Path) -> None:
     assert played(tmp_path, script, (160, 50), scene).bug is None
 
 
+@pytest.mark.whole
 def test_finding_goes_from_match_to_match(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         listing = top.screen.query_one("#entries", Listing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
@@ -55,6 +56,7 @@ def is_published(project: Project) -> bool:
     return Path(project.folder, "published").exists()
 
 
+@pytest.mark.whole
 def test_a_yes_after_an_edit_is_refused_and_the_new_question_is_shown(project: Project) -> None:
     run = started(project)
 

@@ -22,6 +22,7 @@ async def _until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen")
 
 
+@pytest.mark.whole
 def test_news_and_errors_go_away_after_ten_seconds_also_where_nothing_is_counted(tmp_path: Path) -> None:
     clock, quiet = Clock(), Scene()
     quiet.put("home", "head", "", project="shop")
@@ -88,6 +89,7 @@ def test_a_key_that_does_nothing_says_so(tmp_path: Path, key: str, named: str) -
     played(tmp_path, script)
 
 
+@pytest.mark.whole
 def test_keys_in_a_field_or_a_dialog_and_shift_alone_are_not_reported(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pressed(top, pilot, "left_shift", "caps_lock", "slash", "z", "escape", "s", "z", "escape")

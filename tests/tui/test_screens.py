@@ -28,6 +28,7 @@ PLAIN: dict[str, tuple[str, ...]] = {
 """The screens without colours and signs, and the keys to each from the one before it."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", ["80x24", "120x40", "160x50", "60x16"])
 def test_home(tmp_path: Path, size: str) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -37,6 +38,7 @@ def test_home(tmp_path: Path, size: str) -> None:
     played(tmp_path, script, (int(width), int(height)))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_a_run_opens_at_its_question_and_has_seven_views(tmp_path: Path, size: str) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -51,6 +53,7 @@ def test_a_run_opens_at_its_question_and_has_seven_views(tmp_path: Path, size: s
     played(tmp_path, script, SIZES[size])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_a_session_shows_gate_checks_moves_and_denied_calls(tmp_path: Path, size: str) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -63,6 +66,7 @@ def test_a_session_shows_gate_checks_moves_and_denied_calls(tmp_path: Path, size
     played(tmp_path, script, SIZES[size])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_help_and_the_palette_are_made_from_the_table_of_keys(tmp_path: Path, size: str) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
@@ -101,6 +105,7 @@ def test_a_small_terminal_gets_one_line(tmp_path: Path) -> None:
     played(tmp_path, script, (42, 10))
 
 
+@pytest.mark.whole
 def test_without_colours_and_signs_all_statuses_can_be_told_apart(tmp_path: Path) -> None:
     seen: set[str] = set()
 

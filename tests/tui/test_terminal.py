@@ -138,6 +138,7 @@ def until_status(project: Project, run: str, wanted: str) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.whole
 def test_a_run_of_another_process_appears_and_rings_once_when_it_asks(project: Project, terminal: Terminal) -> None:
     project.write("evil", f"{EVIL}\n")
     terminal.start()
@@ -164,6 +165,7 @@ def test_a_run_of_another_process_appears_and_rings_once_when_it_asks(project: P
     assert plain.isascii()
 
 
+@pytest.mark.whole
 def test_a_run_survives_its_screen_and_stops_only_if_told_to(project: Project, terminal: Terminal) -> None:
     run = project.json("run", "slow", "--detach")["run"]
     terminal.start()
@@ -219,6 +221,7 @@ def launch(terminal: Terminal, name: str) -> None:
     terminal.wait(f"{name}  r-", "● running", "● it")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("ends", ["leave", "kill"])
 def test_runs_that_were_launched_here_go_on_without_the_screen(project: Project, terminal: Terminal, ends: str) -> None:
     for name in ("first", "second"):

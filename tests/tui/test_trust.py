@@ -53,6 +53,7 @@ async def launched(top: HandrailApp, pilot: Pilot[None]) -> None:
     await until(top, pilot, lambda top: isinstance(top.screen, TrustScreen), "the question for trust")
 
 
+@pytest.mark.whole
 def test_a_launch_asks_for_trust_shows_what_would_run_and_goes_on(project: Project) -> None:
     flow(project)
     untrust(project)
@@ -77,6 +78,7 @@ def test_a_launch_asks_for_trust_shows_what_would_run_and_goes_on(project: Proje
     assert shown(project, script).bug is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("keys", [("enter",), ("escape",)])
 def test_not_now_is_preselected_and_runs_nothing(project: Project, keys: tuple[str, ...]) -> None:
     flow(project)
@@ -93,6 +95,7 @@ def test_not_now_is_preselected_and_runs_nothing(project: Project, keys: tuple[s
     assert project.json("runs")["runs"] == []
 
 
+@pytest.mark.whole
 def test_a_resume_asks_for_trust_and_goes_on(project: Project) -> None:
     flow(project)
     run = project.json("run", "make", code=1)["run"]
@@ -110,6 +113,7 @@ def test_a_resume_asks_for_trust_and_goes_on(project: Project) -> None:
     assert shown(project, script).bug is None
 
 
+@pytest.mark.whole
 def test_an_answer_asks_for_trust_and_is_given_then(project: Project) -> None:
     asks = "node: user-input, params: {formId: go, title: New?, fields: [{id: new, type: text, label: What is new?}]}"
     project.write(".handrail/flows/make.yaml", f"phases:\n- {{id: ask, steps: [{{id: go, {asks}}}]}}{MAKE}")

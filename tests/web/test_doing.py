@@ -78,6 +78,7 @@ def launched(project: Project, page: TestClient) -> tuple[str, str, dict[str, st
     return run, f"/api/needs/{asked['id']}", {"of": f"run:{run}", "digest": need["digest"]}
 
 
+@pytest.mark.whole
 def test_a_run_is_launched_answered_and_ends(project: Project, page: TestClient) -> None:
     run, need, question = launched(project, page)
     wrong = page.post(need, json={**question, "values": {"sure": True, "kind": "huge"}})

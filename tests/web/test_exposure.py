@@ -160,6 +160,7 @@ def test_the_real_server_speaks_tls(site: Site, tmp_path: Path) -> None:
         assert "secure" in entered.headers["set-cookie"].lower()
 
 
+@pytest.mark.whole
 def test_a_run_does_not_get_the_password(site: Site) -> None:
     site.write(
         ".handrail/flows/env.yaml", "phases:\n- {id: a, steps: [{id: b, node: command, params: {argv: [env]}}]}\n"
@@ -178,6 +179,7 @@ def test_a_run_does_not_get_the_password(site: Site) -> None:
     assert [path for path in files if b"HANDRAIL_HOME" in path.read_bytes()], "the flow did not print its environment"
 
 
+@pytest.mark.whole
 def test_enter_prints_a_new_link(site: Site) -> None:
     ours, theirs = pty.openpty()
     argv = [HANDRAIL, "web", "--no-open"]
@@ -201,6 +203,7 @@ def test_enter_prints_a_new_link(site: Site) -> None:
         os.close(ours)
 
 
+@pytest.mark.whole
 def test_a_server_inside_of_a_run_cannot_answer(site: Site) -> None:
     run = site.made("release", version="1")
     (site.home / "state" / "open-to-agents").unlink()

@@ -71,6 +71,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
     found.site.stop()
 
 
+@pytest.mark.whole
 def test_all_clients_end_with_the_same_rows_and_the_slow_one_holds_up_nobody(load: Load) -> None:
     busy = load.busy
     found = asyncio.run(crowd(load.port, load.door, busy.topic, busy.journal, busy.whole, CLIENTS))

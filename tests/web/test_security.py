@@ -82,6 +82,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", FOREIGN)
 def test_what_is_not_from_our_page_is_refused(served: Served, name: str) -> None:
     status, given = FOREIGN[name]

@@ -116,6 +116,7 @@ def test_readers_end_with_the_rows_that_are_there_afterwards(project: Project, p
     assert early.received.rows == late.received.rows
 
 
+@pytest.mark.whole
 def test_after_a_restart_of_the_server_a_reader_goes_on(project: Project, page: httpx.Client, server: Server) -> None:
     run = begun(project)
     reader = Reader()

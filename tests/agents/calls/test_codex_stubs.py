@@ -118,6 +118,7 @@ def test_a_hook_that_fails_denies_and_names_the_session(project: Project, name: 
     assert codex.reason(session_id="another") is None, "another conversation has no workflow"
 
 
+@pytest.mark.whole
 def test_a_hook_that_never_answers_is_ended_before_codex_gives_up(project: Project) -> None:
     codex = Installed(project)
     codex.begin()

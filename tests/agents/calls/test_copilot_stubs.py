@@ -96,6 +96,7 @@ def test_a_hook_that_fails_denies_where_a_workflow_may_be_active(project: Projec
     assert host.reason("D") is None, "another conversation has no workflow"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("stub", ["gate", "prompt"])
 def test_a_hook_that_never_answers_is_killed(project: Project, stub: str) -> None:
     host = Installed(project)

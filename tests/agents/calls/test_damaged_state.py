@@ -147,10 +147,12 @@ def damaged(linked: Project, request: pytest.FixtureRequest) -> Project:
     return linked
 
 
+@pytest.mark.whole(4)
 def test_a_call_is_denied_with_the_way_out(damaged: Project) -> None:
     assert "handrail cancel --yes --session claude-c" in reason(damaged)
 
 
+@pytest.mark.whole(8)
 def test_the_way_out_frees_the_conversation(damaged: Project) -> None:
     said = damaged.process("cancel", "--yes", "--session", "claude-c")  # a process, so that a cancel that hangs fails
     assert said.code == 0, said
@@ -158,6 +160,7 @@ def test_the_way_out_frees_the_conversation(damaged: Project) -> None:
     assert not os.path.lexists(link(damaged))
 
 
+@pytest.mark.whole(5)
 def test_the_typed_cancel_frees_the_conversation(damaged: Project) -> None:
     said = say(damaged, "UserPromptExpansion", command_name="cancel-workflow", command_args="")
     assert said["decision"] == "block"

@@ -132,6 +132,7 @@ def test_a_hook_that_fails_denies(project: Project, broken: str) -> None:
     assert host.step()["decision"] == "deny"
 
 
+@pytest.mark.whole
 def test_a_hook_that_never_answers_is_killed_before_the_host_gives_up(project: Project) -> None:
     host = Installed(project)
     host.begin()

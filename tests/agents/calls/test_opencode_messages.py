@@ -34,6 +34,7 @@ def link(project: Project, session: str = ROOT) -> bool:
     return (project.home / "state" / "hosts" / "opencode" / session).exists()
 
 
+@pytest.mark.whole
 def test_the_command_starts_a_workflow_with_its_first_phase(project: Project) -> None:
     said = begin(project)
     assert "Do look." in said["text"]
@@ -76,6 +77,7 @@ def test_a_tool_with_the_name_of_ours_can_be_listed_as_a_tool_of_its_server(proj
     assert call(project, "workflow_step", own=False, action="next") == {"allow": True}
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize(
     ("name", "tool"),
     [
@@ -172,6 +174,7 @@ def place(project: Project) -> dict[str, Any]:
     return {"session": f"opencode-{ROOT}", "project": str(project.folder), "number": 1, "status": "active"}
 
 
+@pytest.mark.whole
 def test_a_fork_gets_a_workflow_of_its_own(project: Project) -> None:
     begin(project)
     assert say(project, "branch", session="ses_2", at=place(project)) == {}

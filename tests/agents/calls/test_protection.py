@@ -133,6 +133,7 @@ def test_arguments_that_are_not_an_object_are_refused(active: Project) -> None:
     assert active.run("gate", "write", "--input", "{").code == 2
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize(
     "line",
     [

@@ -216,6 +216,7 @@ LATER: dict[str, dict[str, str | None]] = {
 }
 
 
+@pytest.mark.whole(13)
 @pytest.mark.parametrize("given", ["HANDRAIL_HOME", "XDG_STATE_HOME", "HOME"])
 @pytest.mark.parametrize("later", LATER)
 def test_the_state_folder_of_the_installation_wins(
@@ -263,6 +264,7 @@ def test_two_installations_with_different_state_folders_both_answer(
     assert mine.reason() is not None
 
 
+@pytest.mark.whole
 def test_settings_that_change_while_a_workflow_is_active_are_not_loaded(project: Project) -> None:
     host = Installed(project)
     change = {"source": "local_settings", "file_path": str(project.folder / ".claude" / "settings.local.json")}

@@ -40,6 +40,7 @@ def step(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ac
     return str(json.loads(capsys.readouterr().out)["result"]["content"][0]["text"])
 
 
+@pytest.mark.whole
 def test_the_toy_host_starts_gates_moves_and_stops_a_workflow(
     toy: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,6 +57,7 @@ def test_the_toy_host_starts_gates_moves_and_stops_a_workflow(
     assert "is done" in say(toy, what="tired")["farewell"]
 
 
+@pytest.mark.whole
 def test_messages_name_the_commands_of_the_toy_host(
     toy: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,6 +144,7 @@ def test_an_extension_has_only_letters_and_digits(bad: str) -> None:
     assert code_of(ArtifactRequest("s", name="report", extension=bad)) == "artifact-name"
 
 
+@pytest.mark.whole
 @given(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
 def test_any_artifact_stays_in_its_folder(key: str, name: str) -> None:
     for wanted, root in ((ArtifactRequest(key, "plan-file"), AGENTWEAVER), (ArtifactRequest(key, name=name), HANDRAIL)):
@@ -214,6 +215,7 @@ def test_a_similar_kind_is_suggested() -> None:
         assert problems[0].hint == f"did you mean `{meant}`?"
 
 
+@pytest.mark.whole
 def test_thousands_of_unknown_kinds_are_each_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
 

@@ -120,6 +120,7 @@ def test_a_replaced_shelf_is_read_from_the_start(tmp_path: Path, others: int) ->
     assert len(Shelf(str(tmp_path / "shelf")).records()) == others + 1
 
 
+@pytest.mark.whole
 def test_a_journal_cut_at_any_byte_keeps_its_complete_records(tmp_path: Path) -> None:
     whole = Shelf(str(tmp_path / "whole"))
     for turn in range(3):
@@ -237,6 +238,7 @@ def test_many_processes_can_publish_at_the_same_time(tmp_path: Path) -> None:
     assert {record.sha256 for record in records} == set(os.listdir(tmp_path / "content"))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [0, 3_000_000])
 def test_acknowledged_artifacts_survive_a_kill_at_any_moment(tmp_path: Path, size: int) -> None:
     chance = random.Random(5)

@@ -310,6 +310,7 @@ SIGNS = (*(f"{field.name}: " for shape in SHAPES for field in shape.fields), "${
 NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
 
 
+@pytest.mark.whole
 @settings(max_examples=300, deadline=None)
 @given(mutated(st.just(WHOLE), NOISE))
 def test_damaged_flow_text_gives_a_plan_or_printable_problems(data: bytes) -> None:
@@ -349,6 +350,7 @@ def plain(node: Any) -> Any:
     return [plain(item) for item in node.value] if node.kind == "list" else node.value
 
 
+@pytest.mark.whole
 def test_a_file_with_ten_thousand_steps_is_read() -> None:
     steps = "".join(f"  - {{id: s{n}, node: set, params: {{n: {n}}}}}\n" for n in range(10_000))
     assert len(plan_of(f"phases:\n- id: a\n  steps:\n{steps}").phases[0].steps) == 10_000

@@ -101,6 +101,7 @@ def person(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield Person(project, web, monkeypatch)
 
 
+@pytest.mark.whole(6)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_an_agent_cannot_push_with_the_logins_of_the_person(person: Person, way: Callable[[Person], None]) -> None:
     way(person)
@@ -111,6 +112,7 @@ def test_an_agent_cannot_push_with_the_logins_of_the_person(person: Person, way:
     assert person.is_pushed
 
 
+@pytest.mark.whole
 def test_the_user_can_leave_agents_their_logins(person: Person) -> None:
     person.has_helper()
     folder = person.project.home / "config"
@@ -120,6 +122,7 @@ def test_the_user_can_leave_agents_their_logins(person: Person) -> None:
     assert person.is_pushed
 
 
+@pytest.mark.whole
 def test_nodes_of_handrail_have_the_logins(person: Person) -> None:
     person.has_helper()
     flow = {"phases": [{"id": "a", "steps": [{"id": "x", "node": "propose", "params": {"effect": "git-push"}}]}]}
@@ -128,6 +131,7 @@ def test_nodes_of_handrail_have_the_logins(person: Person) -> None:
     assert person.is_pushed
 
 
+@pytest.mark.whole
 def test_an_agent_can_read_what_needs_no_login(person: Person, tmp_path: Path) -> None:
     with serve_git(tmp_path / "public", None) as web:
         web.bare("open.git")
@@ -138,6 +142,7 @@ def test_an_agent_can_read_what_needs_no_login(person: Person, tmp_path: Path) -
     assert printed == f"{person.checkout.head}\tHEAD\n{person.checkout.head}\trefs/heads/main\n"
 
 
+@pytest.mark.whole
 def test_an_agent_cannot_comment_with_the_token_of_the_person(person: Person) -> None:
     """It calls the API as the programs of forges do: with a token of the environment, or of their own files."""
     files = person.home / ".config/gh"
@@ -169,6 +174,7 @@ def test_a_project_cannot_pass_a_login(person: Person) -> None:
     assert not (person.project.folder / ".handrail/said").exists()
 
 
+@pytest.mark.whole
 def test_the_user_can_pass_one_login(person: Person) -> None:
     person.patch.setenv("GITHUB_TOKEN", TOKEN)
     person.patch.setenv("SSH_AUTH_SOCK", "/nowhere")

@@ -59,6 +59,7 @@ def made(project: Project) -> list[str]:
     return [name for name in names if (project.folder / name).exists()]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("option", "words"),
     [
@@ -74,6 +75,7 @@ def test_a_run_ends_within_the_turn_that_reaches_a_bound(paid: Project, option: 
     assert ended["usage"]["usd"] == 1.6
 
 
+@pytest.mark.whole
 def test_it_is_resumed_with_a_higher_bound_and_keeps_what_it_did(paid: Project) -> None:
     id_ = run(paid, "--max-usd", "1", code=6)["run"]
     again = paid.json("resume", id_, code=6)
@@ -89,6 +91,7 @@ def test_a_step_is_not_started_if_a_bound_is_already_reached(paid: Project) -> N
     assert (steps["second"]["attempts"], made(paid)) == (0, [])
 
 
+@pytest.mark.whole
 def test_a_run_below_its_bounds_ends_as_without_them(paid: Project) -> None:
     calm(paid)
     assert run(paid, "--max-usd", "2", "--max-tokens", "1000", "--max-minutes", "10")["status"] == "completed"
@@ -103,6 +106,7 @@ def test_a_run_ends_when_its_time_is_used_up(project: Project) -> None:
     assert "0.006" in again["reason"]
 
 
+@pytest.mark.whole
 def test_settings_bound_every_run_and_the_lower_one_holds(paid: Project) -> None:
     (paid.home / "config").mkdir()
     (paid.home / "config" / "settings.yaml").write_text("limits: {usd: 1, tokens: 900}\n")
@@ -132,6 +136,7 @@ def test_a_bound_has_to_be_above_zero(paid: Project, option: str) -> None:
     assert paid.run("run", "build", option, "0").code == 2
 
 
+@pytest.mark.whole
 def test_an_agent_that_does_not_report_its_cost_is_noticed(paid: Project) -> None:
     paid.write("script.yaml", "[{usage: {inputTokens: 1, outputTokens: 1, usd: null}}]\n")
     id_ = run(paid, "--max-usd", "1")["run"]

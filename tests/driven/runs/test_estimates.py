@@ -87,6 +87,7 @@ def intervals(found: Estimate) -> list[dict[str, Spread | None]]:
     return [{name: getattr(likely, name) for name in MEASURES} for likely in every]
 
 
+@pytest.mark.whole
 def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project, recorder: Recorder) -> None:
     chance = random.Random(13)
     for _ in range(RUNS):
@@ -193,6 +194,7 @@ def test_the_time_that_a_person_needs_does_not_count(project: Project, recorder:
     assert estimated(project, "ask")["seconds"]["usual"] == 5.0
 
 
+@pytest.mark.whole
 def test_rounds_of_a_loop_are_one_part_and_add_up(project: Project, recorder: Recorder) -> None:
     project.write("done-2", "")
     recorder.run("loop", constant({"round-1/work": 3.0, "round-2/work": 4.0}), agent="scripted")
@@ -203,6 +205,7 @@ def test_rounds_of_a_loop_are_one_part_and_add_up(project: Project, recorder: Re
     assert (found["tokens"]["usual"], found["usd"]["usual"]) == (55, 0.5)
 
 
+@pytest.mark.whole
 def test_runs_with_other_agents_do_not_count(project: Project, recorder: Recorder) -> None:
     project.write("done-1", "")
     recorder.run("loop", constant({"plan/ask": 3.0, "end/pause": 2.0}), agent="scripted", model="small")
@@ -214,6 +217,7 @@ def test_runs_with_other_agents_do_not_count(project: Project, recorder: Recorde
     assert estimated(project, "loop", "--agent", "scripted", "--model", "small")["runs"] == 1
 
 
+@pytest.mark.whole
 def test_an_agent_that_does_not_report_its_cost_leaves_it_unknown(project: Project, recorder: Recorder) -> None:
     project.write("done-1", "")
     project.write("script.yaml", "[{usage: {inputTokens: 5, outputTokens: 1, usd: null}}]\n")
@@ -238,6 +242,7 @@ def test_phases_that_were_not_run_as_usual_do_not_count(project: Project, record
     assert [row["seconds"] and row["seconds"]["usual"] for row in estimated(project, "plain")["phases"]] == [None, 9.0]
 
 
+@pytest.mark.whole
 def test_damaged_runs_and_runs_of_other_flows_are_left_out(project: Project, recorder: Recorder) -> None:
     good = recorder.run("plain", constant({"a/x": 7.0}))
     bad = recorder.run("plain", constant({"a/x": 70.0}))
@@ -268,6 +273,7 @@ def test_a_dry_run_has_the_estimate(project: Project, recorder: Recorder) -> Non
     )
 
 
+@pytest.mark.whole
 def test_a_bound_that_past_runs_went_over_is_named_with_its_place(project: Project, recorder: Recorder) -> None:
     project.write("done-1", "")
     recorder.run("loop", constant({}), agent="scripted")

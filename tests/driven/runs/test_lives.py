@@ -113,6 +113,7 @@ def test_attempts_of_a_nested_flow_count_over_lives(place: Place) -> None:
     assert (ended.state.status, place.logged) == ("failed", 2)
 
 
+@pytest.mark.whole(8)
 @pytest.mark.parametrize("where", ["step", "phase", "flow", "nested"])
 def test_a_time_limit_goes_on_after_an_interruption(place: Place, where: str) -> None:
     slow, limit = "{id: slow, node: wait, params: {seconds: 60}}", "timeout: 2.5"
@@ -144,6 +145,7 @@ def test_time_in_which_nobody_drives_a_run_does_not_count(place: Place) -> None:
     assert drive_later(place, run, 4000).state.status == "completed"
 
 
+@pytest.mark.whole
 def test_continue_gives_a_run_its_whole_time_again(place: Place) -> None:
     slow = "{id: slow, node: wait, params: {seconds: 1.6}}"
     run = place.drive(place.begin(slow, more="timeout: 3\ncontinue: again\n"))
@@ -151,6 +153,7 @@ def test_continue_gives_a_run_its_whole_time_again(place: Place) -> None:
     assert place.drive(run, "continue").state.status == "completed"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("engine", ["embedded"])
 def test_the_waits_for_a_limit_without_a_reset_time_go_on_growing(place: Place) -> None:
     (place.folder / "script.yaml").write_text("- {fail: rate-limit, message: too many}\n")

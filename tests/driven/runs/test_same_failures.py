@@ -42,6 +42,7 @@ def fixes(project: Project) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+@pytest.mark.whole
 def test_three_equal_failures_in_a_row_end_the_repeat(looping: Project) -> None:
     flow(looping, CHECKED, FIX)
     ended = run(looping)
@@ -51,6 +52,7 @@ def test_three_equal_failures_in_a_row_end_the_repeat(looping: Project) -> None:
     )
 
 
+@pytest.mark.whole
 def test_a_command_that_prints_nothing_is_told_by_its_exit_code(looping: Project) -> None:
     command = "{id: check, node: command, params: {argv: [sh, -c, 'exit 4'], mayFail: true}}"
     fix = "{id: fix, node: llm-prompt, prompt: Fix it.}"
@@ -58,6 +60,7 @@ def test_a_command_that_prints_nothing_is_told_by_its_exit_code(looping: Project
     assert run(looping)["error"].endswith("so the repeat ends: `exitCode` is 4")
 
 
+@pytest.mark.whole
 def test_another_failure_starts_the_count_again(looping: Project) -> None:
     looping.write("check.sh", "wc -l < fixes 2>/dev/null; exit 1\n")
     flow(looping, CHECKED, FIX)
@@ -76,6 +79,7 @@ def test_a_repeat_says_how_many_rounds_and_then_every_round_counts(looping: Proj
     assert run(looping)["reason"] == f"same-failure at round-{same}/check"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("settings", "reason"), [(2, "same-failure at round-2/check"), (0, "repeat-exhausted at round-5")]
 )
@@ -85,11 +89,13 @@ def test_the_settings_say_how_many_rounds(looping: Project, settings: int, reaso
     assert run(looping)["reason"] == reason
 
 
+@pytest.mark.whole
 def test_zero_in_the_repeat_wins_over_the_settings(looping: Project) -> None:
     flow(looping, CHECKED, FIX, same=0)
     assert run(looping)["reason"] == "repeat-exhausted at round-5"
 
 
+@pytest.mark.whole
 def test_after_a_person_fixed_the_cause_the_check_runs_again(looping: Project) -> None:
     flow(looping, CHECKED, FIX)
     id_ = run(looping)["run"]
@@ -104,16 +110,19 @@ DONE = "{id: done, node: file-check, params: {path: done}}"
 ALWAYS = "{id: fix, node: llm-prompt, prompt: Fix it.}"
 
 
+@pytest.mark.whole
 def test_an_exit_code_counts_if_until_uses_it(looping: Project) -> None:
     flow(looping, COMMAND, ALWAYS, until='{equals: ["${steps.round.check.outputs.exitCode}", 0]}')
     assert run(looping)["reason"] == "same-failure at round-3/check"
 
 
+@pytest.mark.whole
 def test_another_exit_code_may_mean_anything(looping: Project) -> None:
     flow(looping, COMMAND, ALWAYS, DONE, until="${steps.round.done.outputs.exists}")
     assert run(looping)["reason"] == "repeat-exhausted at round-5"
 
 
+@pytest.mark.whole
 def test_the_last_check_of_a_nested_flow_counts(looping: Project) -> None:
     looping.write(".handrail/flows/inner.yaml", f"phases: [{{id: p, steps: [{CHECKED}]}}]\n")
     inner = "{id: inner, node: flow-run, params: {fileName: inner}}"

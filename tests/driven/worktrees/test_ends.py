@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from driven.worktrees.grounds import Ground, git
 
 
@@ -27,6 +29,7 @@ def test_a_merge_with_other_commits_makes_a_merge_commit(ground: Ground) -> None
     assert (ground.main.git("status", "--porcelain"), ground.remains) == ("", [])
 
 
+@pytest.mark.whole
 def test_conflicts_change_nothing_and_the_run_goes_on_when_they_are_resolved(ground: Ground) -> None:
     tree = ground.started("ask", "--merge", code=4)
     ground.main.write("out.txt", "coffee\n")
@@ -156,6 +159,7 @@ def test_an_unknown_run_has_no_worktree(ground: Ground) -> None:
     assert (said.code, "`--force` works only with `remove`" in said.err) == (2, True)
 
 
+@pytest.mark.whole
 def test_pruning_a_run_removes_its_worktree_but_not_its_work(ground: Ground) -> None:
     first, second = ground.started("edit"), ground.started("look", "--keep")
     removed = ground.json("prune", "--keep", "0", "--yes")["removed"]

@@ -130,6 +130,7 @@ KILLED_GIT = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("place", KILLED_GIT.values(), ids=KILLED_GIT)
 def test_a_git_that_is_killed_itself_leaves_nothing(ground: Ground, killer: Killer, place: str) -> None:
     """Git keeps a half-made worktree locked, so `git worktree prune` never removes it."""

@@ -65,6 +65,7 @@ def test_parallel_runs_see_only_their_own_work(ground: Ground, names: list[str])
     assert len(ground.listed) == RUNS
 
 
+@pytest.mark.whole
 def test_parallel_runs_merge_one_after_the_other(ground: Ground, names: list[str]) -> None:
     finished([begin(ground, name, "--merge") for name in names])
     assert sorted(path.name for path in ground.project.folder.glob("*.txt")) == [

@@ -81,6 +81,7 @@ def test_no_git(ground: Ground) -> None:
     assert "the program `git` is not installed or not on the PATH" in refused(ground.project)
 
 
+@pytest.mark.whole
 def test_a_submodule(ground: Ground, tmp_path: Path) -> None:
     whole = Checkout(tmp_path / "whole")
     whole.commit()
@@ -97,6 +98,7 @@ def test_a_submodule(ground: Ground, tmp_path: Path) -> None:
     assert ground.listed == []
 
 
+@pytest.mark.whole
 def test_repositories_of_submodules_in_a_worktree_are_not_lost(ground: Ground, tmp_path: Path) -> None:
     part = Checkout(tmp_path / "part")
     part.commit()

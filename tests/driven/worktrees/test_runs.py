@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from driven.worktrees.grounds import Ground, git
 
 SCHEMA = json.dumps({"type": "object", "required": ["n"]})
@@ -75,6 +77,7 @@ def test_a_worktree_without_changes_is_kept_if_the_person_says_so(ground: Ground
     assert os.path.isdir(tree["path"])
 
 
+@pytest.mark.whole
 def test_a_base_is_a_branch_a_tag_or_a_commit(ground: Ground) -> None:
     ground.main.git("branch", "old")
     ground.main.git("tag", "v1")
@@ -86,6 +89,7 @@ def test_a_base_is_a_branch_a_tag_or_a_commit(ground: Ground) -> None:
         assert git(tree["path"], "log", "--format=%s") == "Add tea\nfirst\n"
 
 
+@pytest.mark.whole
 def test_a_scope_names_the_branch_also_if_it_is_taken(ground: Ground) -> None:
     first, second = (ground.started("edit", "--scope", "ABC 1") for _ in range(2))
     assert (first["branch"], second["branch"]) == ("handrail/ABC-1", f"handrail/ABC-1-{second['run']}")
@@ -119,6 +123,7 @@ def test_a_run_is_answered_and_shown_from_inside_its_worktree(ground: Ground) ->
     assert git(tree["path"], "log", "--format=%s") == "Add tea\nfirst\n"
 
 
+@pytest.mark.whole
 def test_a_run_is_resumed_and_restarted_from_inside_its_worktree(ground: Ground) -> None:
     tree = ground.started("ask", code=4)
     inner = Path(tree["path"]) / "deeper"
@@ -132,6 +137,7 @@ def test_a_run_is_resumed_and_restarted_from_inside_its_worktree(ground: Ground)
     assert len(ground.listed) == 1
 
 
+@pytest.mark.whole
 def test_a_new_run_inside_a_worktree_works_there(ground: Ground) -> None:
     tree = ground.started("edit")
     ground.patch.chdir(tree["path"])
@@ -222,6 +228,7 @@ def test_the_worktree_is_made_again_if_it_was_removed(ground: Ground) -> None:
     assert git(tree["path"], "log", "--format=%s") == "Add tea\nfirst\n"
 
 
+@pytest.mark.whole
 def test_a_detached_run_works_in_its_worktree(ground: Ground) -> None:
     said = ground.project.process("run", "edit", "--worktree", "--merge", "--detach", "--json")
     run = json.loads(said.out)["run"]
@@ -230,6 +237,7 @@ def test_a_detached_run_works_in_its_worktree(ground: Ground) -> None:
     assert ground.remains == []
 
 
+@pytest.mark.whole
 def test_a_workflow_is_driven_and_checked_in_the_worktree(ground: Ground) -> None:
     """The session belongs to the project, the exit check and the agent work in the worktree."""
     ground.project.workflow("ship", ["look", "build"])

@@ -31,6 +31,7 @@ def _installed() -> str:
     return "".join(f"{point.value}\n" for point in entry_points(group="pytest11"))
 
 
+@pytest.mark.whole
 def test_a_new_plugin_works_and_its_tests_pass(project: Project) -> None:
     made = project.json("plugin", "new", "mine")
     assert ".handrail/plugins/mine/plugin.toml" in made["created"]
@@ -59,6 +60,7 @@ def test_a_user_may_have_plugins_for_all_projects(project: Project) -> None:
     assert (row["source"], row["trusted"]) == ("user", True)
 
 
+@pytest.mark.whole
 def test_the_contract_tests_pass_for_a_good_plugin(project: Project) -> None:
     as_folder(project)
     tested = run_pytest(project.folder, "--handrail-plugin", "acme", "-v")
@@ -67,6 +69,7 @@ def test_the_contract_tests_pass_for_a_good_plugin(project: Project) -> None:
     assert "7 passed" in tested.stdout
 
 
+@pytest.mark.whole
 def test_the_contract_tests_name_what_is_wrong(tmp_path: Path) -> None:
     folder = write(tmp_path / "bad", {"plugin.toml": SMALL, "act.py": ACT.replace("async def", "def")})
     tested = run_pytest(tmp_path, "--handrail-plugin", "bad")
@@ -76,6 +79,7 @@ def test_the_contract_tests_name_what_is_wrong(tmp_path: Path) -> None:
     assert run_pytest(tmp_path, "--handrail-plugin", "nobody").returncode == 4
 
 
+@pytest.mark.whole
 def test_without_the_option_nothing_is_imported(tmp_path: Path) -> None:
     text = (
         "import sys\n\n\ndef test_it():\n    assert 'handrail.extensions.plugins.contract_tests' not in sys.modules\n"

@@ -53,6 +53,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.whole(12)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_one_is_disabled_and_the_product_goes_on(flows: Project, case: str) -> None:
     act, told = BROKEN[case]
@@ -68,6 +69,7 @@ def test_a_broken_one_is_disabled_and_the_product_goes_on(flows: Project, case: 
     assert flows.run("validate").code == 2
 
 
+@pytest.mark.whole
 def test_an_import_that_never_ends_is_ended(flows: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SECONDS", 1.0)
     as_folder(flows, small("import threading\nthreading.Event().wait()"), "bad")
@@ -76,6 +78,7 @@ def test_an_import_that_never_ends_is_ended(flows: Project, monkeypatch: pytest.
     assert flows.run("run", "own").code == 0
 
 
+@pytest.mark.whole
 def test_what_it_prints_never_gets_to_the_standard_output(flows: Project) -> None:
     loud = "print('loud')\nimport os\nos.write(1, b'louder')\n" + ACT
     as_folder(flows, small(loud), "bad")
@@ -203,6 +206,7 @@ def test_a_package_is_found_without_an_import(tmp_path: Path) -> None:
     assert installed_plugins(str(tmp_path / "cache"), [str(place)]) == []
 
 
+@pytest.mark.whole
 def test_the_doctor_names_what_is_wrong_and_the_cure(flows: Project) -> None:
     as_folder(flows, small(ACT), "good")
     as_folder(flows, small("x = 1"), "bad")

@@ -73,6 +73,7 @@ def test_its_check_is_the_exit_of_a_phase(acme: Project) -> None:
     assert acme.json("next")["status"] == "done"
 
 
+@pytest.mark.whole
 def test_its_host_holds_a_conversation_to_a_phase(acme: Project) -> None:
     acme.workflow("own", ["look"])
     acme.phase("own", "look", "tools:\n  blacklist: [edit]\n")

@@ -33,6 +33,7 @@ def test_all_are_listed_and_the_trusted_ones_work(twenty: Project) -> None:
     assert twenty.run("run", "p7/greet").code == 4
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("line", ["status", "gate edit", "runs", "hook claude"])
 def test_hooks_and_quick_commands_import_nothing_of_plugins(twenty: Project, line: str) -> None:
     twenty.workflow("w", ["look"])

@@ -33,6 +33,7 @@ def assert_refused(story: Story, damaged: bytes, where: object) -> None:
     assert story.torn() is None, where
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("bits", FLIPS, ids=hex)
 def test_a_changed_byte_before_the_last_record_is_damage(story: Story, bits: int) -> None:
     for at in range(story.boundary(7)):

@@ -90,6 +90,7 @@ def test_every_kind_of_command_is_tried() -> None:
     assert tried == set(get_args(Command)) - {Rewind, Adopt}
 
 
+@pytest.mark.whole(7)
 @every_plan
 def test_the_exploration_reaches_every_kind_of_outcome(name: str) -> None:
     """Protects the other tests: a situation that is never reached is never tested."""
@@ -101,6 +102,7 @@ def test_the_exploration_reaches_every_kind_of_outcome(name: str) -> None:
     assert len(steps) > 1_000
 
 
+@pytest.mark.whole(7)
 @every_plan
 def test_the_state_equals_the_fold_of_the_recorded_events(name: str) -> None:
     for step in steps_of(name):

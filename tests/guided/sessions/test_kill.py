@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from guided.sessions.stories import open_session, start
 from programs import spawn
 
@@ -25,6 +27,7 @@ def killed_after(folder: Path, acknowledged: int) -> list[int]:
     return steps
 
 
+@pytest.mark.whole
 def test_every_acknowledged_record_survives_any_number_of_kills(tmp_path: Path) -> None:
     session = open_session(tmp_path / "session")
     start(session)

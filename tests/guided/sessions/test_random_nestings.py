@@ -65,6 +65,7 @@ def compare(plan: Plan, state: State, stack: StackMachine) -> None:
         assert [(level.position + 1, level.total) for level in levels] == stack.progress()
 
 
+@pytest.mark.whole(20)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_a_flat_plan_walks_any_nesting_as_a_stack_machine_does(batch: int) -> None:
     chance = random.Random(batch)

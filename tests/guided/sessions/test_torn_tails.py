@@ -32,6 +32,7 @@ def test_a_journal_that_is_shorter_than_its_card_is_damaged(story: Story) -> Non
             session.read()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("with_card", [False, True], ids=["card lost", "card of the last whole record"])
 def test_a_journal_cut_at_any_byte_keeps_its_complete_records_and_continues(story: Story, with_card: bool) -> None:
     for size in range(len(story.data) + 1):

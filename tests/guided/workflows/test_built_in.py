@@ -107,6 +107,7 @@ def refused_at(project: Project, name: str, before: str, *lines: Line) -> str:
     return project.json("next", "--session", "S", code=5)["message"]  # type: ignore[no-any-return]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_agent_works_through_it(project: Project, name: str) -> None:
     value = drive(project, name, SCRIPTS[name])["phases"][0]["steps"][0]["value"]
@@ -116,6 +117,7 @@ def test_the_agent_works_through_it(project: Project, name: str) -> None:
     assert (project.folder / WORK / "review.json").is_file()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_second_task_does_not_pass_with_the_files_of_the_first(project: Project, name: str) -> None:
     drive(project, name, SCRIPTS[name])
@@ -133,6 +135,7 @@ def project_repository(project: Project) -> Checkout:
     return repository
 
 
+@pytest.mark.whole(7)
 @pytest.mark.parametrize(
     ("name", "phase"),
     [("review", "inspect"), ("review", "report"), ("plan-build-review", "write-plan"), ("bug-fix", "diagnose")],
@@ -151,6 +154,7 @@ def test_the_command_of_a_bug_has_to_fail_before_the_fix_and_to_pass_after_it(pr
     assert "the command fails, because of the bug" in message
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "phase"), [("bug-fix", "fix"), ("plan-build-review", "build")])
 def test_the_proof_of_a_change_is_run(project: Project, name: str, phase: str) -> None:
     message = refused_at(project, name, phase, writes("code.txt", "still one\n"))

@@ -79,6 +79,7 @@ _OTHER_SCHEMAS = ("err/folder-unreadable", "err/plugin-unusable")
 """Cases in which nothing can be read, or whose nodes come from a plugin, which other projects do not have."""
 
 
+@pytest.mark.whole(20)
 @pytest.mark.parametrize("case", [case for case in _CASES if case not in _OTHER_SCHEMAS])
 def test_schema_and_loader_agree_about_the_corpus(case: str, project: Project, validators: dict[str, Any]) -> None:
     build(case, project.folder)

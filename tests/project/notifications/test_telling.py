@@ -97,6 +97,7 @@ def test_a_run_that_waits_tells_by_command_and_webhook_once(
     assert len(kept(tmp_path / "told")) == len(Hook.got) == 1
 
 
+@pytest.mark.whole
 def test_a_question_is_told_while_other_steps_still_work(project: Project, tmp_path: Path) -> None:
     settings(project, keeping(tmp_path / "told"))
     hold = f"until [ -s {tmp_path}/told ]; do sleep 0.05; done"
@@ -119,6 +120,7 @@ def test_what_cannot_be_sent_is_a_notice_and_the_run_waits_all_the_same(project:
     assert project.json("runs", run)["status"] == "waiting"
 
 
+@pytest.mark.whole
 def test_of_two_processes_that_race_one_tells(project: Project, tmp_path: Path) -> None:
     settings(project)
     run = waiting(project)

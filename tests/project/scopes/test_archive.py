@@ -93,6 +93,7 @@ def test_if_the_archive_cannot_be_written_nothing_has_changed(scope: Path, monke
     assert [entry.name for entry in scope.parent.iterdir()] == ["k"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("way", ["exchange", "no-exchange"])
 def test_a_kill_leaves_the_old_state_or_the_archive(tmp_path: Path, way: str) -> None:
     """Before `settle`, a system without exchange may have no folder for a moment; after it, there always is one."""

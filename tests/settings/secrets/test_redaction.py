@@ -141,6 +141,7 @@ _PIECES = st.sampled_from(["tok-1234567890", "longpassword", "${secret:", "}", "
 _TEXTS = st.lists(_PIECES, max_size=8).map("".join)
 
 
+@pytest.mark.whole
 @given(st.recursive(_TEXTS | st.integers() | st.none(), lambda v: st.lists(v) | st.dictionaries(_TEXTS, v)))
 def test_every_value_is_restored(value: Any) -> None:
     secrets = Secrets(ENV)

@@ -69,6 +69,7 @@ def at_terminal() -> Iterator[list[Terminal]]:
         os.close(terminal.screen)
 
 
+@pytest.mark.whole
 @by_a_person
 def test_at_a_terminal_a_person_is_asked_once(cloned: Project, at_terminal: list[Terminal]) -> None:
     at_terminal.append(Terminal("run", "wired"))

@@ -221,6 +221,7 @@ def test_every_command_is_walked() -> None:
     assert sorted(CALLS) == sorted(known)
 
 
+@pytest.mark.whole
 def test_no_command_runs_anything(clone: Clone) -> None:
     clone.project.write("yes.yaml", "approved: true\n")
     for name in [*(name for name in CALLS if name not in LAST), *LAST]:
@@ -234,6 +235,7 @@ def test_no_command_runs_anything(clone: Clone) -> None:
     }
 
 
+@pytest.mark.whole
 def test_the_page_and_the_terminal_surface_show_it_and_run_nothing(clone: Clone) -> None:
     app = App(str(clone.project.folder), os.environ, by="person")
     actions = Actions(app, "web")
@@ -253,6 +255,7 @@ def test_the_page_and_the_terminal_surface_show_it_and_run_nothing(clone: Clone)
     assert clone.fired() == set()
 
 
+@pytest.mark.whole
 def test_with_trust_the_wires_fire(clone: Clone) -> None:
     clone.project.write("yes.yaml", "approved: true\n")
     clone.trust()
@@ -331,6 +334,7 @@ def messages(clone: Clone) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.whole(6)
 @pytest.mark.parametrize("agent", sorted(RECORDED))
 def test_no_hook_runs_anything(clone: Clone, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
     monkeypatch.setenv("HANDRAIL_TRUST", "1")
@@ -340,6 +344,7 @@ def test_no_hook_runs_anything(clone: Clone, monkeypatch: pytest.MonkeyPatch, ag
     assert clone.project.json("sessions")["sessions"][2:] == []
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize("agent", [name for name in registry.hosts() if registry.host(name).LINKS])
 def test_a_workflow_that_is_typed_in_an_agent_is_held(clone: Clone, agent: str) -> None:
     folder = str(clone.project.folder)
@@ -353,6 +358,7 @@ def test_a_workflow_that_is_typed_in_an_agent_is_held(clone: Clone, agent: str) 
 COMPLETED = ["run ", "run e", "start ", "show ", "resume ", "log ", "status --session ", "evil"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_runs_nothing(clone: Clone, shell: str) -> None:
     for words in COMPLETED:
@@ -374,6 +380,7 @@ PROCESSES: list[Callable[[], list[str]]] = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("argv", PROCESSES, ids=["serve", "mcp", "list"])
 def test_no_process_imports_the_modules_of_the_project(clone: Clone, argv: Callable[[], list[str]]) -> None:
     call = {"name": "workflow_step", "arguments": {"action": "next", "session_id": CONVERSATION}}

@@ -91,6 +91,7 @@ def test_the_variable_has_to_be_1(cloned: Project, monkeypatch: pytest.MonkeyPat
     assert cloned.run("run", "wired").code == 4
 
 
+@pytest.mark.whole
 def test_the_variable_is_not_passed_on(cloned: Project) -> None:
     argv = "[sh, -c, 'echo \"word: $HANDRAIL_TRUST.\"']"
     text = f"phases:\n- id: a\n  steps:\n  - {{id: x, node: command, params: {{argv: {argv}}}}}\n"
@@ -103,6 +104,7 @@ def test_the_variable_is_not_passed_on(cloned: Project) -> None:
     assert cloned.process("next", HANDRAIL_TRUST="1").code == 0
 
 
+@pytest.mark.whole
 def test_a_driver_in_the_background_is_trusted_with_its_call(cloned: Project) -> None:
     wait_for_driver(cloned.run("run", "wired", "--detach", "--trust"))
     assert cloned.json("runs")["runs"][0]["status"] == "completed"
@@ -125,6 +127,7 @@ def marks(project: Project) -> list[Path]:
     return [path for path in (project.home / "state" / "trust" / "runs").rglob("*") if path.is_file()]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("more", [(), ("--detach",)], ids=["here", "detached"])
 def test_the_checks_of_the_agent_of_a_run_are_trusted_with_its_call(
     cloned: Project, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
@@ -210,6 +213,7 @@ def step(project: Project) -> str:
     return text
 
 
+@pytest.mark.whole
 def test_a_workflow_that_is_typed_in_an_agent_is_held(cloned: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_TRUST", "1")
     event = {"session_id": "C", "cwd": str(cloned.folder), "hook_event_name": "UserPromptExpansion"}
@@ -286,6 +290,7 @@ def test_a_folder_that_is_gone_can_be_distrusted(cloned: Project, tmp_path: Path
     assert cloned.run("trust", str(gone)).code == 2
 
 
+@pytest.mark.whole
 @by_a_person
 def test_an_agent_cannot_give_trust_in_any_way(cloned: Project) -> None:
     (cloned.home / "state" / OPEN).unlink()
@@ -302,6 +307,7 @@ def test_an_agent_cannot_give_trust_in_any_way(cloned: Project) -> None:
     assert not is_trusted(cloned)
 
 
+@pytest.mark.whole
 @by_a_person
 def test_an_agent_does_not_trust_a_project_with_init(cloned: Project, tmp_path: Path) -> None:
     (cloned.home / "state" / OPEN).unlink()

@@ -60,6 +60,7 @@ def value(ended: dict[str, Any], step: str) -> Any:
     return next(one["value"] for one in ended["phases"][0]["steps"] if one["id"] == step)
 
 
+@pytest.mark.whole
 def test_commands_git_and_agents_work_in_it(project: Project, checkout: Checkout) -> None:
     ended = run(project, *WORK, act("keep"))
     tree = value(ended, "apart")
@@ -71,6 +72,7 @@ def test_commands_git_and_agents_work_in_it(project: Project, checkout: Checkout
     assert Path(tree["path"], "ready").exists()
 
 
+@pytest.mark.whole
 def test_it_is_merged_and_removed(project: Project, checkout: Checkout) -> None:
     ended = run(project, *WORK, act("merge"), act("remove"))
     assert (checkout.subjects, value(ended, "merge")["commit"]) == (["Tea", "first"], checkout.head)
@@ -86,6 +88,7 @@ def test_removing_does_not_lose_commits(project: Project, checkout: Checkout) ->
     assert checkout.subjects == ["first"]
 
 
+@pytest.mark.whole
 def test_several_worktrees_are_told_apart_by_their_branches(project: Project, checkout: Checkout) -> None:
     both = [{**act("create", branch=name), "id": name} for name in ("tea", "milk")]
     ended = run(project, *both, act("remove"), code=1)
@@ -122,6 +125,7 @@ def test_a_step_cannot_work_in_the_worktree_of_another_run(project: Project, che
     assert checkout.subjects == ["first"]
 
 
+@pytest.mark.whole
 def test_it_is_made_once_if_handrail_is_killed_meanwhile(project: Project, checkout: Checkout) -> None:
     """The hook kills Handrail while git makes the worktree, and git goes on alone."""
     checkout.hook("post-checkout", f'GIT_DIR="{checkout.folder}/.git"\n{KILL_DRIVER}')

@@ -470,6 +470,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.whole
 def test_a_fetch_that_was_killed_while_it_wrote_is_repeated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write(".handrail/flows/j.yaml", FLOW)
     with serve(site(lambda: issue(attachment=[attachment(web.url, 1, "a.md")]), {"1": b"text"})) as web:

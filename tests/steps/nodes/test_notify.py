@@ -168,6 +168,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_message_is_not_sent_again_after_a_kill(project: Project, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """The process is killed just before or just after the message was sent. Nobody can know which."""

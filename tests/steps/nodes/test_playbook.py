@@ -263,6 +263,7 @@ sys.exit(main(sys.argv[3:]))
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("file", "moment"), [("practices/r.md", "before"), ("manifest.yaml", "after")])
 def test_a_killed_write_is_finished_by_resume(project: Project, file: str, moment: str) -> None:
     accepted(project)

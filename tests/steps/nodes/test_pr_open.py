@@ -201,6 +201,7 @@ class GitLab:
         return Reply(row, 201)
 
 
+@pytest.mark.whole
 def test_a_merge_request_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     isolate(monkeypatch)
     gitlab = GitLab()
@@ -237,6 +238,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_it_is_opened_once_if_handrail_is_killed_meanwhile(
     project: Project, github: GitHub, monkeypatch: pytest.MonkeyPatch, when: str
@@ -259,6 +261,7 @@ def test_it_is_opened_once_if_handrail_is_killed_meanwhile(
 GUIDE = Path(__file__).parents[3] / "docs/guides/services.md"
 
 
+@pytest.mark.whole
 def test_the_flow_of_the_guide_from_a_branch_to_a_pull_request(
     project: Project, github: GitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
         yield made
 
 
+@pytest.mark.whole
 def test_a_push_is_shown_and_done_after_the_yes(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
     proposing.run()
@@ -128,6 +129,7 @@ def test_after_a_no_nothing_is_done(proposing: Proposing, otherwise: str | None,
     assert given == {"approved": False, "by": "person", "reason": "not on Friday", "result": None}
 
 
+@pytest.mark.whole
 def test_a_no_that_fails_is_asked_again_only_after_a_change(proposing: Proposing) -> None:
     proposing.flow("git-push", {}, otherwise="fail")
     proposing.run()
@@ -143,6 +145,7 @@ def test_a_no_that_fails_is_asked_again_only_after_a_change(proposing: Proposing
     assert proposing.at() == proposing.checkout.head
 
 
+@pytest.mark.whole
 def test_a_commit_after_the_yes_asks_again(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
     proposing.run()
@@ -159,6 +162,7 @@ def test_a_commit_after_the_yes_asks_again(proposing: Proposing) -> None:
     assert proposing.at() == second
 
 
+@pytest.mark.whole
 def test_a_yes_of_a_surface_after_a_commit_is_refused(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
     proposing.run()
@@ -175,6 +179,7 @@ def test_a_yes_of_a_surface_after_a_commit_is_refused(proposing: Proposing) -> N
     assert proposing.answer(YES)["status"] == "completed"
 
 
+@pytest.mark.whole
 def test_a_push_of_another_after_the_yes_asks_again(proposing: Proposing) -> None:
     proposing.checkout.git("push", "-q", "origin", "main")
     before = proposing.checkout.head
@@ -192,6 +197,7 @@ def test_a_push_of_another_after_the_yes_asks_again(proposing: Proposing) -> Non
     assert "theirs" in shown
 
 
+@pytest.mark.whole
 def test_another_address_after_the_yes_asks_again(proposing: Proposing, tmp_path: Path) -> None:
     """An agent may write the settings of the repository, so a yes is for the addresses that were shown."""
     proposing.flow("git-push", {})
@@ -204,6 +210,7 @@ def test_another_address_after_the_yes_asks_again(proposing: Proposing, tmp_path
     assert str(elsewhere) in proposing.description
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("effect", "params", "hook"),
     [
@@ -222,6 +229,7 @@ def test_a_hook_after_the_yes_asks_again(proposing: Proposing, effect: str, para
     assert f"Hooks: git runs these programs of the repository: {hook} (sha256 " in proposing.description
 
 
+@pytest.mark.whole
 def test_a_commit_is_shown_with_its_files_and_is_exactly_that(proposing: Proposing) -> None:
     proposing.checkout.write("kept.txt", "two\n")
     proposing.checkout.write("new.txt", "new\n")
@@ -248,6 +256,7 @@ def test_a_commit_is_shown_with_its_files_and_is_exactly_that(proposing: Proposi
     assert proposing.checkout.git("show", "HEAD:kept.txt") == "three\n"
 
 
+@pytest.mark.whole
 def test_staged_files_are_committed_as_shown(proposing: Proposing) -> None:
     proposing.checkout.write("kept.txt", "two\n")
     proposing.checkout.git("add", "kept.txt")
@@ -317,6 +326,7 @@ def test_another_title_does_not_hide_what_is_done(proposing: Proposing) -> None:
     assert "What: Push `main` to `main` of `origin`" in proposing.description
 
 
+@pytest.mark.whole
 def test_a_yes_survives_until_the_effect(proposing: Proposing) -> None:
     """The push fails after the yes; the resumed run pushes without a new question."""
     proposing.flow("git-push", {})
@@ -342,6 +352,7 @@ def test_an_option_approves_an_effect(proposing: Proposing) -> None:
     assert (found["by"], found["rule"], proposing.at()) == ("rule", "--approve git-push", proposing.checkout.head)
 
 
+@pytest.mark.whole
 def test_an_option_approves_an_effect_of_a_run_that_waits(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
     proposing.run("--approve", "git-commit")
@@ -361,6 +372,7 @@ def settings(project: Project, text: str) -> None:
     path.write_text(text)
 
 
+@pytest.mark.whole
 def test_a_rule_of_the_user_approves_what_it_is_for(proposing: Proposing) -> None:
     rule = "approve:\n- effect: git-push\n  where: {branch: handrail/*, remote: origin}\n"
     settings(proposing.project, rule)
@@ -373,6 +385,7 @@ def test_a_rule_of_the_user_approves_what_it_is_for(proposing: Proposing) -> Non
     assert proposing.at("handrail/order") == proposing.checkout.head
 
 
+@pytest.mark.whole
 def test_a_rule_has_to_name_a_forced_push(proposing: Proposing) -> None:
     proposing.flow("git-push", {"force": True})
     settings(proposing.project, "approve: [git-push]\n")
@@ -444,6 +457,7 @@ def test_mistakes_that_only_the_run_knows_fail_the_step(proposing: Proposing) ->
         assert (run["reason"], words in run["error"]) == ("params at a/x", True)
 
 
+@pytest.mark.whole
 def test_a_later_step_reads_the_result(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
     flow = json.loads((proposing.project.folder / ".handrail/flows/one.json").read_text())
@@ -470,6 +484,7 @@ def test_an_agent_cannot_say_yes(proposing: Proposing, monkeypatch: pytest.Monke
     assert proposing.at() is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("effect", "params"),
     [

@@ -108,6 +108,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"handrail.steps.services.{name}", limits)
 
 
+@pytest.mark.whole(32)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("node", FETCHING)
 def test_a_service_that_misbehaves(tmp_path: Path, node: str, way: str) -> None:
@@ -122,6 +123,7 @@ def test_a_service_that_misbehaves(tmp_path: Path, node: str, way: str) -> None:
     assert (files_in(tmp_path), (tmp_path / "i.json").read_text()) == (["i.json"], "old")
 
 
+@pytest.mark.whole(4)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "redirect"])
 def test_telegram_that_misbehaves(tmp_path: Path, way: str) -> None:
     with serve(lambda asked: WAYS[way][1](web, asked)) as web:

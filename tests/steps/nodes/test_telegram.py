@@ -178,6 +178,7 @@ def test_a_flow_goes_on_without_telegram(telling: Project, monkeypatch: pytest.M
     assert values(ended)["n"]["success"] is False
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_message_is_not_sent_again_after_a_kill(telling: Project, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """The process is killed just before or just after the message was sent. Nobody can know which."""

@@ -56,6 +56,7 @@ def test_an_output_that_a_toy_node_does_not_make_is_located(greeting: Project) -
     assert (problem["code"], problem["line"], problem["hint"]) == ("ref-output", 5, "did you mean `greeting`?")
 
 
+@pytest.mark.whole
 def test_the_schema_knows_a_toy_node(greeting: Project) -> None:
     schema = greeting.json("schema", "flow")
     assert schema["definitions"]["params:greet"]["properties"]["times"]["default"] == 1

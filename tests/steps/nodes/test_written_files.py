@@ -80,6 +80,7 @@ def test_a_new_file_has_usual_permissions(writing: Project) -> None:
     assert (writing.folder / "out/a.md").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("command", ["resume", "restart", "prune"])
 def test_a_killed_write_leaves_nothing_afterwards(writing: Project, command: str) -> None:
     """The process is killed after the new content was written and before the file was replaced."""

@@ -81,6 +81,7 @@ def test_wrong_use_and_a_broken_playbook_are_told(shop: Project) -> None:
         assert (said.code, "handrail playbook check" in said.err) == (2, True)
 
 
+@pytest.mark.whole
 def test_doctor_names_the_playbook_and_its_worst_problem(shop: Project) -> None:
     def checkup(code: int) -> dict[str, str]:
         found = [row for row in shop.json("doctor", code=code)["checks"] if row["id"] == "playbook"]

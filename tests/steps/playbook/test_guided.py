@@ -140,6 +140,7 @@ def test_the_journal_of_a_session_without_practices_does_not_mention_them(projec
     assert b"guidance" not in found[0].read_bytes()
 
 
+@pytest.mark.whole
 def test_a_driven_workflow_gets_the_same_practices(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("done", "")
     script = shop.write("script.yaml", "- {step: next}\n" * 4)

@@ -56,6 +56,7 @@ def is_told(project: Project, path: str, phase: str = "implement") -> str:
     return str(data["text"])
 
 
+@pytest.mark.whole
 @LANGUAGES
 def test_an_agent_proposes_practices_a_person_accepts_them_and_tasks_get_them(
     project: Project, repository: Repository, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +104,7 @@ def test_conventions_and_ci_are_named_and_the_manifest_knows_languages_and_frame
     assert {row["id"] for row in shown["practices"]} == set(found)
 
 
+@pytest.mark.whole
 def test_a_rule_without_evidence_in_the_project_is_not_written(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_rule_without_evidence_in_the_project_is_not_written(
     assert not (project.folder / ".handrail/playbook").exists()
 
 
+@pytest.mark.whole
 def test_a_person_is_asked_and_a_no_writes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(project, PYTHON)
     assert project.json("playbook", "init", "--no-agent", code=4)["error"]["hint"] == "`--yes` accepts it"

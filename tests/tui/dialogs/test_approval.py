@@ -62,6 +62,7 @@ async def enabled(app: Stage, pilot: Pilot[None]) -> None:
         await pilot.pause(0.005)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_the_approval_looks_as_designed(size: str) -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
@@ -79,6 +80,7 @@ def test_the_approval_looks_as_designed(size: str) -> None:
     assert app.result() == {"approved": False, "reason": "no"}
 
 
+@pytest.mark.whole
 def test_tab_to_the_button_and_enter_approves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -91,6 +93,7 @@ def test_tab_to_the_button_and_enter_approves(monkeypatch: pytest.MonkeyPatch) -
     assert played(screen(), (80, 24), script).result() == {"approved": True, "reason": ""}
 
 
+@pytest.mark.whole
 def test_no_single_key_approves() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await enabled(app, pilot)
@@ -102,6 +105,7 @@ def test_no_single_key_approves() -> None:
     played(screen(), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_at_first_the_buttons_do_nothing() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, "tab", "tab", "enter", "tab", "enter", "shift+tab", "enter")
@@ -113,6 +117,7 @@ def test_at_first_the_buttons_do_nothing() -> None:
     played(screen(delay=3600), (80, 24), script)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -140,6 +145,7 @@ def test_what_changes_meanwhile_cannot_be_approved(change: dict[str, Any] | None
     played(opened, (80, 24), script)
 
 
+@pytest.mark.whole
 def test_a_note_is_kept_for_later() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, "tab", "«hm»", "escape")
@@ -150,6 +156,7 @@ def test_a_note_is_kept_for_later() -> None:
     played(screen(), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_what_is_not_known_is_said() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         found = picture(app)
@@ -169,6 +176,7 @@ def test_what_the_yes_is_for_and_files_without_counts() -> None:
     assert (told["CHANGED"].beside, told["CHANGED"].below) == ("1 file", ("src/slugs.py",))
 
 
+@pytest.mark.whole
 def test_hostile_text_is_shown_and_does_nothing() -> None:
     evil = "[@click=app.quit]quit[/] \x1b]52;c;aGk=\x07\x1b[2J\u202eevil"
     action = {
@@ -233,6 +241,7 @@ def wait_for(project: Project, run: str, statuses: Iterable[str]) -> dict[str, A
     return found
 
 
+@pytest.mark.whole
 def test_an_approval_of_a_run_is_recorded(project: Project) -> None:
     project.write(".handrail/flows/ship.yaml", FLOW)
     assert project.run("run", "ship").code == 4
@@ -255,6 +264,7 @@ def test_an_approval_of_a_run_is_recorded(project: Project) -> None:
     assert (project.folder / "shipped").exists()
 
 
+@pytest.mark.whole
 def test_what_the_yes_is_for_is_not_cut_and_has_no_empty_parts() -> None:
     address = "/tmp/somebody/a project with a long name/" + "folder/" * 12 + "origin.git"
     state: dict[str, Any] = {"HEAD": "9b8a980f01" * 4, "address": address, "hooks": "", "more": [], "none": None}
@@ -273,6 +283,7 @@ def test_what_the_yes_is_for_is_not_cut_and_has_no_empty_parts() -> None:
     ]
 
 
+@pytest.mark.whole
 def test_the_age_of_the_question_is_counted_while_it_is_open() -> None:
     now = [1002.0]
 

@@ -125,6 +125,7 @@ def project(project: Project) -> Project:
     return project
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_the_catalog_looks_as_designed(project: Project, size: str) -> None:
     async def script(app: HandrailApp, pilot: Pilot[None]) -> None:
@@ -139,6 +140,7 @@ def test_the_catalog_looks_as_designed(project: Project, size: str) -> None:
     opened(project, SIZES[size], script)
 
 
+@pytest.mark.whole
 def test_groups_fold_and_find_reads_what_is_folded(project: Project) -> None:
     async def script(app: HandrailApp, pilot: Pilot[None]) -> None:
         assert "shipped-7" not in picture(app)
@@ -152,6 +154,7 @@ def test_groups_fold_and_find_reads_what_is_folded(project: Project) -> None:
     opened(project, (80, 24), script)
 
 
+@pytest.mark.whole
 def test_keys_show_edit_and_launch_the_selected_definition(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = project.folder / "seen"
     script_file = project.write("editor.py", f"import sys; open({str(seen)!r}, 'w').write('|'.join(sys.argv[1:]))")
@@ -181,6 +184,7 @@ def test_keys_show_edit_and_launch_the_selected_definition(project: Project, mon
     opened(project, (80, 24), script)
 
 
+@pytest.mark.whole
 def test_hostile_text_is_shown_and_does_nothing(project: Project) -> None:
     evil = "[@click=app.quit]quit[/] \x1b]0;t\x07\x1b[2J\u202eevil"
     wrong = {**PROBLEM, "message": evil, "hint": evil, "excerpt": f"{evil}{'x' * 1_000_000}", "column": 900_000}

@@ -56,6 +56,7 @@ def of(fields: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {**NEED, "form": {**FORM, "fields": fields, **more}}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_the_form_looks_as_designed_and_says_what_is_wrong_next_to_the_field(size: str) -> None:
     need = {**NEED, "form": {**FORM, "preview": PREVIEW, "submitLabel": "Release"}}
@@ -76,6 +77,7 @@ def test_the_form_looks_as_designed_and_says_what_is_wrong_next_to_the_field(siz
     played(FormScreen(need, "release"), SIZES[size], script)
 
 
+@pytest.mark.whole
 def test_all_kinds_of_fields_are_filled_in_by_keys() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         assert "Why is it major?" not in picture(app)
@@ -84,6 +86,7 @@ def test_all_kinds_of_fields_are_filled_in_by_keys() -> None:
     assert played(FormScreen(NEED), (80, 24), script).result() == FILLED
 
 
+@pytest.mark.whole
 def test_without_colour_the_form_has_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
@@ -113,6 +116,7 @@ def test_keys_that_follow_quickly_are_not_lost() -> None:
     assert played(FormScreen(of([{"id": "a", "label": "A"}])), (80, 24), script).result() == {"a": "quick"}
 
 
+@pytest.mark.whole
 def test_later_keeps_what_was_typed_and_sending_forgets_it() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, *FILL[:8], "escape")
@@ -130,6 +134,7 @@ def test_later_keeps_what_was_typed_and_sending_forgets_it() -> None:
     played(FormScreen(NEED), (80, 24), script)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -155,6 +160,7 @@ def test_a_question_that_changes_meanwhile_cannot_be_answered(row: dict[str, Any
     played(screen, (80, 24), script)
 
 
+@pytest.mark.whole
 def test_hostile_text_is_shown_and_does_nothing() -> None:
     evil = "[@click=app.quit]quit[/] [red]x \x1b]0;title\x07\x1b[2J\u202eevil\x9b1m"
     text = {"id": "t", "type": "text", "label": evil, "help": evil, "default": evil, "placeholder": evil}
@@ -176,6 +182,7 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
     played(FormScreen(need), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_pasted_text_cannot_control_the_terminal() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         for _ in range(2):
@@ -188,6 +195,7 @@ def test_pasted_text_cannot_control_the_terminal() -> None:
     assert played(FormScreen(need), (80, 24), script).result() == {"one": "a⟨U+202E⟩b", "more": "a⟨U+202E⟩b"}
 
 
+@pytest.mark.whole
 def test_many_options_can_be_reached_by_keys() -> None:
     options = [f"file-{number}.py" for number in range(100)]
 
@@ -215,6 +223,7 @@ def answers(project: Project) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.whole
 def test_the_recorded_answers_are_those_of_the_command_line(project: Project, tmp_path: Path) -> None:
     project.write(".handrail/flows/release.json", json.dumps(FLOW))
     assert project.run("run", "release").code == 4

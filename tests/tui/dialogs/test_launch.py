@@ -112,6 +112,7 @@ def count(project: Project) -> int:
     return len(actions_of(project).app.runs.summaries())
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", SIZES)
 def test_the_launch_looks_as_designed(size: str, project: Project) -> None:
     screen = LaunchScreen(actions_of(project), "release", OFFER, lambda: 1720.0)
@@ -134,6 +135,7 @@ def test_the_launch_looks_as_designed(size: str, project: Project) -> None:
     assert played(screen, SIZES[size], script).result() is None
 
 
+@pytest.mark.whole
 def test_without_colour_the_launch_has_the_same_words(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -143,6 +145,7 @@ def test_without_colour_the_launch_has_the_same_words(monkeypatch: pytest.Monkey
     played(LaunchScreen(actions_of(project), "release", OFFER, lambda: 1720.0), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_an_empty_required_field_is_reported_next_to_it_and_no_run_begins(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
 
@@ -168,6 +171,7 @@ def test_an_empty_required_field_is_reported_next_to_it_and_no_run_begins(projec
     assert begun.about.request.params == {"version": 1, "deep": True}
 
 
+@pytest.mark.whole
 def test_a_wrong_limit_is_named_as_in_the_form_and_gets_the_cursor(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
 
@@ -201,6 +205,7 @@ def test_the_arrows_go_from_a_field_of_one_line_to_its_neighbours(project: Proje
     played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     project.write(".handrail/flows/again.yaml", f"continue: again\nphases: [{{id: a, steps: [{{id: b, {SET}}}]}}]")
@@ -229,6 +234,7 @@ def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project
     assert count(project) == 2
 
 
+@pytest.mark.whole
 def test_what_is_refused_is_said_and_the_buttons_stay_on_the_screen(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     many = {**OFFER, "run": None, "mode": "new", "modes": ["new"]}
@@ -250,6 +256,7 @@ def test_what_is_refused_is_said_and_the_buttons_stay_on_the_screen(project: Pro
     played(LaunchScreen(actions_of(project), "release", many), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_a_launch_that_is_closed_while_it_is_read_ends_nothing(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
 
@@ -264,6 +271,7 @@ def test_a_launch_that_is_closed_while_it_is_read_ends_nothing(project: Project)
     played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
 
 
+@pytest.mark.whole
 def test_routes_are_saved_for_the_flow_with_the_launch(project: Project) -> None:
     step = "- {id: ask, steps: [{id: it, node: llm-prompt, when: {ref: params.deep}, prompt: {inlineTemplate: x}}]}\n"
     project.write(".handrail/flows/release.yaml", FLOW.replace("- {id: check", f"{step}- {{id: check"))
@@ -279,6 +287,7 @@ def test_routes_are_saved_for_the_flow_with_the_launch(project: Project) -> None
     assert not (project.folder / ".handrail" / "settings.yaml").exists()
 
 
+@pytest.mark.whole
 def test_hostile_text_is_shown_and_does_nothing(project: Project) -> None:
     evil = "[@click=app.quit]quit[/] \x1b]0;t\x07\u202eevil"
     fields = [param(evil, "any", evil, default=evil), param("c", "choice", choices=[{"value": 1, "label": evil}])]

@@ -44,6 +44,7 @@ def until_asked_again(project: Project, run: str, first: dict[str, Any]) -> dict
     return found
 
 
+@pytest.mark.whole
 def test_one_answer_counts_and_the_others_hear_who_gave_it(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     run = project.json("run", "demo", code=4)["run"]
@@ -139,6 +140,7 @@ phases:
 """
 
 
+@pytest.mark.whole
 def test_a_process_that_drives_the_run_asks_again_what_has_changed(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", TOGETHER)
     project.write("notes.txt", "first")

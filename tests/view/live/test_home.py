@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from handrail.app import App
 from handrail.base import locks
 from handrail.base.jsonlite import encode_line
@@ -93,6 +95,7 @@ def copies(run: Path, count: int) -> list[str]:
     return ids
 
 
+@pytest.mark.whole
 def test_home_with_many_ended_runs_reads_summaries_and_no_journal(project: Project) -> None:
     project.write(".handrail/flows/fail.yaml", FAIL)
     project.write("ready", "")
@@ -130,6 +133,7 @@ def test_a_summary_that_is_missing_damaged_or_old_is_made_again(project: Project
     assert (row["status"], row["done"], row["total"]) == ("completed", 1, 1)
 
 
+@pytest.mark.whole
 def test_a_run_appears_while_it_happens_and_needs_a_person_after_a_kill(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     home = LiveHome(app_in(project))

@@ -156,6 +156,7 @@ def test_a_version_is_compared_with_the_previous_one(project: Project, app: App)
     assert (len(third["lines"]), third["isCut"]) == (2_000, True)
 
 
+@pytest.mark.whole
 def test_markdown_that_takes_long_to_read_is_no_tree() -> None:
     assert markdown_tree("![" * 100_000) is None
     assert markdown_tree("one paragraph\n" * 100_000) is None

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from handrail.view.rows.rows import ReceivedRows
 from support import Project
 
@@ -31,6 +33,7 @@ def received(lines: str) -> ReceivedRows:
     return found
 
 
+@pytest.mark.whole
 def test_what_was_followed_equals_what_is_there_afterwards(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     run = project.json("run", "demo", "--detach")["run"]

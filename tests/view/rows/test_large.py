@@ -64,6 +64,7 @@ def size_of(topic: RunTopic) -> int:
     return sum(len(json.dumps(message)) for message in topic.rows.messages("run:r", 0, 0.0))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("phases", "steps"), [(100, 100), (1, 10_000), (3_000, 1)])
 def test_a_snapshot_of_thousands_of_steps_has_at_most_a_megabyte(phases: int, steps: int) -> None:
     topic = RunTopic(plan(phases, steps), _NO_FLOWS.get, 1, {"name": "flow"})
@@ -122,6 +123,7 @@ def calls_for(topic: RunTopic, events: list[Event]) -> int:
     return count
 
 
+@pytest.mark.whole
 def test_an_event_costs_the_same_in_a_small_and_in_a_large_run() -> None:
     costs = []
     for phases in (20, 300):
@@ -148,6 +150,7 @@ def bytes_followed(acts: int) -> tuple[int, int]:
     return size, len(events)
 
 
+@pytest.mark.whole
 def test_twice_the_events_cost_twice_the_bytes() -> None:
     (less, few), (more, many) = bytes_followed(26), bytes_followed(56)
     assert 1.9 < many / few < 2.1

@@ -130,6 +130,7 @@ def _most(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("_most")
 @given(EVENTS, st.data())
 def test_a_journal_that_is_read_at_once_gives_the_rows_of_one_that_is_followed(
@@ -148,6 +149,7 @@ def test_a_journal_that_is_read_at_once_gives_the_rows_of_one_that_is_followed(
         assert heads[0] == heads[1], "the numbers differ, and not only that of the head, which is made once"
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("_most")
 @given(EVENTS, st.data())
 def test_who_followed_one_server_has_no_old_row_after_going_to_another(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def test_a_message_that_does_not_continue_is_refused() -> None:
     assert list(received.rows) == [(HEAD, "")]
 
 
+@pytest.mark.whole
 @settings(max_examples=200)
 @given(CHANGES, st.data())
 def test_every_receiver_ends_with_the_same_rows(changes: list[Change], data: st.DataObject) -> None:
