@@ -77,9 +77,6 @@ def web(  # noqa: PLR0913  # one parameter per option
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
-    import webbrowser
-
-    from handrail.cli.bug_report import write_report
     from handrail.web.access import PASSWORD, USER, exposure
     from handrail.web.server import ServeOptions, serve
 
@@ -93,12 +90,17 @@ def web(  # noqa: PLR0913  # one parameter per option
         echo(link)
         shell.talk("The link works once and for ten minutes. Enter: a new link. Ctrl-C: end; runs go on.")
         if not no_open:
+            import webbrowser
+
             webbrowser.open(link)
 
-    def report(error: Exception) -> None:
-        write_report(error, ["web"])
+    serve(app, wanted, ready, lambda link, _: shell.talk(link), _report)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link), report)
+
+def _report(error: Exception) -> None:
+    from handrail.cli.bug_report import write_report
+
+    write_report(error, ["web"])
 
 
 LOOK_AGAIN = 0.2
