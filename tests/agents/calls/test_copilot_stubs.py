@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -202,7 +203,7 @@ def test_stubs_of_one_call_belong_to_their_conversation_whatever_its_id(project:
     record = json.loads((Path(os.environ["HOME"]) / ".copilot" / "mcp-config.json").read_text())
     listed = record["mcpServers"]["handrail-copilot"]
     line = (host.bin / "gate").read_text(encoding="utf-8")
-    hook = tuple(line.partition('HANDRAIL_STATE="$state" ')[2].partition(" copilot <&3")[0].split())
+    hook = tuple(shlex.split(line.partition('HANDRAIL_STATE="$state" ')[2].partition(" copilot <&3")[0]))
     stubs = Stubs(hook, (listed["command"],), "1", listed["env"]["HANDRAIL_STATE"], "", "C")
     for name, text in install.plugin_files(stubs).items():
         path = tmp_path / "plugin" / name
