@@ -31,6 +31,13 @@ def test_a_toy_node_runs(greeting: Project) -> None:
     ]
 
 
+def test_a_module_may_have_several_nodes(greeting: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.NODES, "wave", "steps.nodes.toy_greet:WAVE")
+    flow(greeting, "name: Ada", "  - {id: y, node: wave}\n")
+    ended = greeting.json("run", "demo")
+    assert [step["value"]["greeting"] for step in ended["phases"][0]["steps"]] == ["hello Ada", "o/"]
+
+
 @pytest.mark.parametrize(
     ("params", "code", "place", "message", "hint"),
     [

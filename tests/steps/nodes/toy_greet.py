@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, Work
+from handrail.extensions.contracts import Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
 
 NODE = Node(
@@ -20,3 +20,10 @@ NODE = Node(
 async def run(work: Work, context: NodeContext) -> Any:
     assert context.project
     return {"greeting": " ".join([f"hello {work.params['name']}"] * int(work.params.get("times", 1)))}
+
+
+async def _wave(work: Work, context: NodeContext) -> Any:
+    return {"greeting": "o/"}
+
+
+WAVE = OneNode(Node(about="Waves.", outputs={"greeting": "the wave"}), _wave)

@@ -17,16 +17,14 @@ from handrail.extensions.contracts import NodeError
 from handrail.settings.environment import with_env_files
 from handrail.settings.secrets import DEFAULT_RULES
 from handrail.source.plain_text import some
-from handrail.steps.services.addresses import gitlab_base
+from handrail.steps.services import github, gitlab
 from handrail.steps.services.chat import telegram_bot
-from handrail.steps.services.github import github
-from handrail.steps.services.gitlab import gitlab
 from handrail.steps.services.jira import jira
 
 SERVICES: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, str]], object]]] = {
     "jira": (("JIRA_BASE_URL", "JIRA_API_KEY", "JIRA_USERNAME", "JIRA_AUTH_MODE"), jira),
-    "github": (("GITHUB_API_URL", "GITHUB_TOKEN", "GH_TOKEN"), github),
-    "gitlab": (("GITLAB_BASE_URL", "GITLAB_HOST", "GITLAB_TOKEN"), lambda env: gitlab(gitlab_base(env), env)),
+    "github": (("GITHUB_API_URL", "GITHUB_TOKEN", "GH_TOKEN"), github.open_service),
+    "gitlab": (("GITLAB_BASE_URL", "GITLAB_HOST", "GITLAB_TOKEN"), gitlab.open_service),
     "telegram": (("TELEGRAM_BOT_TOKEN", "BOT_TOKEN", "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID"), telegram_bot),
 }
 """The variables of each service, and the function that raises `NodeError` if something is missing or wrong."""

@@ -327,6 +327,15 @@ class NodeKind(Protocol):
     async def run(self, work: Work, context: NodeContext) -> Any: ...
 
 
+@dataclass(frozen=True)
+class OneNode:
+    """One of several nodes in a module. It has what the module of a single node has. Its row is `MODULE:NAME`."""
+
+    NODE: Node
+    run: Callable[[Work, NodeContext], Awaitable[Any]]
+    preview: Callable[[Work, NodeContext], Awaitable[Preview]] | None = None
+
+
 CHANGED = "changed"
 """The code of a node that found another state than the approved one. Nothing was done."""
 

@@ -1,4 +1,4 @@
-"""Addresses of services, of issues and pull requests as people write them, and of git remotes. Pure.
+"""Addresses of services, of Jira's issues as people write them, and of git remotes. Pure.
 
 Services are compared by scheme, host and port. Nothing here repeats the user or the password that the address of a
 remote may contain. It does not import the HTTP library: declarations of nodes import it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from handrail.extensions.contracts import NodeError
 from handrail.source.values import shown
@@ -51,6 +51,17 @@ def address_of(url: str) -> str:
     return f"{urlsplit(url).scheme}://{host_of(url)}"
 
 
+def match_page(url: str, base: str, pattern: re.Pattern[str], kinds: tuple[str, ...]) -> re.Match[str] | None:
+    """The parts of a page's address, whose path is below that of `base`, on any host. None if it is no such page."""
+    try:
+        parts = urlsplit(url)
+        found = pattern.fullmatch(parts.path.removeprefix(urlsplit(base).path.rstrip("/")))
+    except ValueError:
+        return None
+    is_page = parts.scheme in ("http", "https") and parts.netloc and found is not None and found["kind"] in kinds
+    return found if is_page else None
+
+
 def base_address(name: str, variable: str, url: str) -> str:
     """The configured address of a service, checked. It ends with a slash."""
     try:
@@ -67,39 +78,7 @@ def base_address(name: str, variable: str, url: str) -> str:
 
 GITHUB = "GitHub"
 PUBLIC_API = "https://api.github.com/"
-_GITHUB_NAME = r"[A-Za-z0-9._-]{1,100}"
-_GITHUB_REPOSITORY = re.compile(rf"(?P<owner>{_GITHUB_NAME})/(?P<name>{_GITHUB_NAME})")
-_GITHUB_SHORT = re.compile(rf"(?P<repository>{_GITHUB_NAME}/{_GITHUB_NAME})#(?P<number>[0-9]{{1,12}})")
-_GITHUB_PAGE = re.compile(
-    rf"/(?P<repository>{_GITHUB_NAME}/{_GITHUB_NAME})/(?P<kind>issues|pull)/(?P<number>[0-9]{{1,12}})(?:/.*)?"
-)
-_ENTERPRISE = "/api/v3"
-
-
-class GitHubRepository(NamedTuple):
-    """A repository of the GitHub at `api` and `web`, which end with a slash."""
-
-    api: str
-    web: str
-    owner: str
-    name: str
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.owner}/{self.name}"
-
-    @property
-    def path(self) -> str:
-        """Its path below `api`."""
-        return f"repos/{quote(self.owner, safe='')}/{quote(self.name, safe='')}"
-
-
-class GitHubItem(NamedTuple):
-    """An issue or a pull request."""
-
-    repository: GitHubRepository
-    number: int
-    page: str
+ENTERPRISE = "/api/v3"
 
 
 def github_api(env: Mapping[str, str]) -> str:
@@ -112,79 +91,14 @@ def github_web(env: Mapping[str, str]) -> str:
     """The address of GitHub's pages, which the address of its API says: `HOST/api/v3` or `api.HOST`."""
     parts = urlsplit(github_api(env))
     path = parts.path.rstrip("/")
-    if path.endswith(_ENTERPRISE):
-        return parts._replace(path=path.removesuffix(_ENTERPRISE) + "/").geturl()
+    if path.endswith(ENTERPRISE):
+        return parts._replace(path=path.removesuffix(ENTERPRISE) + "/").geturl()
     return parts._replace(netloc=parts.netloc.removeprefix("api.")).geturl()
-
-
-def github_repository(full_name: str, env: Mapping[str, str]) -> GitHubRepository | None:
-    """The repository `OWNER/NAME` of the configured GitHub. None if the text is not such a name."""
-    found = _GITHUB_REPOSITORY.fullmatch(full_name)
-    if found is None or {found["owner"], found["name"]} & {".", ".."}:
-        return None
-    return GitHubRepository(github_api(env), github_web(env), found["owner"], found["name"])
-
-
-def github_issue(reference: str, env: Mapping[str, str]) -> GitHubItem:
-    """The issue that `OWNER/NAME#12` or the address of a page means. Raises `NodeError`."""
-    given = reference.strip()
-    found = _github_item(given, ("issues", "pull"), "issues", env)
-    if found is None:
-        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/issues/12"
-        message = f"{GITHUB}: `{shown(given, 120)}` is not an issue, such as {example}"
-        raise NodeError("issue-reference", message, transient=False)
-    return found
-
-
-def github_pull_request(reference: str, env: Mapping[str, str]) -> GitHubItem:
-    """The pull request that `OWNER/NAME#12` or the address of a page means. Raises `NodeError`."""
-    given = reference.strip()
-    found = _github_item(given, ("pull",), "pull", env)
-    if found is None:
-        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/pull/12"
-        message = f"{GITHUB}: `{shown(given, 120)}` is not a pull request, such as {example}"
-        raise NodeError("pull-request-reference", message, transient=False)
-    return found
-
-
-def _github_item(given: str, kinds: tuple[str, ...], kind: str, env: Mapping[str, str]) -> GitHubItem | None:
-    short, web = _GITHUB_SHORT.fullmatch(given), github_web(env)
-    if short is None:
-        short = _github_page(given, kinds, web)
-    whole = None if short is None else github_repository(short["repository"], env)
-    if short is None or whole is None:
-        return None
-    number = int(short["number"])
-    return GitHubItem(whole, number, f"{web}{whole.full_name}/{kind}/{number}")
-
-
-def _github_page(url: str, kinds: tuple[str, ...], web: str) -> re.Match[str] | None:
-    """The parts of a page's address. Raises `NodeError` if it is on another host than the configured GitHub."""
-    try:
-        parts = urlsplit(url)
-        root = urlsplit(web).path.rstrip("/")
-        found = _GITHUB_PAGE.fullmatch(parts.path.removeprefix(root))
-        if parts.scheme not in ("http", "https") or not parts.netloc or found is None or found["kind"] not in kinds:
-            return None
-    except ValueError:
-        return None
-    if not is_same_host(url, web):
-        message = (
-            f"{GITHUB}: `{shown(found['repository'], 120)}` is on `{host_of(url)}`, but the token is only sent to the "
-            f"GitHub at `{host_of(web)}`; if the token is for `{host_of(url)}`, set GITHUB_API_URL to "
-            f"{parts.scheme}://{host_of(url)}{_ENTERPRISE}"
-        )
-        raise NodeError("service-host", message, transient=False)
-    return found
 
 
 JIRA, GITLAB = "Jira", "GitLab"
 _JIRA_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*-[0-9]+")
 _JIRA_PAGE = re.compile(r"(?P<root>.*?)/(?:browse|issues)/(?P<key>[^/]+)/?")
-_GITLAB_PAGE = re.compile(
-    r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/(?P<kind>merge_requests|issues|work_items)/(?P<number>[0-9]{1,12})"
-    r"(?:/.*)?"
-)
 _PUBLIC_GITLAB = "https://gitlab.com"
 
 
@@ -201,32 +115,6 @@ class JiraIssue(NamedTuple):
     @property
     def api(self) -> str:
         return f"{self.base}rest/api/2/issue/{self.key}"
-
-
-class MergeRequest(NamedTuple):
-    """A merge request of the GitLab at `base`, which ends with a slash."""
-
-    base: str
-    project: str
-    number: int
-
-    @property
-    def path(self) -> str:
-        """Its path below `base`, in the API."""
-        return f"api/v4/projects/{quote(self.project, safe='')}/merge_requests/{self.number}"
-
-
-class GitLabIssue(NamedTuple):
-    """An issue of the GitLab at `base`, which ends with a slash."""
-
-    base: str
-    project: str
-    number: int
-
-    @property
-    def path(self) -> str:
-        """Its path below `base`, in the API."""
-        return f"api/v4/projects/{quote(self.project, safe='')}/issues/{self.number}"
 
 
 def jira_base(env: Mapping[str, str]) -> str | None:
@@ -279,52 +167,6 @@ def gitlab_base(env: Mapping[str, str]) -> str:
         if given:
             return base_address(GITLAB, name, given if "://" in given else f"https://{given}")
     return f"{_PUBLIC_GITLAB}/"
-
-
-def merge_request(url: str, env: Mapping[str, str]) -> MergeRequest:
-    """The merge request at an address, if it is on the configured GitLab. Raises `NodeError`."""
-    found = _gitlab_page(url.strip(), ("merge_requests",), env)
-    if found is None:
-        example = "https://gitlab.com/GROUP/PROJECT/-/merge_requests/7"
-        message = f"{GITLAB}: `{shown(url.strip(), 120)}` is not the address of a merge request, such as {example}"
-        raise NodeError("merge-request-reference", message, transient=False)
-    return MergeRequest(gitlab_base(env), found["project"], int(found["number"]))
-
-
-def gitlab_issue(url: str, env: Mapping[str, str]) -> GitLabIssue:
-    """The issue at an address, if it is on the configured GitLab. Raises `NodeError`."""
-    found = _gitlab_page(url.strip(), ("issues", "work_items"), env)
-    if found is None:
-        example = "https://gitlab.com/GROUP/PROJECT/-/issues/7"
-        message = f"{GITLAB}: `{shown(url.strip(), 120)}` is not the address of an issue, such as {example}"
-        raise NodeError("issue-reference", message, transient=False)
-    return GitLabIssue(gitlab_base(env), found["project"], int(found["number"]))
-
-
-def gitlab_talk(url: str, env: Mapping[str, str]) -> GitLabIssue | MergeRequest:
-    """The issue or the merge request at an address. Raises `NodeError`."""
-    return merge_request(url, env) if "/merge_requests/" in url else gitlab_issue(url, env)
-
-
-def _gitlab_page(url: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> re.Match[str] | None:
-    """The parts of a page's address, None if it is none. Raises `NodeError` if it is on another host than GitLab."""
-    base = gitlab_base(env)
-    try:
-        parts = urlsplit(url)
-        root = urlsplit(base).path.rstrip("/")
-        found = _GITLAB_PAGE.fullmatch(parts.path.removeprefix(root))
-        if parts.scheme not in ("http", "https") or not parts.netloc or found is None or found["kind"] not in kinds:
-            return None
-    except ValueError:
-        return None
-    if not is_same_host(url, base):
-        what = "merge request" if found["kind"] == "merge_requests" else "issue"
-        message = (
-            f"{GITLAB}: the {what} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
-            f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
-        )
-        raise NodeError("service-host", message, transient=False)
-    return found
 
 
 SSH = ("ssh", "git+ssh", "ssh+git")

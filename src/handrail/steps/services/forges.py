@@ -1,4 +1,4 @@
-"""What GitHub and GitLab have in common: logins, marks, changes opened for review, results of checks. Pure.
+"""What GitHub and GitLab have in common: the protocol `Forge`, logins, marks, changes opened once, results of checks.
 
 A token is for the scheme, host and port of the configured forge only. A mark is a hidden line by which a step finds
 again what it has written. It does not import the HTTP library: declarations of nodes import it.
@@ -10,17 +10,142 @@ import base64
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from handrail.extensions.contracts import NodeError
 from handrail.source.plain_text import counted
-from handrail.steps.services.addresses import Remote, github_web, gitlab_base, host_of, is_same_host
+from handrail.steps.services.addresses import GITHUB, GITLAB, Remote, github_web, gitlab_base, host_of, is_same_host
+
+if TYPE_CHECKING:
+    from handrail.steps.services.http import Service
 
 ForgeName = Literal["github", "gitlab"]
-_USERS: dict[ForgeName, str] = {"github": "x-access-token", "gitlab": "oauth2"}
-"""The user with which each forge takes a token as a password."""
-_TOKENS: dict[ForgeName, tuple[str, ...]] = {"github": ("GH_TOKEN", "GITHUB_TOKEN"), "gitlab": ("GITLAB_TOKEN",)}
+
+
+class ForgeWords(NamedTuple):
+    """What a forge calls its things. `user` is the one with which it takes a token as a password."""
+
+    title: str
+    change: str
+    project: str
+    thread: str
+    user: str
+    tokens: tuple[str, ...]
+
+    @property
+    def token(self) -> str:
+        return self.tokens[-1]
+
+    @property
+    def member(self) -> str:
+        """The change in JSON: `pull_request`."""
+        return self.change.replace(" ", "_")
+
+    @property
+    def param(self) -> str:
+        """The change in names of params and outputs: `pullRequest`."""
+        first, second = self.change.split()
+        return f"{first}{second.capitalize()}"
+
+
+FORGES: dict[ForgeName, ForgeWords] = {
+    "github": ForgeWords(
+        GITHUB, "pull request", "repository", "thread", "x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")
+    ),
+    "gitlab": ForgeWords(GITLAB, "merge request", "project", "discussion", "oauth2", ("GITLAB_TOKEN",)),
+}
+
+
+class ForgeItem(NamedTuple):
+    """An issue or a change. `page` is its address for people, `sign` what the forge writes before its number."""
+
+    project: str
+    number: int
+    page: str
+    sign: str = "#"
+
+    @property
+    def name(self) -> str:
+        return f"{self.sign}{self.number}"
+
+
+class Proposal(NamedTuple):
+    """A change to open. `base` is None for the default branch. `mark` is hidden in its description.
+
+    `owner` has the fork with the branch `head`. It is None if the repository itself has it.
+    """
+
+    head: str
+    base: str | None
+    title: str
+    body: str
+    draft: bool
+    mark: str
+    owner: str | None = None
+
+
+class OpenedProposal(NamedTuple):
+    """A change. `is_new`: it was opened by this step. `state` is `open`, `closed` or `merged`."""
+
+    url: str
+    number: int
+    state: str
+    head: str
+    base: str
+    is_new: bool
+
+
+class ForgeComment(NamedTuple):
+    """A comment, and the address of its page."""
+
+    id: str
+    url: str
+
+
+class Forge(Protocol):
+    """A module for one forge. A change is a pull request or a merge request. Every function may raise `NodeError`.
+
+    What is fetched is a document with the time `now`, of the schema that the forge's node names.
+    """
+
+    def issue(self, reference: str, env: Mapping[str, str]) -> ForgeItem:
+        """The issue that people mean with this text."""
+        ...
+
+    def change(self, reference: str, env: Mapping[str, str]) -> ForgeItem: ...
+
+    def issue_or_change(self, reference: str, env: Mapping[str, str]) -> ForgeItem: ...
+
+    def checked_project(self, path: str) -> str:
+        """The path of a repository, if the forge can have such a one."""
+        ...
+
+    def open_service(self, env: Mapping[str, str], writes: bool = False, /) -> Service:
+        """The configured forge, to read from it or also to write."""
+        ...
+
+    async def fetch_issue(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]: ...
+
+    async def fetch_changes(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+        """A change with its files."""
+        ...
+
+    async def fetch_reviews(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+        """What people say about a change."""
+        ...
+
+    async def fetch_checks(self, service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+        """The checks of the last commit of a change, or of one of its commits."""
+        ...
+
+    async def comment_once(self, service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
+        """Write a comment, unless there is one with the same mark."""
+        ...
+
+    async def open_once(self, service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+        """Open a change, unless there is an open one from the same branch, or one with the same mark."""
+        ...
 
 
 class GitLogin(NamedTuple):
@@ -38,7 +163,7 @@ def forge_site(kind: ForgeName, env: Mapping[str, str]) -> str:
 
 def forge_token(kind: ForgeName, env: Mapping[str, str]) -> str | None:
     """The configured token of a forge. Raises `NodeError` if it cannot be one."""
-    for name in _TOKENS[kind]:
+    for name in FORGES[kind].tokens:
         found = env.get(name, "").strip()
         if found:
             if not found.isascii() or not found.isprintable() or " " in found:
@@ -52,7 +177,7 @@ def forge_of_remote(found: Remote, env: Mapping[str, str]) -> ForgeName:
     """The forge that a remote is on. Raises `NodeError` if none is configured there."""
     kind = _forge_name(found, env)
     if kind is None:
-        known = " or ".join(f"`{host_of(forge_site(kind, env))}`" for kind in _USERS)
+        known = " or ".join(f"`{host_of(forge_site(kind, env))}`" for kind in FORGES)
         message = (
             f"the remote is on `{found.host}`, not on {known}; set GITHUB_API_URL or GITLAB_BASE_URL, or say `forge` "
             "if the name of the host is an alias"
@@ -62,7 +187,7 @@ def forge_of_remote(found: Remote, env: Mapping[str, str]) -> ForgeName:
 
 
 def _forge_name(found: Remote, env: Mapping[str, str]) -> ForgeName | None:
-    for kind in _USERS:
+    for kind in FORGES:
         at = forge_site(kind, env)
         if is_same_host(found.site, at) if found.is_http else found.host == urlsplit(at).hostname:
             return kind
@@ -81,7 +206,7 @@ def git_login(found: Remote | None, env: Mapping[str, str]) -> GitLogin | None:
     secret = forge_token(kind, env) if kind is not None else None
     if found is None or kind is None or secret is None:
         return None
-    pair = base64.b64encode(f"{_USERS[kind]}:{secret}".encode()).decode()
+    pair = base64.b64encode(f"{FORGES[kind].user}:{secret}".encode()).decode()
     return GitLogin(found.site, f"Authorization: Basic {pair}", (secret, pair))
 
 
@@ -112,28 +237,6 @@ _PERHAPS_DONE = ("service-broken", "service-slow", "service-failed", "service-bu
 """After these failures of a request that creates something, it may have been created all the same."""
 
 
-class Proposal(NamedTuple):
-    """A pull or merge request to open. `base` is None for the default branch. `mark` is hidden in its description."""
-
-    head: str
-    base: str | None
-    title: str
-    body: str
-    draft: bool
-    mark: str
-
-
-class OpenedProposal(NamedTuple):
-    """A pull or merge request. `is_new`: it was opened by this step. `state` is `open`, `closed` or `merged`."""
-
-    url: str
-    number: int
-    state: str
-    head: str
-    base: str
-    is_new: bool
-
-
 async def create_once(
     look: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
 ) -> Created:
@@ -152,6 +255,77 @@ async def create_once(
         raise
 
 
+async def find_or_open(
+    listed: Callable[[], Awaitable[list[OpenedProposal]]], create: Callable[[], Awaitable[OpenedProposal]]
+) -> OpenedProposal:
+    """The open one of the listed changes, else the one that this step opened before, else a new one."""
+
+    async def look() -> OpenedProposal | None:
+        found = await listed()
+        still_open = [change for change in found if change.state == "open"]
+        return next(iter((*still_open, *(change for change in found if change.is_new))), None)
+
+    return await create_once(look, create)
+
+
+async def find_or_comment(service: Service, path: str, body: str, own: str, **query: str) -> dict[str, Any]:
+    """The comment with this mark in the list at a path, else a new one."""
+
+    async def look() -> dict[str, Any] | None:
+        listed = await service.get_objects(path, **query)
+        return next((item for item in listed if is_marked(text_member(item, "body", ""), own)), None)
+
+    async def create() -> Any:
+        return await service.post(path, {"body": body})
+
+    found = await create_once(look, create)
+    if not isinstance(found, dict) or number_member(found, "id") is None:
+        raise NodeError("service-json", f"{service.name}: its answer is not a comment", transient=False)
+    return found
+
+
+async def default_branch(service: Service, path: str, what: str) -> str:
+    """The default branch of the repository at a path. `what` is the forge's word for it."""
+    branch = text_member(await service.get_object(path, f"a {what}"), "default_branch", "")
+    if not branch:
+        raise NodeError("service-json", f"{service.name}: the {what} has no default branch", transient=False)
+    return branch
+
+
+UNKNOWN = "unknown"
+
+
+def text_member(item: Mapping[str, Any], name: str, default: str = UNKNOWN) -> str:
+    """The text of a member; the default if it is missing, null or blank."""
+    value = item.get(name)
+    return value if isinstance(value, str) and value.strip() else default
+
+
+def raw_text_member(item: Mapping[str, Any], name: str) -> str:
+    """The text of a member; empty if it is missing or null."""
+    value = item.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def object_member(item: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object of a member; empty if it is missing or null."""
+    value = item.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def number_member(item: Mapping[str, Any], name: str) -> int | None:
+    value = item.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def names_in(item: Mapping[str, Any], name: str, member: str) -> list[str]:
+    """The names in a list of objects; labels may be plain texts."""
+    value = item.get(name)
+    listed = value if isinstance(value, list) else []
+    names = [one.get(member) if isinstance(one, dict) else one for one in listed]
+    return [one for one in names if isinstance(one, str) and one.strip()]
+
+
 MOST_TEXTS = 20
 LONGEST_TEXT = 20_000
 LONGEST_SUMMARY = 4_000
@@ -164,21 +338,48 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 
 
-def overall_state(checks: list[dict[str, Any]]) -> str:
-    """`failed` if one failed, else `pending` if one is not done, else `passed`; `none` if there are no checks."""
-    states = {check["state"] for check in checks}
-    return next((state for state in ("failed", "pending", "passed") if state in states), "none")
+def checks_document(
+    wanted: ForgeItem, head: dict[str, Any], about: dict[str, Any], checks: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A document of checks. Its `state` is `failed` if one failed, else `pending`, `passed`, or `none` without checks.
+
+    `head` is how every document of this change begins, `about` says whose checks these are.
+    """
+    counts = {state: sum(check["state"] == state for check in checks) for state in ("failed", "pending", "passed")}
+    parts = [f"{counts[state]} {state}" for state in ("passed", "failed", "pending") if counts[state]]
+    told = f"{counted(len(checks), 'check')}: {', '.join(parts)}" if checks else "no checks"
+    return {
+        "summary": f"{wanted.name}: {told}",
+        **head,
+        **about,
+        "state": next((state for state, count in counts.items() if count), "none"),
+        "checks": checks,
+    }
 
 
-def checks_summary(name: str, checks: list[dict[str, Any]]) -> str:
-    """One line about the checks of a change, which is called `name`."""
-    if not checks:
-        return f"{name}: no checks"
-    parts = []
-    for state in ("passed", "failed", "pending"):
-        count = sum(check["state"] == state for check in checks)
-        parts += [f"{count} {state}"] if count else []
-    return f"{name}: {counted(len(checks), 'check')}: {', '.join(parts)}"
+async def explain_failures(
+    items: list[dict[str, Any]], checks: list[dict[str, Any]], text_of: Callable[[dict[str, Any]], Awaitable[str]]
+) -> None:
+    """Set the text of each failed check that has an item of the forge. Only the first ones have one."""
+    failed = [(item, check) for item, check in zip(items, checks, strict=False) if check["state"] == "failed"]
+    for place, (item, check) in enumerate(failed):
+        check["text"] = await text_of(item) if place < MOST_TEXTS else TOO_MANY
+
+
+async def text_or_reason(what: str, text: Awaitable[str]) -> str:
+    """A text, or why it cannot be fetched."""
+    try:
+        return await text
+    except NodeError as error:
+        if error.code not in LEFT_OUT:
+            raise
+        return f"The {what} cannot be fetched: {error.message}"
+
+
+async def fetch_log_end(service: Service, path: str, most: int) -> str:
+    """The last `most` characters of a log."""
+    log = await service.get_file(path, LARGEST_LOG)
+    return text_end(clean_log(log.decode("utf-8", "replace")), most)
 
 
 def clean_log(said: str) -> str:

@@ -1,4 +1,4 @@
-"""GitHub, github.com or Enterprise: issues, pull requests, their reviews and checks, as documents; and comments.
+"""GitHub, github.com or Enterprise, as a `Forge`: issues, pull requests, their reviews and checks, and comments.
 
 The token is sent to GITHUB_API_URL only. What is written is written once: what is there already is found first.
 Texts of checks are bounded: for one check, for all together, and in the number of checks that have one.
@@ -8,39 +8,103 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from handrail.extensions.contracts import NodeError
 from handrail.source.plain_text import counted
-from handrail.steps.services.addresses import GITHUB, GitHubItem, GitHubRepository, github_api
+from handrail.source.values import shown
+from handrail.steps.services.addresses import (
+    ENTERPRISE,
+    GITHUB,
+    address_of,
+    github_api,
+    github_web,
+    host_of,
+    is_same_host,
+    match_page,
+)
 from handrail.steps.services.forges import (
-    LARGEST_LOG,
-    LEFT_OUT,
     LONGEST_SUMMARY,
     LONGEST_TEXT,
-    MOST_TEXTS,
-    TOO_MANY,
+    ForgeComment,
+    ForgeItem,
     OpenedProposal,
     Proposal,
-    checks_summary,
+    checks_document,
     clean_log,
-    create_once,
     cut_summary,
+    default_branch,
+    explain_failures,
+    fetch_log_end,
+    find_or_comment,
+    find_or_open,
     forge_token,
     is_marked,
-    overall_state,
+    names_in,
+    number_member,
+    object_member,
+    raw_text_member,
     text_end,
+    text_member,
+    text_or_reason,
     with_mark,
 )
 from handrail.steps.services.http import HttpLimits, Service
 
 LIMITS = HttpLimits()
-PAGE = 100
-UNKNOWN = "unknown"
+_NAME = r"[A-Za-z0-9._-]{1,100}"
+_REPOSITORY = re.compile(rf"(?!\.{{1,2}}/){_NAME}/(?!\.{{1,2}}$){_NAME}")
+_SHORT = re.compile(rf"(?P<repository>{_NAME}/{_NAME})#(?P<number>[0-9]{{1,12}})")
+_PAGE = re.compile(rf"/(?P<repository>{_NAME}/{_NAME})/(?P<kind>issues|pull)/(?P<number>[0-9]{{1,12}})(?:/.*)?")
 
 
-def github(env: Mapping[str, str]) -> Service:
+def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
+    """The issue that `OWNER/NAME#12` or the address of a page means. It may also be a pull request."""
+    return _item(reference, ("issues", "pull"), "an issue", env)
+
+
+issue_or_change = issue
+
+
+def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+    """The pull request that `OWNER/NAME#12` or the address of a page means."""
+    return _item(reference, ("pull",), "a pull request", env)
+
+
+def _item(reference: str, kinds: tuple[str, ...], what: str, env: Mapping[str, str]) -> ForgeItem:
+    given, web = reference.strip(), github_web(env)
+    found = _SHORT.fullmatch(given) or _page(given, kinds, web)
+    if found is None or not _REPOSITORY.fullmatch(found["repository"]):
+        example = f"OWNER/NAME#12 or https://github.com/OWNER/NAME/{kinds[0]}/12"
+        message = f"{GITHUB}: `{shown(given, 120)}` is not {what}, such as {example}"
+        code = "-".join([*what.split()[1:], "reference"])
+        raise NodeError(code, message, transient=False)
+    repository, number = found["repository"], int(found["number"])
+    return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
+
+
+def _page(url: str, kinds: tuple[str, ...], web: str) -> re.Match[str] | None:
+    """The parts of a page's address. Raises `NodeError` if it is on another host than the configured GitHub."""
+    found = match_page(url, web, _PAGE, kinds)
+    if found is not None and not is_same_host(url, web):
+        message = (
+            f"{GITHUB}: `{shown(found['repository'], 120)}` is on `{host_of(url)}`, but the token is only sent to the "
+            f"GitHub at `{host_of(web)}`; if the token is for `{host_of(url)}`, set GITHUB_API_URL to "
+            f"{address_of(url)}{ENTERPRISE}"
+        )
+        raise NodeError("service-host", message, transient=False)
+    return found
+
+
+def checked_project(path: str) -> str:
+    if not _REPOSITORY.fullmatch(path):
+        message = f"{GITHUB}: `{shown(path, 120)}` is not a repository such as OWNER/NAME"
+        raise NodeError("remote-address", message, transient=False)
+    return path
+
+
+def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
     """The configured GitHub. Raises `NodeError` if the token is missing."""
     secret = forge_token("github", env)
     if secret is None:
@@ -74,78 +138,43 @@ def _reason(said: dict[str, Any]) -> object:
     return ": ".join(words) or None
 
 
-async def fetch_object(service: Service, path: str, what: str) -> dict[str, Any]:
-    """The JSON object at a path. `what` names it in a message."""
-    found = await service.get_json(path)
-    if not isinstance(found, dict):
-        raise NodeError("service-json", f"{GITHUB}: its answer is not {what}", transient=False)
-    return found
-
-
-async def fetch_list(
-    service: Service, path: str, member: str | None = None, **query: str | int
-) -> list[dict[str, Any]]:
-    """All objects of a list, from all its pages."""
-    listed = [item async for page in service.pages(path, PAGE, member, **query) for item in page]
-    return [item for item in listed if isinstance(item, dict)]
-
-
-def document_head(wanted: GitHubItem, name: str, now: str) -> dict[str, Any]:
+def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `pull_request`."""
     return {
         f"{name}_url": wanted.page,
-        "repository": wanted.repository.full_name,
+        "repository": wanted.project,
         "number": wanted.number,
         "fetched_at": now,
     }
 
 
-def text_member(item: Mapping[str, Any], name: str, default: str = UNKNOWN) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) and value.strip() else default
-
-
-def raw_text_member(item: Mapping[str, Any], name: str) -> str:
-    """The text of a member; empty if it is missing or null."""
-    value = item.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def object_member(item: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The object of a member; empty if it is missing or null."""
-    value = item.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def author(item: Mapping[str, Any]) -> str:
+def _author(item: Mapping[str, Any]) -> str:
     """The login of a user. The account of a person who has left is null."""
     return text_member(object_member(item, "user"), "login")
 
 
-def is_bot(item: Mapping[str, Any]) -> bool:
-    return object_member(item, "user").get("type") == "Bot"
+def _issue_path(wanted: ForgeItem) -> str:
+    return f"repos/{wanted.project}/issues/{wanted.number}"
 
 
-def number_member(item: Mapping[str, Any], name: str) -> int | None:
-    value = item.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _pull_path(wanted: ForgeItem) -> str:
+    return f"repos/{wanted.project}/pulls/{wanted.number}"
 
 
-async def fetch_issue(service: Service, wanted: GitHubItem, now: str) -> dict[str, Any]:
-    path = f"{wanted.repository.path}/issues/{wanted.number}"
-    found = await fetch_object(service, path, "an issue")
-    comments = [general_comment(item) for item in await fetch_list(service, f"{path}/comments")]
+async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+    found = await service.get_object(_issue_path(wanted), "an issue")
+    comments = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
     title = text_member(found, "title", f"Issue #{wanted.number}")
     return {
-        "summary": f"#{wanted.number} {title}: {counted(len(comments), 'comment')}",
-        **document_head(wanted, "issue", now),
+        "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
+        **_head(wanted, "issue", now),
         "issue": {
             "title": title,
             "body": raw_text_member(found, "body"),
             "state": text_member(found, "state"),
-            "author": author(found),
-            "labels": _names(found, "labels", "name"),
-            "assignees": _names(found, "assignees", "login"),
+            "author": _author(found),
+            "labels": names_in(found, "labels", "name"),
+            "assignees": names_in(found, "assignees", "login"),
             "milestone": text_member(object_member(found, "milestone"), "title", "") or None,
             "is_pull_request": isinstance(found.get("pull_request"), dict),
             "created_at": text_member(found, "created_at"),
@@ -155,25 +184,16 @@ async def fetch_issue(service: Service, wanted: GitHubItem, now: str) -> dict[st
     }
 
 
-def general_comment(item: dict[str, Any]) -> dict[str, Any]:
+def _general_comment(item: dict[str, Any]) -> dict[str, Any]:
     """A comment below an issue or a pull request. `is_own`: a step of Handrail has written it."""
-    body = raw_text_member(item, "body")
     return {
         "id": str(item.get("id") or ""),
-        "author": author(item),
+        "author": _author(item),
         "created_at": text_member(item, "created_at"),
-        "body": body,
-        "is_bot": is_bot(item),
-        "is_own": is_marked(body),
+        "body": raw_text_member(item, "body"),
+        "is_bot": object_member(item, "user").get("type") == "Bot",
+        "is_own": is_marked(raw_text_member(item, "body")),
     }
-
-
-def _names(found: dict[str, Any], name: str, member: str) -> list[str]:
-    """The names in a list of objects; labels may be plain texts."""
-    value = found.get(name)
-    listed = value if isinstance(value, list) else []
-    names = [item.get(member) if isinstance(item, dict) else item for item in listed]
-    return [item for item in names if isinstance(item, str) and item.strip()]
 
 
 DIFF = "application/vnd.github.diff"
@@ -182,69 +202,64 @@ _KINDS = {"added": "added", "removed": "deleted", "renamed": "renamed"}
 _JUDGEMENTS = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")
 
 
-def pull_path(wanted: GitHubItem) -> str:
-    return f"{wanted.repository.path}/pulls/{wanted.number}"
-
-
-async def fetch_pull(service: Service, wanted: GitHubItem) -> dict[str, Any]:
+async def _fetch_pull(service: Service, wanted: ForgeItem) -> dict[str, Any]:
     """A pull request as GitHub describes it."""
-    return await fetch_object(service, pull_path(wanted), "a pull request")
+    return await service.get_object(_pull_path(wanted), "a pull request")
 
 
-async def fetch_diff(service: Service, wanted: GitHubItem) -> bytes:
+async def fetch_diff(service: Service, wanted: ForgeItem) -> bytes:
     """The whole difference as text. GitHub refuses to make a very large one."""
-    return await service.get_file(pull_path(wanted), LARGEST_DIFF, DIFF)
+    return await service.get_file(_pull_path(wanted), LARGEST_DIFF, DIFF)
 
 
-async def fetch_changes(service: Service, wanted: GitHubItem, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """A pull request and its changed files: a document of `github-pr-diff/v1`."""
-    details = await fetch_pull(service, wanted)
-    files = [_changed_file(item) for item in await fetch_list(service, f"{pull_path(wanted)}/files")]
+    details = await _fetch_pull(service, wanted)
+    files = [_changed_file(item) for item in await service.get_objects(f"{_pull_path(wanted)}/files")]
     about = _pull_about(details, wanted)
     return {
-        "summary": f"#{wanted.number} {about['title']}: {counted(len(files), 'changed file')}",
-        **document_head(wanted, "pull_request", now),
+        "summary": f"{wanted.name} {about['title']}: {counted(len(files), 'changed file')}",
+        **_head(wanted, "pull_request", now),
         "pull_request": about,
         "files": files,
     }
 
 
-async def fetch_reviews(service: Service, wanted: GitHubItem, now: str) -> dict[str, Any]:
+async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """Reviews, comments on lines and general comments: a document of `github-review/v1`."""
-    details = await fetch_pull(service, wanted)
-    listed = await fetch_list(service, f"{pull_path(wanted)}/reviews")
+    details = await _fetch_pull(service, wanted)
+    listed = await service.get_objects(f"{_pull_path(wanted)}/reviews")
     reviews = [_review(item) for item in listed if text_member(item, "state") != "PENDING"]
-    lines = [_line_comment(item) for item in await fetch_list(service, f"{pull_path(wanted)}/comments")]
-    path = f"{wanted.repository.path}/issues/{wanted.number}/comments"
-    general = [_general(item) for item in await fetch_list(service, path)]
+    lines = [_line_comment(item) for item in await service.get_objects(f"{_pull_path(wanted)}/comments")]
+    general = [_general(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
     comments = [comment for comment in (*lines, *general) if comment["body"].strip()]
     said = f"{counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}"
     return {
-        "summary": f"#{wanted.number}: {said}",
-        **document_head(wanted, "pull_request", now),
+        "summary": f"{wanted.name}: {said}",
+        **_head(wanted, "pull_request", now),
         "commit": text_member(object_member(details, "head"), "sha"),
-        "author": author(details),
+        "author": _author(details),
         "reviews": _judged(reviews),
         "comments": sorted(comments, key=lambda comment: str(comment["created_at"])),
     }
 
 
-def state_of_pull(details: dict[str, Any]) -> str:
+def _state_of_pull(details: dict[str, Any]) -> str:
     """`open`, `closed` or `merged`."""
     return "merged" if details.get("merged") is True else text_member(details, "state")
 
 
-def _pull_about(details: dict[str, Any], wanted: GitHubItem) -> dict[str, Any]:
+def _pull_about(details: dict[str, Any], wanted: ForgeItem) -> dict[str, Any]:
     source, target = object_member(details, "head"), object_member(details, "base")
     return {
         "title": text_member(details, "title", f"Pull request #{wanted.number}"),
         "description": raw_text_member(details, "body"),
-        "state": state_of_pull(details),
+        "state": _state_of_pull(details),
         "draft": details.get("draft") is True,
         "source_branch": text_member(source, "ref"),
         "target_branch": text_member(target, "ref"),
         "sha": text_member(source, "sha"),
-        "author": author(details),
+        "author": _author(details),
         "created_at": text_member(details, "created_at"),
         "updated_at": text_member(details, "updated_at"),
     }
@@ -268,7 +283,7 @@ def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
 def _review(item: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": str(item.get("id") or ""),
-        "author": author(item),
+        "author": _author(item),
         "state": text_member(item, "state").lower(),
         "body": raw_text_member(item, "body"),
         "submitted_at": text_member(item, "submitted_at"),
@@ -300,20 +315,20 @@ def _line_comment(item: dict[str, Any]) -> dict[str, Any]:
         "thread_id": str(item.get("in_reply_to_id") or id_),
         "review_id": str(item.get("pull_request_review_id") or "") or None,
         "kind": "line",
-        "author": author(item),
+        "author": _author(item),
         "created_at": text_member(item, "created_at"),
         "body": body,
         "file_path": text_member(item, "path", "") or None,
         "new_line": None if is_old else line,
         "old_line": (line if is_old else None) if line is not None else number_member(item, "original_line"),
         "is_outdated": line is None and item.get("subject_type") != "file",
-        "is_bot": is_bot(item),
+        "is_bot": object_member(item, "user").get("type") == "Bot",
         "is_own": is_marked(body),
     }
 
 
 def _general(item: dict[str, Any]) -> dict[str, Any]:
-    comment = general_comment(item)
+    comment = _general_comment(item)
     return {
         **comment,
         "thread_id": comment["id"],
@@ -333,29 +348,25 @@ _RUNS_LOGS = "github-actions"
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
-async def fetch_checks(service: Service, wanted: GitHubItem, commit: str | None, now: str) -> dict[str, Any]:
+async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
-    pull = await fetch_pull(service, wanted)
+    pull = await _fetch_pull(service, wanted)
     latest = text_member(object_member(pull, "head"), "sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
         raise NodeError("service-json", f"{GITHUB}: the pull request has no head commit", transient=False)
-    path = f"{wanted.repository.path}/commits/{quote(sha, safe='')}"
-    runs = await fetch_list(service, f"{path}/check-runs", "check_runs")
-    statuses = await fetch_list(service, f"{path}/status", "statuses")
+    path = f"repos/{wanted.project}/commits/{quote(sha, safe='')}"
+    runs = await service.get_objects(f"{path}/check-runs", "check_runs")
+    statuses = await service.get_objects(f"{path}/status", "statuses")
     checks = [_run_check(item) for item in runs] + [_status_check(item) for item in statuses]
-    state = overall_state(checks)
-    await _explain(service, wanted, [item for item in zip(runs, checks, strict=False) if item[1]["state"] == "failed"])
-    return {
-        "summary": checks_summary(f"#{wanted.number}", checks),
-        **document_head(wanted, "pull_request", now),
+    await explain_failures(runs, checks, lambda item: _failure_text(service, wanted, item))
+    about = {
         "commit": sha,
-        "is_head": latest.startswith(sha),
-        "pull_request_state": state_of_pull(pull),
+        "is_head": latest == sha,
+        "pull_request_state": _state_of_pull(pull),
         "branch": text_member(object_member(pull, "head"), "ref"),
-        "state": state,
-        "checks": checks,
     }
+    return checks_document(wanted, _head(wanted, "pull_request", now), about, checks)
 
 
 def _run_check(item: dict[str, Any]) -> dict[str, Any]:
@@ -384,35 +395,22 @@ def _status_check(item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def _explain(service: Service, wanted: GitHubItem, failed: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
-    """Set the text of each failed check run. Only the first ones have one."""
-    for place, (item, check) in enumerate(failed):
-        if place >= MOST_TEXTS:
-            check["text"] = TOO_MANY
-            continue
-        check["text"] = await _failure_text(service, wanted, item)
-
-
-async def _failure_text(service: Service, wanted: GitHubItem, item: dict[str, Any]) -> str:
+async def _failure_text(service: Service, wanted: ForgeItem, item: dict[str, Any]) -> str:
     """What a check run says about its failure: its own words, its annotations, and the end of its log."""
     said, id_ = object_member(item, "output"), number_member(item, "id")
     words = [cut_summary(clean_log(raw_text_member(said, name))) for name in ("title", "summary", "text")]
-    parts = [part for part in words if part]
-    repository = wanted.repository.path
+    parts, at = [part for part in words if part], f"repos/{wanted.project}"
     if id_ is not None and number_member(said, "annotations_count") != 0:
-        parts.append(await _annotations(service, f"{repository}/check-runs/{id_}/annotations"))
+        annotations = _annotations(service, f"{at}/check-runs/{id_}/annotations")
+        parts.append(await text_or_reason("annotations", annotations))
     if id_ is not None and text_member(object_member(item, "app"), "slug") == _RUNS_LOGS:
-        parts.append(await _log_end(service, f"{repository}/actions/jobs/{id_}/logs"))
+        log = fetch_log_end(service, f"{at}/actions/jobs/{id_}/logs", LONGEST_TEXT - 2 * LONGEST_SUMMARY)
+        parts.append(await text_or_reason("log", log))
     return text_end("\n\n".join(part for part in parts if part))
 
 
 async def _annotations(service: Service, path: str) -> str:
-    try:
-        listed = await fetch_list(service, path)
-    except NodeError as error:
-        if error.code not in LEFT_OUT:
-            raise
-        return f"The annotations cannot be fetched: {error.message}"
+    listed = await service.get_objects(path)
     lines = [_annotation(item) for item in listed[:MOST_ANNOTATIONS]]
     more = len(listed) - len(lines)
     return "\n".join([*lines, *([f"… and {more} more annotations"] if more else [])])
@@ -427,60 +425,27 @@ def _annotation(item: dict[str, Any]) -> str:
     return f"{place}: {text_member(item, 'annotation_level')}: {cut_summary(clean_log(words))}"
 
 
-async def _log_end(service: Service, path: str) -> str:
-    try:
-        body = await service.get_file(path, LARGEST_LOG)
-    except NodeError as error:
-        if error.code not in LEFT_OUT:
-            raise
-        return f"The log cannot be fetched: {error.message}"
-    return text_end(clean_log(body.decode("utf-8", "replace")), LONGEST_TEXT - 2 * LONGEST_SUMMARY)
-
-
 LONGEST_BODY = 60_000
 """GitHub refuses more than 65536 characters."""
 
 
-class GitHubComment(NamedTuple):
-    """A comment, and the address of its page."""
-
-    id: str
-    url: str
-
-
-async def open_pull_request(
-    service: Service, at: GitHubRepository, wanted: Proposal, fork: str | None = None
-) -> OpenedProposal:
-    """Open a pull request, unless there is an open one from the same branch, or one with the same mark.
-
-    `fork` is the owner of the fork that has the branch.
-    """
-    base = wanted.base or await _default_branch(service, at)
-    owner = fork or at.owner
+async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+    path = f"repos/{project}"
+    base = wanted.base or await default_branch(service, path, "repository")
+    owner = wanted.owner or project.partition("/")[0]
     head = f"{owner}:{wanted.head}"
-    body = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
 
-    async def look() -> OpenedProposal | None:
-        listed = await fetch_list(service, f"{at.path}/pulls", head=head, base=base, state="all")
-        same = [item for item in listed if _is_from_branch(item, owner, wanted.head, base)]
-        still_open = [item for item in same if text_member(item, "state") == "open"]
-        ours = [item for item in same if is_marked(raw_text_member(item, "body"), wanted.mark)]
-        found = next(iter((*still_open, *ours)), None)
-        return None if found is None else _opened_pull(found, is_marked(raw_text_member(found, "body"), wanted.mark))
+    async def listed() -> list[OpenedProposal]:
+        found = await service.get_objects(f"{path}/pulls", head=head, base=base, state="all")
+        same = [item for item in found if _is_from_branch(item, owner, wanted.head, base)]
+        return [_opened_pull(item, is_marked(raw_text_member(item, "body"), wanted.mark)) for item in same]
 
     async def create() -> OpenedProposal:
+        body = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
         content = {"title": wanted.title, "head": head, "base": base, "body": body, "draft": wanted.draft}
-        said = await service.post(f"{at.path}/pulls", content)
-        return _opened_pull(said, is_new=True)
+        return _opened_pull(await service.post(f"{path}/pulls", content), is_new=True)
 
-    return await create_once(look, create)
-
-
-async def _default_branch(service: Service, at: GitHubRepository) -> str:
-    found = text_member(await fetch_object(service, at.path, "a repository"), "default_branch", "")
-    if not found:
-        raise NodeError("service-json", f"{GITHUB}: the repository has no default branch", transient=False)
-    return found
+    return await find_or_open(listed, create)
 
 
 def _is_from_branch(item: dict[str, Any], owner: str, branch: str, base: str) -> bool:
@@ -513,23 +478,7 @@ def _opened_pull(item: Any, is_new: bool) -> OpenedProposal:
     )
 
 
-async def comment_once(service: Service, wanted: GitHubItem, body: str, mark: str) -> GitHubComment:
-    """Write a comment below an issue or a pull request, unless there is one with the same mark."""
-    path = f"{wanted.repository.path}/issues/{wanted.number}/comments"
-    content = {"body": with_mark(body, mark, LONGEST_BODY)}
-
-    async def look() -> GitHubComment | None:
-        listed = await fetch_list(service, path)
-        found = next((item for item in listed if is_marked(raw_text_member(item, "body"), mark)), None)
-        return None if found is None else _written_comment(found)
-
-    async def create() -> GitHubComment:
-        return _written_comment(await service.post(path, content))
-
-    return await create_once(look, create)
-
-
-def _written_comment(item: Any) -> GitHubComment:
-    if not isinstance(item, dict) or number_member(item, "id") is None:
-        raise NodeError("service-json", f"{GITHUB}: its answer is not a comment", transient=False)
-    return GitHubComment(str(item["id"]), text_member(item, "html_url", ""))
+async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
+    path = f"{_issue_path(wanted)}/comments"
+    found = await find_or_comment(service, path, with_mark(body, mark, LONGEST_BODY), mark)
+    return ForgeComment(str(found["id"]), text_member(found, "html_url", ""))

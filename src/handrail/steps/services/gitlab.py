@@ -1,4 +1,4 @@
-"""GitLab: issues, merge requests, their discussions and checks, as documents; and comments.
+"""GitLab as a `Forge`: issues, merge requests, their discussions and checks, and comments.
 
 GITLAB_TOKEN is sent to the configured GitLab only. What is written is written once. The documents are those of
 AgentWeaver. GitLab lists jobs and statuses together, the last one of each name.
@@ -6,42 +6,89 @@ AgentWeaver. GitLab lists jobs and statuses together, the last one of each name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from handrail.extensions.contracts import NodeError
 from handrail.source.plain_text import counted
-from handrail.steps.services.addresses import GITLAB, GitLabIssue, MergeRequest
+from handrail.source.values import shown
+from handrail.steps.services.addresses import GITLAB, address_of, gitlab_base, is_same_host, match_page
 from handrail.steps.services.forges import (
-    LARGEST_LOG,
-    LEFT_OUT,
     LONGEST_TEXT,
-    MOST_TEXTS,
-    TOO_MANY,
+    UNKNOWN,
+    ForgeComment,
+    ForgeItem,
     OpenedProposal,
     Proposal,
-    checks_summary,
+    checks_document,
     clean_log,
-    create_once,
     cut_summary,
+    default_branch,
+    explain_failures,
+    fetch_log_end,
+    find_or_comment,
+    find_or_open,
     forge_token,
     is_marked,
-    overall_state,
-    text_end,
+    names_in,
+    number_member,
+    object_member,
+    raw_text_member,
+    text_member,
+    text_or_reason,
     with_mark,
 )
 from handrail.steps.services.http import HttpLimits, Service
 
 LIMITS = HttpLimits()
-PAGE = 100
-UNKNOWN = "unknown"
+_PAGE = re.compile(
+    r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/(?P<kind>merge_requests|issues|work_items)/(?P<number>[0-9]{1,12})"
+    r"(?:/.*)?"
+)
+_LISTS = {"#": "issues", "!": "merge_requests"}
 _SUBJECTS = {"read_api": "issue or merge request", "api": "project"}
 
 
-def gitlab(base: str, env: Mapping[str, str], scope: Literal["read_api", "api"] = "read_api") -> Service:
-    """The GitLab at this address. Raises `NodeError` if the token is missing."""
-    secret = forge_token("gitlab", env)
+def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
+    """The issue at an address, if it is on the configured GitLab."""
+    return _item(reference, ("issues", "work_items"), "issue", env)
+
+
+def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+    """The merge request at an address, if it is on the configured GitLab."""
+    return _item(reference, ("merge_requests",), "merge request", env)
+
+
+def issue_or_change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+    return change(reference, env) if "/merge_requests/" in reference else issue(reference, env)
+
+
+def _item(reference: str, kinds: tuple[str, ...], what: str, env: Mapping[str, str]) -> ForgeItem:
+    url, base = reference.strip(), gitlab_base(env)
+    found = match_page(url, base, _PAGE, kinds)
+    if found is None:
+        example = f"https://gitlab.com/GROUP/PROJECT/-/{kinds[0]}/7"
+        article = "an" if what == "issue" else "a"
+        message = f"{GITLAB}: `{shown(url, 120)}` is not the address of {article} {what}, such as {example}"
+        raise NodeError(f"{what.replace(' ', '-')}-reference", message, transient=False)
+    if not is_same_host(url, base):
+        message = (
+            f"{GITLAB}: the {what} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
+            f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
+        )
+        raise NodeError("service-host", message, transient=False)
+    return ForgeItem(found["project"], int(found["number"]), url, "#" if what == "issue" else "!")
+
+
+def checked_project(path: str) -> str:
+    return path
+
+
+def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
+    """The configured GitLab. Raises `NodeError` if the token is missing."""
+    base, secret, scope = gitlab_base(env), forge_token("gitlab", env), "api" if writes else "read_api"
     if secret is None:
         message = f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`"
         raise NodeError("service-config", message, transient=False)
@@ -60,222 +107,113 @@ def gitlab(base: str, env: Mapping[str, str], scope: Literal["read_api", "api"] 
     )
 
 
-def author(item: dict[str, Any]) -> str:
-    who = item["author"] if isinstance(item.get("author"), dict) else {}
-    return text_member(who, "username", text_member(who, "name", UNKNOWN))
+def _project_path(project: str) -> str:
+    return f"api/v4/projects/{quote(project, safe='')}"
 
 
-def text_member(item: Mapping[str, Any], name: str, default: str) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) and value.strip() else default
+def _path(wanted: ForgeItem) -> str:
+    return f"{_project_path(wanted.project)}/{_LISTS[wanted.sign]}/{wanted.number}"
 
 
-def number_member(place: Mapping[str, Any], name: str) -> int | None:
-    value = place.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
+    """How each document begins. `name` is `issue` or `merge_request`."""
+    return {
+        f"{name}_url": wanted.page,
+        "project_path": wanted.project,
+        f"{name}_iid": wanted.number,
+        "fetched_at": now,
+    }
 
 
-LONGEST_NOTE = 500_000
-_ISSUE_STATES = {"opened": "open"}
+def _author(item: dict[str, Any]) -> str:
+    who = object_member(item, "author")
+    return text_member(who, "username", text_member(who, "name"))
 
 
-class GitLabComment(NamedTuple):
-    """A comment, and the address of its page."""
+def _state(item: dict[str, Any]) -> str:
+    """`open`, `closed` or `merged`. GitLab also calls a change open if it is just being merged."""
+    state = text_member(item, "state")
+    return "open" if state in ("opened", "locked") else state
 
-    id: str
-    url: str
+
+def _is_said(note: Any) -> bool:
+    """True for what a person wrote. Notes of GitLab itself are left out."""
+    return isinstance(note, dict) and note.get("system") is not True and bool(text_member(note, "body", ""))
 
 
-async def fetch_issue(service: Service, wanted: GitLabIssue, url: str, now: str) -> dict[str, Any]:
-    """An issue and what people say about it: a document of `gitlab-issue/v1`. Notes of GitLab itself are left out."""
-    found = await service.get_json(wanted.path)
-    if not isinstance(found, dict):
-        raise NodeError("service-json", f"{GITLAB}: its answer is not an issue", transient=False)
-    pages = service.pages(f"{wanted.path}/notes", PAGE, None, sort="asc", order_by="created_at")
-    notes = [note async for page in pages for note in page if isinstance(note, dict)]
-    comments = [
-        _issue_comment(note) for note in notes if note.get("system") is not True and text_member(note, "body", "")
-    ]
+async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+    """An issue and what people say about it: a document of `gitlab-issue/v1`."""
+    found = await service.get_object(_path(wanted), "an issue")
+    notes = await service.get_objects(f"{_path(wanted)}/notes", sort="asc", order_by="created_at")
+    comments = [_issue_comment(note) for note in notes if _is_said(note)]
     title = text_member(found, "title", f"Issue #{wanted.number}")
     return {
-        "summary": f"#{wanted.number} {title}: {counted(len(comments), 'comment')}",
-        "issue_url": url,
-        "project_path": wanted.project,
-        "issue_iid": wanted.number,
-        "fetched_at": now,
-        "issue": _issue_about(found, title),
+        "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
+        **_head(wanted, "issue", now),
+        "issue": {
+            "title": title,
+            "body": text_member(found, "description", ""),
+            "state": _state(found),
+            "author": _author(found),
+            "labels": names_in(found, "labels", "name"),
+            "assignees": names_in(found, "assignees", "username"),
+            "milestone": text_member(object_member(found, "milestone"), "title", "") or None,
+            "created_at": text_member(found, "created_at"),
+            "updated_at": text_member(found, "updated_at"),
+        },
         "comments": comments,
     }
-
-
-def _issue_about(found: dict[str, Any], title: str) -> dict[str, Any]:
-    milestone = found["milestone"] if isinstance(found.get("milestone"), dict) else {}
-    state = text_member(found, "state", UNKNOWN)
-    return {
-        "title": title,
-        "body": text_member(found, "description", ""),
-        "state": _ISSUE_STATES.get(state, state),
-        "author": author(found),
-        "labels": [item for item in _items(found, "labels") if isinstance(item, str) and item.strip()],
-        "assignees": [
-            text_member(item, "username", UNKNOWN) for item in _items(found, "assignees") if isinstance(item, dict)
-        ],
-        "milestone": text_member(milestone, "title", "") or None,
-        "created_at": text_member(found, "created_at", UNKNOWN),
-        "updated_at": text_member(found, "updated_at", UNKNOWN),
-    }
-
-
-def _items(found: dict[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
-    return value if isinstance(value, list) else []
 
 
 def _issue_comment(note: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": str(note.get("id") or UNKNOWN),
-        "author": author(note),
-        "created_at": text_member(note, "created_at", UNKNOWN),
+        "author": _author(note),
+        "created_at": text_member(note, "created_at"),
         "body": note["body"],
         "is_own": is_marked(note["body"]),
     }
 
 
-async def comment_once(
-    service: Service, wanted: GitLabIssue | MergeRequest, url: str, body: str, mark: str
-) -> GitLabComment:
-    """Write a comment below an issue or a merge request, unless there is one with the same mark."""
-    path = f"{wanted.path}/notes"
-    page = url.partition("#")[0]
-
-    async def look() -> GitLabComment | None:
-        pages = service.pages(path, PAGE, None, sort="desc", order_by="created_at")
-        notes = [note async for page in pages for note in page if isinstance(note, dict)]
-        found = next((note for note in notes if is_marked(text_member(note, "body", ""), mark)), None)
-        return None if found is None else _written_comment(found, page)
-
-    async def create() -> GitLabComment:
-        return _written_comment(await service.post(path, {"body": with_mark(body, mark, LONGEST_NOTE)}), page)
-
-    return await create_once(look, create)
-
-
-def _written_comment(item: Any, page: str) -> GitLabComment:
-    if not isinstance(item, dict) or not isinstance(item.get("id"), int):
-        raise NodeError("service-json", f"{GITLAB}: its answer is not a comment", transient=False)
-    return GitLabComment(str(item["id"]), f"{page}#note_{item['id']}")
-
-
-LONGEST_DESCRIPTION = 500_000
-MERGE_REQUEST_STATES = {"opened": "open", "locked": "open"}
-"""What GitLab calls a merge request that is not merged or closed."""
-
-
-async def fetch_diff(service: Service, wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """A merge request and its changed files: a document of `gitlab-mr-diff/v1`."""
-    details = await service.get_json(wanted.path)
-    if not isinstance(details, dict):
-        raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
-    listed = [item async for page in service.pages(f"{wanted.path}/diffs", PAGE) for item in page]
-    files = [_changed_file(item) for item in listed if isinstance(item, dict)]
-    about = _merge_request_about(details, wanted)
+    details = await service.get_object(_path(wanted), "a merge request")
+    files = [_changed_file(item) for item in await service.get_objects(f"{_path(wanted)}/diffs")]
+    names = ("state", "source_branch", "target_branch", "sha", "created_at", "updated_at")
+    about = {
+        "title": text_member(details, "title", f"MR !{wanted.number}"),
+        "description": raw_text_member(details, "description"),
+        "draft": details.get("draft") is True or details.get("work_in_progress") is True,
+        **{name: text_member(details, name) for name in names},
+        "author": _author(details),
+    }
     return {
-        "summary": f"!{wanted.number} {about['title']}: {counted(len(files), 'changed file')}",
-        **document_head(wanted, url, now),
+        "summary": f"{wanted.name} {about['title']}: {counted(len(files), 'changed file')}",
+        **_head(wanted, "merge_request", now),
         "merge_request": about,
         "files": files,
     }
 
 
-async def fetch_review(service: Service, wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
-    """The comments of a merge request: a document of `gitlab-review/v1`. Notes of GitLab itself are left out."""
-    listed = [item async for page in service.pages(f"{wanted.path}/discussions", PAGE) for item in page]
+async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+    """The comments of a merge request: a document of `gitlab-review/v1`."""
+    discussions = await service.get_objects(f"{_path(wanted)}/discussions")
     comments = [
         _review_comment(note, discussion)
-        for discussion in listed
-        if isinstance(discussion, dict) and isinstance(discussion.get("notes"), list)
+        for discussion in discussions
+        if isinstance(discussion.get("notes"), list)
         for note in discussion["notes"]
-        if isinstance(note, dict) and note.get("system") is not True and text_member(note, "body", "").strip()
+        if _is_said(note)
     ]
     return {
-        "summary": f"!{wanted.number}: {counted(len(comments), 'comment')}",
-        **document_head(wanted, url, now),
+        "summary": f"{wanted.name}: {counted(len(comments), 'comment')}",
+        **_head(wanted, "merge_request", now),
         "comments": comments,
     }
 
 
-async def open_merge_request(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
-    """Open a merge request, unless there is an open one from the same branch, or one with the same mark."""
-    at = f"api/v4/projects/{quote(project, safe='')}"
-    base = wanted.base or await _default_branch(service, at)
-    same_branches = {"source_branch": wanted.head, "target_branch": base}
-
-    async def look() -> OpenedProposal | None:
-        pages = service.pages(f"{at}/merge_requests", PAGE, None, **same_branches, state="all")
-        listed = [item async for page in pages for item in page if isinstance(item, dict)]
-        same = [item for item in listed if all(item.get(name) == value for name, value in same_branches.items())]
-        still_open = [item for item in same if item.get("state") == "opened"]
-        ours = [item for item in same if is_marked(text_member(item, "description", ""), wanted.mark)]
-        found = next(iter((*still_open, *ours)), None)
-        return (
-            None
-            if found is None
-            else _opened_merge_request(found, is_marked(text_member(found, "description", ""), wanted.mark))
-        )
-
-    async def create() -> OpenedProposal:
-        title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
-        description = with_mark(wanted.body, wanted.mark, LONGEST_DESCRIPTION)
-        said = await service.post(f"{at}/merge_requests", {**same_branches, "title": title, "description": description})
-        return _opened_merge_request(said, is_new=True)
-
-    return await create_once(look, create)
-
-
-async def _default_branch(service: Service, at: str) -> str:
-    found = await service.get_json(at)
-    branch = text_member(found, "default_branch", "") if isinstance(found, dict) else ""
-    if not branch:
-        raise NodeError("service-json", f"{GITLAB}: the project has no default branch", transient=False)
-    return branch
-
-
-def _opened_merge_request(item: Any, is_new: bool) -> OpenedProposal:
-    number = number_member(item, "iid") if isinstance(item, dict) else None
-    if number is None:
-        raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
-    return OpenedProposal(
-        url=text_member(item, "web_url", ""),
-        number=number,
-        state=MERGE_REQUEST_STATES.get(text_member(item, "state", "opened"), text_member(item, "state", "opened")),
-        head=text_member(item, "source_branch", UNKNOWN),
-        base=text_member(item, "target_branch", UNKNOWN),
-        is_new=is_new,
-    )
-
-
-def document_head(wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
-    return {
-        "merge_request_url": url,
-        "project_path": wanted.project,
-        "merge_request_iid": wanted.number,
-        "fetched_at": now,
-    }
-
-
-def _merge_request_about(details: dict[str, Any], wanted: MergeRequest) -> dict[str, Any]:
-    names = ("state", "source_branch", "target_branch", "sha", "created_at", "updated_at")
-    return {
-        "title": text_member(details, "title", f"MR !{wanted.number}"),
-        "description": details["description"] if isinstance(details.get("description"), str) else "",
-        "draft": details.get("draft") is True or details.get("work_in_progress") is True,
-        **{name: text_member(details, name, UNKNOWN) for name in names},
-        "author": author(details),
-    }
-
-
 def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
-    new_path = text_member(item, "new_path", text_member(item, "old_path", UNKNOWN))
+    new_path = text_member(item, "new_path", text_member(item, "old_path"))
     flags = ("new_file", "renamed_file", "deleted_file", "generated_file", "too_large", "collapsed")
     found: dict[str, Any] = {name: item.get(name) is True for name in flags}
     kinds = {"new_file": "added", "deleted_file": "deleted", "renamed_file": "renamed"}
@@ -296,13 +234,13 @@ def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _review_comment(note: dict[str, Any], discussion: dict[str, Any]) -> dict[str, Any]:
-    place = note["position"] if isinstance(note.get("position"), dict) else {}
+    place = object_member(note, "position")
     return {
         "id": str(note.get("id") or UNKNOWN),
         "discussion_id": str(discussion.get("id") or UNKNOWN),
         "body": note["body"],
-        "author": author(note),
-        "created_at": text_member(note, "created_at", UNKNOWN),
+        "author": _author(note),
+        "created_at": text_member(note, "created_at"),
         "system": False,
         "resolvable": note.get("resolvable") is True,
         "resolved": note.get("resolved") is True,
@@ -316,41 +254,32 @@ _CHECK_STATES = {"success": "passed", "skipped": "passed", "manual": "passed", "
 """What a result means. Every other one, such as `running`, is not done."""
 
 
-async def fetch_checks(
-    service: Service, wanted: MergeRequest, url: str, commit: str | None, now: str
-) -> dict[str, Any]:
+async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a merge request's last commit, or of one of its commits: a document of `gitlab-checks/v1`."""
-    details = await service.get_json(wanted.path)
-    latest = text_member(details, "sha", "") if isinstance(details, dict) else ""
+    details = await service.get_object(_path(wanted), "a merge request")
+    latest = text_member(details, "sha", "")
     sha = commit or latest
     if not sha:
         raise NodeError("service-json", f"{GITLAB}: the merge request has no commit", transient=False)
-    project = f"api/v4/projects/{quote(wanted.project, safe='')}"
-    place = f"{project}/repository/commits/{quote(sha, safe='')}/statuses"
-    listed = [item async for page in service.pages(place, PAGE) for item in page if isinstance(item, dict)]
+    project = _project_path(wanted.project)
+    listed = await service.get_objects(f"{project}/repository/commits/{quote(sha, safe='')}/statuses")
     checks = [_check(item) for item in listed]
-    await _explain(
-        service, project, [pair for pair in zip(listed, checks, strict=True) if pair[1]["state"] == "failed"]
-    )
-    state = text_member(details, "state", UNKNOWN)
-    return {
-        "summary": checks_summary(f"!{wanted.number}", checks),
-        **document_head(wanted, url, now),
+    await explain_failures(listed, checks, lambda item: _failure_text(service, project, item))
+    about = {
         "commit": sha,
         "is_head": sha == latest,
-        "merge_request_state": MERGE_REQUEST_STATES.get(state, state),
-        "branch": text_member(details, "source_branch", UNKNOWN),
-        "state": overall_state(checks),
-        "checks": checks,
+        "merge_request_state": _state(details),
+        "branch": text_member(details, "source_branch"),
     }
+    return checks_document(wanted, _head(wanted, "merge_request", now), about, checks)
 
 
 def _check(item: dict[str, Any]) -> dict[str, Any]:
     """A job that may fail never fails the pipeline."""
-    result = text_member(item, "status", UNKNOWN)
+    result = text_member(item, "status")
     state = _CHECK_STATES.get(result, "pending")
     return {
-        "name": text_member(item, "name", UNKNOWN),
+        "name": text_member(item, "name"),
         "state": "passed" if state == "failed" and item.get("allow_failure") is True else state,
         "result": result,
         "url": text_member(item, "target_url", "") or None,
@@ -358,21 +287,52 @@ def _check(item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def _explain(service: Service, project: str, failed: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
-    """Set the text of each failed check. Only the first ones have one."""
-    for place, (item, check) in enumerate(failed):
-        check["text"] = await _failure_text(service, project, item) if place < MOST_TEXTS else TOO_MANY
-
-
 async def _failure_text(service: Service, project: str, item: dict[str, Any]) -> str:
     """What a failed check says: its description, and the end of its log if it is a job."""
     parts, id_ = [cut_summary(clean_log(text_member(item, "description", "")))], number_member(item, "id")
     if id_ is not None:
-        try:
-            log = await service.get_file(f"{project}/jobs/{id_}/trace", LARGEST_LOG)
-            parts.append(text_end(clean_log(log.decode("utf-8", "replace")), LONGEST_TEXT // 2))
-        except NodeError as error:
-            if error.code not in LEFT_OUT:
-                raise
-            parts.append(f"The log cannot be fetched: {error.message}")
+        log = fetch_log_end(service, f"{project}/jobs/{id_}/trace", LONGEST_TEXT // 2)
+        parts.append(await text_or_reason("log", log))
     return "\n\n".join(part for part in parts if part)
+
+
+LONGEST_BODY = 500_000
+
+
+async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
+    content, last_first = with_mark(body, mark, LONGEST_BODY), {"sort": "desc", "order_by": "created_at"}
+    found = await find_or_comment(service, f"{_path(wanted)}/notes", content, mark, **last_first)
+    return ForgeComment(str(found["id"]), f"{wanted.page.partition('#')[0]}#note_{found['id']}")
+
+
+async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+    at = _project_path(project)
+    base = wanted.base or await default_branch(service, at, "project")
+    branches = {"source_branch": wanted.head, "target_branch": base}
+
+    async def listed() -> list[OpenedProposal]:
+        found = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
+        same = [item for item in found if all(item.get(name) == value for name, value in branches.items())]
+        return [_opened(item, is_marked(text_member(item, "description", ""), wanted.mark)) for item in same]
+
+    async def create() -> OpenedProposal:
+        title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
+        description = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
+        content = {**branches, "title": title, "description": description}
+        return _opened(await service.post(f"{at}/merge_requests", content), is_new=True)
+
+    return await find_or_open(listed, create)
+
+
+def _opened(item: Any, is_new: bool) -> OpenedProposal:
+    number = number_member(item, "iid") if isinstance(item, dict) else None
+    if number is None:
+        raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
+    return OpenedProposal(
+        url=text_member(item, "web_url", ""),
+        number=number,
+        state=_state({"state": "opened", **item}),
+        head=text_member(item, "source_branch"),
+        base=text_member(item, "target_branch"),
+        is_new=is_new,
+    )

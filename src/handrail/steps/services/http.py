@@ -136,6 +136,7 @@ BY_STATUS = {
 }
 """The codes of answers that say what is wrong. Any other error is `service-failed`."""
 LONGEST_REASON = 300
+PAGE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +226,18 @@ class Service:
         """The answer as it was sent, and its JSON."""
         answer = await self._get(path, query)
         return answer.body, self._parsed(answer)
+
+    async def get_object(self, path: str, what: str) -> dict[str, Any]:
+        """The JSON object at a path. `what` names it in a message."""
+        found = await self.get_json(path)
+        if not isinstance(found, dict):
+            raise self._final("service-json", f"its answer is not {what}")
+        return found
+
+    async def get_objects(self, path: str, member: str | None = None, **query: str | int) -> list[dict[str, Any]]:
+        """All objects of a list, from all its pages."""
+        pages = self.pages(path, PAGE, member, **query)
+        return [item async for page in pages for item in page if isinstance(item, dict)]
 
     async def get_file(self, url: str, most: int | None = None, accept: str | None = None) -> bytes:
         """A file of at most `most` bytes. A redirect to another host is followed without credentials."""

@@ -1,5 +1,6 @@
 """`llm-prompt`, and `AGENT-prompt` for every agent: gives a prompt to an agent and waits until it is done.
 
+`plan-codex` of AgentWeaver's older flows gives the prompt in a param to the agent in its name.
 Files that the agent promised have to exist afterwards. An interrupted conversation is continued, not started again.
 If the result of an attempt was not accepted, the agent is told why, in the same conversation if there is one.
 """
@@ -8,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import Any
 
-from handrail.base.dataclasses import dataclass, replace
+from handrail.base.dataclasses import replace
 from handrail.driven.artifacts.schemas import problem_of_schema, problems_of
-from handrail.extensions.contracts import AgentSaid, Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import AgentSaid, Node, NodeContext, NodeError, OneNode, Work
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
 from handrail.source.tree import TreeNode
@@ -27,6 +29,7 @@ from handrail.steps.nodes.agents.agent_jobs import (
     outcome_error,
     run_job,
 )
+from handrail.steps.nodes.files.json_files import text_param
 
 PAUSES = (1.0, 4.0)
 """The waits before an agent is called again that could not reach its service and did not retry by itself."""
@@ -87,26 +90,33 @@ NODE = Node(
 )
 
 
-@dataclass(frozen=True)
-class OneAgentNode:
+def fixed(agent: str) -> OneNode:
     """The same node for one agent."""
-
-    agent: str
-    NODE: Node
-
-    async def run(self, work: Work, context: NodeContext) -> Any:
-        return await _ask(work, context, self.agent)
-
-
-def fixed(agent: str) -> OneAgentNode:
     about = f"`llm-prompt` for the agent `{agent}`."
     shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
     promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
-    return OneAgentNode(agent, replace(NODE, about=about, params=(*shared, promised), routed=False, makes=()))
+    node = replace(NODE, about=about, params=(*shared, promised), routed=False, makes=())
+    return OneNode(node, partial(_ask, only=agent))
 
 
 async def run(work: Work, context: NodeContext) -> Any:
     return await _ask(work, context)
+
+
+async def _plan(work: Work, context: NodeContext) -> Any:
+    agent = work.node.removeprefix("plan-")
+    return await _ask(replace(work, prompt=text_param(work.params, "prompt")), context, agent)
+
+
+PLAN = OneNode(
+    Node(
+        about="Gives the text in the param `prompt` to the agent in its name. New flows have `AGENT-prompt` for this.",
+        params=(Field("prompt", ("text",), "the prompt", required=True, shortest=1), *PARAMS),
+        others="ignored",
+        outputs=OUTPUTS,
+    ),
+    _plan,
+)
 
 
 async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:

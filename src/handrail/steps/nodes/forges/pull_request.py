@@ -8,6 +8,7 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview,
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
+from handrail.steps.nodes.forges.documents import forge_named
 from handrail.steps.nodes.git.commands import (
     CWD,
     REMOTE,
@@ -19,10 +20,10 @@ from handrail.steps.nodes.git.commands import (
     open_repository,
     remote_address,
 )
-from handrail.steps.services.addresses import GITHUB, GitHubRepository, github_repository, parse_remote, public_address
+from handrail.steps.services.addresses import parse_remote, public_address
 from handrail.steps.services.forges import (
+    FORGES,
     ForgeName,
-    OpenedProposal,
     Proposal,
     forge_of_remote,
     forge_site,
@@ -31,7 +32,6 @@ from handrail.steps.services.forges import (
 )
 
 LONGEST_TITLE = 250
-FORGES: tuple[ForgeName, ...] = ("github", "gitlab")
 NODE = Node(
     about="Opens a pull request on GitHub with GITHUB_TOKEN, or a merge request on GitLab with GITLAB_TOKEN. The "
     "branch has to be pushed before. If there is an open one from the branch to the base, that one is used.",
@@ -43,7 +43,7 @@ NODE = Node(
         Field("headOwner", ("text", "null"), "on GitHub: whose fork has the branch; by default the repository itself"),
         Field("draft", ("boolean",), "open it as a draft", default=False),
         REMOTE,
-        Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=FORGES),
+        Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=tuple(FORGES)),
         Field(
             "repository",
             ("text", "null"),
@@ -71,7 +71,6 @@ class PullRequest(NamedTuple):
     kind: ForgeName
     project: str
     wanted: Proposal
-    owner: str | None
     commit: str | None
 
     @property
@@ -83,7 +82,9 @@ class PullRequest(NamedTuple):
 async def run(work: Work, context: NodeContext) -> Any:
     change = await _prepared(work, context)
     refuse_changed(work, change.state)
-    made = await _open(change, context)
+    forge = forge_named(change.kind)
+    async with forge.open_service(context.env, True) as service:
+        made = await forge.open_once(service, change.project, change.wanted)
     return {
         "url": made.url,
         "number": made.number,
@@ -99,11 +100,10 @@ async def run(work: Work, context: NodeContext) -> Any:
 async def preview(work: Work, context: NodeContext) -> Preview:
     change = await _prepared(work, context)
     wanted = change.wanted
-    what = "merge request" if change.kind == "gitlab" else "pull request"
-    owner = f"{change.owner}:" if change.owner else ""
+    owner = f"{wanted.owner}:" if wanted.owner else ""
     base = wanted.base or "the default branch"
     return Preview(
-        title=f"Open a {what} in `{change.project}`: {wanted.title}",
+        title=f"Open a {FORGES[change.kind].change} in `{change.project}`: {wanted.title}",
         facts=(
             ("Where", f"{forge_site(change.kind, context.env)}{change.project}"),
             ("From", f"{owner}{wanted.head}" + (f", commit {change.commit} here" if change.commit else "")),
@@ -133,13 +133,12 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
         draft=flag(params, "draft"),
         mark=mark(context.key),
+        owner=None if params.get("headOwner") is None else as_text(params["headOwner"]).strip(),
     )
     if wanted.head == base:
         raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
-    if kind == "github":
-        _github_repository(project, context)
-    owner = None if params.get("headOwner") is None else as_text(params["headOwner"]).strip()
-    return PullRequest(kind, project, wanted, owner, await commit_at(checkout, f"refs/heads/{wanted.head}"))
+    forge_named(kind).checked_project(project)
+    return PullRequest(kind, project, wanted, await commit_at(checkout, f"refs/heads/{wanted.head}"))
 
 
 async def _head(checkout: Repository, params: dict[str, Any]) -> str:
@@ -171,25 +170,4 @@ def _forge(given: Any) -> ForgeName | None:
         raise NodeError(
             "params", f"`forge` has to be `github` or `gitlab`, found `{shown(given, 40)}`", transient=False
         )
-    return found
-
-
-async def _open(change: PullRequest, context: NodeContext) -> OpenedProposal:
-    if change.kind == "gitlab":
-        from handrail.steps.services.gitlab import gitlab, open_merge_request
-
-        async with gitlab(forge_site(change.kind, context.env), context.env, "api") as service:
-            return await open_merge_request(service, change.project, change.wanted)
-    from handrail.steps.services.github import github, open_pull_request
-
-    at = _github_repository(change.project, context)
-    async with github(context.env) as service:
-        return await open_pull_request(service, at, change.wanted, change.owner)
-
-
-def _github_repository(project: str, context: NodeContext) -> GitHubRepository:
-    found = github_repository(project, context.env)
-    if found is None:
-        message = f"{GITHUB}: `{shown(project, 120)}` is not a repository such as OWNER/NAME"
-        raise NodeError("remote-address", message, transient=False)
     return found

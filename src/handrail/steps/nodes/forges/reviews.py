@@ -1,0 +1,346 @@
+"""What people say about a change, as JSON and Markdown, and as findings of a review.
+
+`github-reviews`, `gitlab-reviews` and `change-reviews` do both. `fetch-gitlab-review` and `gitlab-review-artifacts`,
+which AgentWeaver's flows have, do one of it each. A thread of comments is one finding, unless it is resolved. What a
+step of Handrail wrote is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.source.fields import Field
+from handrail.source.plain_text import counted
+from handrail.source.values import as_text
+from handrail.steps.nodes.files.json_files import json_bytes, read_json, time_text, utc_time, utf8_bytes
+from handrail.steps.nodes.files.write_file import path_inside, put_files
+from handrail.steps.nodes.forges.documents import (
+    CHANGE,
+    CHANGES,
+    FORGE_FILE_OUTPUTS,
+    FORGE_OUTPUTS,
+    OUTPUT_FILES,
+    OUTPUT_NAMES,
+    document,
+    file_outputs,
+    forge_named,
+    node_of_all_forges,
+    node_of_forge,
+    one_line,
+    output_files,
+)
+from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName, is_marked
+
+LONGEST_EXCERPT = 72
+CHANGES_REQUESTED = "changes_requested"
+USUAL_SEVERITY, LOWEST_SEVERITY = "medium", "info"
+FINDINGS_NAMES = ("reviewFile", "reviewJsonFile")
+_FINDINGS_FILES = (
+    Field("reviewFile", ("text",), "a file for the findings as Markdown", shortest=1, names="path"),
+    Field("reviewJsonFile", ("text",), "a file for the findings as JSON", shortest=1, names="path"),
+)
+_AFTER = Field("after", ("text", "null"), "only what was said after this time is a finding, such as `lastAt` of before")
+_FINDINGS_OUTPUTS = {
+    "reviewFile": "the file with the findings; null if none was asked for",
+    "reviewJsonFile": "the file with the findings as JSON of the schema `review-findings/v1`; null if none was "
+    "asked for",
+}
+_FINDINGS_COUNT = {"findingsCount": "how many findings there are"}
+_LAST_AT = {"lastAt": "when something was said last; an empty text if nothing was said"}
+_OPEN = "how many of them are more than an information"
+_COMMENTS = "how many comments there are"
+_COMMENTS_OF_GITLAB = f"{_COMMENTS}; notes of GitLab itself do not count"
+
+
+async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
+    files, forge = output_files(work, context, *FINDINGS_NAMES), forge_named(kind)
+    after = utc_time(work.params.get("after"), exact=kind == "gitlab")
+    wanted = forge.change(reference, context.env)
+    async with forge.open_service(context.env) as service:
+        said = await forge.fetch_reviews(service, wanted, time_text())
+    found = _findings(kind, said, after)
+    listed = found["findings"]
+    contents = {
+        "outputJsonFile": json_bytes(said),
+        "outputFile": utf8_bytes(_markdown(kind, wanted, said)),
+        "reviewJsonFile": json_bytes(found),
+        "reviewFile": utf8_bytes(_findings_markdown(kind, wanted.page, found)),
+    }
+    files.write(contents, context)
+    return {
+        **dict.fromkeys(FINDINGS_NAMES),
+        **files.given,
+        "url": wanted.page,
+        "reviewsCount": len(said.get("reviews", ())),
+        "commentsCount": len(said["comments"]),
+        "findingsCount": len(listed),
+        "openCount": sum(finding["severity"] != LOWEST_SEVERITY for finding in listed),
+        "readyToMerge": found["ready_to_merge"],
+        "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
+    }
+
+
+def _time(kind: ForgeName, item: dict[str, Any]) -> str:
+    """When a comment or a review was written; an empty text if the forge does not say it."""
+    try:
+        return utc_time(item["submitted_at" if "submitted_at" in item else "created_at"], exact=kind == "gitlab")
+    except NodeError:
+        return ""
+
+
+def _is_later(kind: ForgeName, item: dict[str, Any], after: str) -> bool:
+    return not after or _time(kind, item) > after
+
+
+def _findings(kind: ForgeName, said: dict[str, Any], after: str) -> dict[str, Any]:
+    """A document of `review-findings/v1`. Only what was said later than `after` counts.
+
+    It is ready to merge if nobody requests changes, and if no finding is more than an information.
+    """
+    words, reviews = FORGES[kind], said.get("reviews", ())
+    remarks = [_review_remark(review) for review in reviews if _counts(review) and _is_later(kind, review, after)]
+    remarks += [_thread_remark(words.thread, thread) for thread in _threads(kind, said["comments"], after)]
+    listed = [
+        _finding(f"{words.title} {remark['name']} {number}", remark["severity"], remark, remark["more"])
+        for number, remark in enumerate(remarks, 1)
+    ]
+    is_ready = not any(map(_asks, reviews)) and all(item["severity"] == LOWEST_SEVERITY for item in listed)
+    return {
+        "summary": f"{words.title} has {counted(len(listed), 'remark')} on the {words.change}.",
+        "ready_to_merge": is_ready,
+        "findings": listed,
+    }
+
+
+def _asks(review: dict[str, Any]) -> bool:
+    """True if a review requests changes, and no later one of the same person replaces it."""
+    return review["state"] == CHANGES_REQUESTED and review["is_current"] is True
+
+
+def _counts(review: dict[str, Any]) -> bool:
+    return (bool(review["body"].strip()) or _asks(review)) and not review["is_own"]
+
+
+def _review_remark(review: dict[str, Any]) -> dict[str, Any]:
+    usual = USUAL_SEVERITY if review["state"] == "commented" else LOWEST_SEVERITY
+    return {
+        "name": "review",
+        "severity": "high" if _asks(review) else usual,
+        "author": review["author"],
+        "created_at": review["submitted_at"],
+        "body": review["body"].strip() or "Changes are requested; see the comments.",
+        "more": {"Review": review["state"].replace("_", " ")},
+    }
+
+
+def _threads(kind: ForgeName, comments: list[dict[str, Any]], after: str) -> list[list[dict[str, Any]]]:
+    """The open threads in which a person said something later than `after`."""
+    threads: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    for comment in comments:
+        threads.setdefault((comment.get("kind"), comment[f"{FORGES[kind].thread}_id"]), []).append(comment)
+    return [
+        thread
+        for thread in threads.values()
+        if not _is_resolved(thread)
+        and any(not is_marked(comment["body"]) and _is_later(kind, comment, after) for comment in thread)
+    ]
+
+
+def _is_resolved(thread: list[dict[str, Any]]) -> bool:
+    resolvable = [comment for comment in thread if comment.get("resolvable")]
+    return bool(resolvable) and all(comment["resolved"] for comment in resolvable)
+
+
+def _thread_remark(word: str, thread: list[dict[str, Any]]) -> dict[str, Any]:
+    """A thread: its first comment, and the replies below it. On a line that has changed since, it is less severe."""
+    first, replies = thread[0], thread[1:]
+    more, severity = {word.capitalize(): first[f"{word}_id"]}, USUAL_SEVERITY
+    if first.get("is_outdated"):
+        more, severity = {**more, "Note": "the code has changed since"}, "low"
+    if first.get("kind") == "general" and first["is_bot"]:
+        severity = LOWEST_SEVERITY
+    answers = [f"{reply['author']} replied at {reply['created_at']}:\n\n{reply['body'].strip()}" for reply in replies]
+    body = "\n\n".join([first["body"].strip(), *answers])
+    return {**first, "name": "comment", "severity": severity, "body": body, "more": more}
+
+
+def _finding(name: str, severity: str, comment: dict[str, Any], more: dict[str, str]) -> dict[str, str]:
+    """A comment as a finding. `name` begins its title; `more` are further facts about it."""
+    author, place = one_line(comment["author"]), _place(comment)
+    about = {"Place": place, "Author": author, **more, "Time": comment["created_at"]}
+    lines = "\n".join(f"{fact}: {one_line(value)}" for fact, value in about.items())
+    return {
+        "severity": severity,
+        "title": f"{name} | {place} | {author} | {one_line(comment['body'], LONGEST_EXCERPT)}",
+        "description": f"{lines}\n\n{comment['body'].strip()}",
+    }
+
+
+def _place(comment: dict[str, Any]) -> str:
+    """The place of a comment: a line of a file, a file, or `general`."""
+    path = comment.get("file_path")
+    if not isinstance(path, str) or not path:
+        return "general"
+    line = comment.get("new_line") or comment.get("old_line")
+    return one_line(path) if line is None else f"{one_line(path)}:{line}"
+
+
+def _findings_markdown(kind: ForgeName, page: str, found: dict[str, Any]) -> str:
+    facts = {
+        FORGES[kind].change.capitalize(): page,
+        "Ready to merge": "yes" if found["ready_to_merge"] else "no",
+    }
+    listed = found["findings"]
+    sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in listed]
+    return document("Review", facts, sections, "No findings.")
+
+
+def _markdown(kind: ForgeName, wanted: ForgeItem, said: dict[str, Any]) -> str:
+    if kind == "gitlab":
+        title, facts = f"Comments on {wanted.name} of {one_line(wanted.project)}", {"Merge request": wanted.page}
+        nothing = "No comments were found."
+    else:
+        title, nothing = f"Reviews of {wanted.name} in {one_line(wanted.project)}", "No reviews or comments were found."
+        reviews = str(len(said["reviews"]))
+        facts = {"Pull request": wanted.page, "Commit": one_line(said["commit"]), "Reviews": reviews}
+    sections = []
+    for review in said.get("reviews", ()):
+        heading = f"Review: {one_line(review['state'].replace('_', ' '))}, {one_line(review['author'])}"
+        sections.append((heading, f"- Time: {one_line(review['submitted_at'])}\n\n{review['body'].strip()}".strip()))
+    for number, comment in enumerate(said["comments"], 1):
+        heading = f"{number}. {_place(comment)}" if kind == "gitlab" else f"Comment {number}: {_place(comment)}"
+        sections.append((heading, f"{_about(kind, comment)}\n\n{comment['body'].strip()}"))
+    return document(title, {**facts, "Comments": str(len(said["comments"]))}, sections, nothing)
+
+
+def _about(kind: ForgeName, comment: dict[str, Any]) -> str:
+    thread = FORGES[kind].thread
+    lines = [f"- Author: {one_line(comment['author'])}", f"- Time: {one_line(comment['created_at'])}"]
+    lines += [f"- {thread.capitalize()}: {one_line(comment[f'{thread}_id'])}"]
+    if kind == "gitlab":
+        state = "resolved" if comment["resolved"] else "open" if comment["resolvable"] else "not resolvable"
+        lines += [f"- State: {state}"]
+    elif comment["is_outdated"]:
+        lines += ["- The code has changed since"]
+    return "\n".join(lines)
+
+
+async def _run_findings(work: Work, context: NodeContext) -> Any:
+    """Only the findings, from the comments in a file. Each comment is one."""
+    real = [path_inside(context, as_text(work.params[name])) for name in FINDINGS_NAMES]
+    given = as_text(work.params["gitlabReviewJsonFile"])
+    if len({*real, path_inside(context, given)}) < 3:
+        raise NodeError("params", "the three files have to be different", transient=False)
+    said = read_json(context, given, "gitlab-review/v1")
+    comments = [comment for comment in said["comments"] if comment["body"].strip()]
+    findings = [
+        _finding(f"GitLab comment {number}", USUAL_SEVERITY, comment, {"Discussion": comment["discussion_id"]})
+        for number, comment in enumerate(comments, 1)
+    ]
+    found = {
+        "summary": f"GitLab has {counted(len(findings), 'comment')} on the merge request.",
+        "ready_to_merge": not findings,
+        "findings": findings,
+    }
+    text = _findings_markdown("gitlab", said["merge_request_url"], found)
+    put_files({real[1]: json_bytes(found), real[0]: utf8_bytes(text)}, context)
+    return {"findingsCount": len(findings), "readyToMerge": not findings}
+
+
+def _declared(kind: ForgeName, what: str, outputs: dict[str, str]) -> Node:
+    words = FORGES[kind]
+    return Node(
+        about=f"Fetches what people say about a {words.title} {words.change} with {words.token}{what} What Handrail "
+        "itself wrote is no finding.",
+        params=(CHANGES[kind], *OUTPUT_FILES, *_FINDINGS_FILES, _AFTER),
+        outputs={
+            **file_outputs(f"{kind}-review/v1"),
+            **_FINDINGS_OUTPUTS,
+            f"{words.param}Url": f"the address of the {words.change}",
+            **outputs,
+            **_LAST_AT,
+        },
+        makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
+    )
+
+
+GITHUB = node_of_forge(
+    "github",
+    _declared(
+        "github",
+        ": reviews, comments on lines, general comments. A thread is one finding.",
+        {
+            "reviewsCount": "how many reviews there are",
+            "commentsCount": _COMMENTS,
+            **_FINDINGS_COUNT,
+            "openCount": _OPEN,
+            "readyToMerge": "true if nobody requests changes, and if no finding is more than an information",
+        },
+    ),
+    _run,
+)
+GITLAB = node_of_forge(
+    "gitlab",
+    _declared(
+        "gitlab",
+        ". A discussion is one finding, unless it is resolved.",
+        {
+            "commentsCount": _COMMENTS_OF_GITLAB,
+            **_FINDINGS_COUNT,
+            "openCount": "the same: every finding of GitLab is open",
+            "readyToMerge": "true if there are no findings",
+        },
+    ),
+    _run,
+)
+CHANGE_REVIEWS = node_of_all_forges(
+    Node(
+        about="Fetches what people say about a pull request of GitHub (`github-reviews`) or a merge request of GitLab "
+        "(`gitlab-reviews`).",
+        params=(CHANGE, *OUTPUT_FILES, *_FINDINGS_FILES, _AFTER),
+        outputs={
+            **FORGE_FILE_OUTPUTS,
+            **_FINDINGS_OUTPUTS,
+            **FORGE_OUTPUTS,
+            "commentsCount": _COMMENTS,
+            **_FINDINGS_COUNT,
+            "openCount": _OPEN,
+            "readyToMerge": "true if nobody asks for changes",
+            **_LAST_AT,
+        },
+        makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
+    ),
+    _run,
+)
+GITLAB_COMMENTS = node_of_forge(
+    "gitlab",
+    Node(
+        about="Fetches the comments of a GitLab merge request with GITLAB_TOKEN.",
+        params=(CHANGES["gitlab"], *OUTPUT_FILES),
+        others="ignored",
+        outputs={
+            **file_outputs("gitlab-review/v1"),
+            "mergeRequestUrl": "the address of the merge request",
+            "commentsCount": _COMMENTS_OF_GITLAB,
+        },
+        makes=OUTPUT_NAMES,
+    ),
+    _run,
+)
+GITLAB_FINDINGS = OneNode(
+    Node(
+        about="Turns the comments of a GitLab merge request into findings of a review.",
+        params=(
+            Field(
+                "gitlabReviewJsonFile", ("text",), "the file with the comments", required=True, shortest=1, names="path"
+            ),
+            Field("reviewFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
+            Field("reviewJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
+        ),
+        others="ignored",
+        outputs={**_FINDINGS_COUNT, "readyToMerge": "true if there are none"},
+        makes=FINDINGS_NAMES,
+    ),
+    _run_findings,
+)
