@@ -8,8 +8,8 @@ from pathlib import Path
 
 from handrail.cli.run_options import about_param, examples, name_of_param
 from handrail.driven.flows.files import ShippedFlow, ShippedFlows
-from handrail.driven.flows.overview import Brief, PhaseBlock, brief, phase_blocks
-from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.outline import PhaseBlock, phase_blocks
+from handrail.driven.flows.overview import Brief, brief
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows
 from handrail.view.text.diagrams import flow_picture
@@ -72,12 +72,7 @@ def _brief(id_: str) -> Brief:
     flows = definitions.with_shipped(id_)
     plan = flows.find(id_).plan
     assert plan is not None, id_
-
-    def find(name: str) -> FlowPlan | None:
-        found = flows.named(name)
-        return None if found is None else found.plan
-
-    return brief(plan, find)
+    return brief(plan, flows.plan_named)
 
 
 def _page(entry: ShippedFlow) -> str:

@@ -22,8 +22,9 @@ from handrail.driven.expressions.parser import plain_value
 from handrail.driven.expressions.tree import Const
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.overview import Block, Brief, PhaseBlock, RepeatBlock, WrittenFile, brief, phase_blocks
-from handrail.driven.flows.plan import FlowPlan, Param, Phase
+from handrail.driven.flows.outline import Block, PhaseBlock, RepeatBlock, phase_blocks
+from handrail.driven.flows.overview import Brief, WrittenFile, brief
+from handrail.driven.flows.plan import Param, Phase
 from handrail.driven.flows.prompts import LANGUAGES
 from handrail.driven.forms.form import blocking_severities
 from handrail.driven.runs.choices import Bounded, RunChoice
@@ -260,7 +261,7 @@ def print_flow_help(app: App, shell: Shell, name: str) -> None:
     assert flow.plan is not None
     if flow.source == "workflow":
         return _print_workflow(app, shell, flow)
-    told = brief(flow.plan, lambda other: _plan_named(app, other))
+    told = brief(flow.plan, app.flows.plan_named)
     routes = {group: app.runs.route_of(flow.plan, group) for group in told.groups}
     if shell.as_json:
         return shell.data(_help_json(shell, flow, told, routes))
@@ -268,11 +269,6 @@ def print_flow_help(app: App, shell: Shell, name: str) -> None:
     where = "builtin" if flow.is_shipped else shown_path(flow.file, shell.cwd)
     echo("\n\n".join("\n".join(part) for part in _help_parts(told, routes, where, width) if part))
     return None
-
-
-def _plan_named(app: App, name: str) -> FlowPlan | None:
-    found = app.flows.named(name)
-    return None if found is None else found.plan
 
 
 def _print_workflow(app: App, shell: Shell, flow: FoundFlow) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
     from handrail.driven.flows.files import ShippedFlows
     from handrail.driven.flows.load_state import FlowResources
-    from handrail.driven.flows.plan import FlowPlan
     from handrail.extensions.plugins.plugins import Plugins
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
@@ -203,11 +202,7 @@ class Definitions:
 
         if flow.plan is None:
             return []
-        return programs_of(flow.plan, self._plan_named, registry.checks(), self._programs_of_named)
-
-    def _plan_named(self, name: str) -> FlowPlan | None:
-        found = self.flows.named(name)
-        return None if found is None else found.plan
+        return programs_of(flow.plan, self.flows.plan_named, registry.checks(), self._programs_of_named)
 
     def _programs_of_named(self, workflow: str) -> list[ProgramUse]:
         try:

@@ -25,7 +25,7 @@ from handrail.driven.expressions.tree import (
     Truth,
 )
 from handrail.driven.expressions.words import as_data, in_words
-from handrail.driven.flows.outline import outline
+from handrail.driven.flows.plan import flow_to_json
 
 X = Ref("params.x")
 FILES = Ref("params.files")
@@ -84,9 +84,9 @@ def test_lists_and_objects_keep_their_structure_as_data(expression: Expression, 
     assert as_data(expression) == data
 
 
-def test_an_outline_expands_nested_flows_one_level() -> None:
+def test_a_flow_as_data_expands_nested_flows_one_level() -> None:
     child = flow(CHILD, "child")
-    told = outline(flow(EVERY, "every"), {"child": child}.get)
+    told = flow_to_json(flow(EVERY, "every"), {"child": child}.get)
     phases = {phase["id"]: phase for phase in told["phases"]}
     assert list(phases) == ["first", "each-1", "each-2", "each-3", "r1", "r2", "last"]
     assert phases["each-2"]["items"] == {"file": "${params.files[1]}"}

@@ -18,8 +18,7 @@ from handrail.cli.results import print_table
 from handrail.cli.table import former_command_hint
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.outline import outline
-from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.plan import FlowPlan, flow_to_json
 from handrail.guided.workflows.plan import PLACEHOLDERS, plan_to_json
 from handrail.guided.workflows.spec import WorkflowSpec
 from handrail.settings.folders import shown_path
@@ -319,19 +318,17 @@ def _workflow(app: App, name: str) -> WorkflowSpec:
 
 
 def _show_flow(app: App, shell: Shell, flow: FoundFlow, style: str | None) -> None:
-    def find(name: str) -> FlowPlan | None:
-        found = app.flows.named(name)
-        return None if found is None else found.plan
-
     assert flow.plan is not None
     plan = replace(flow.plan, file=shown_path(flow.file, shell.cwd))
     programs = app.definitions.programs_of_flow(flow)
     if shell.as_json:
-        return shell.data({**outline(plan, find), "trusted": app.trust.holds(), "runs": _runs(shell, programs)})
+        return shell.data(
+            {**flow_to_json(plan, app.flows.plan_named), "trusted": app.trust.holds(), "runs": _runs(shell, programs)}
+        )
     tell_untrusted(app, shell, programs)
     if style == "svg":
         return click.echo(flow_picture(plan), nl=False)
-    return click.echo(flow_mermaid(plan) if style else flow_tree(plan, find))
+    return click.echo(flow_mermaid(plan) if style else flow_tree(plan, app.flows.plan_named))
 
 
 @click.command()

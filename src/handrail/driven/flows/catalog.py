@@ -178,6 +178,11 @@ class FlowCatalog:
         """The flow with this id or this other id, or the only one whose file has this name. None if there is none."""
         return flow_meant(name, [flow for flow in self.flows.values() if name in flow_names(flow)])
 
+    def plan_named(self, name: str) -> FlowPlan | None:
+        """The plan of the flow that `named` returns. None if there is none, or if it has errors."""
+        found = self.named(name)
+        return None if found is None else found.plan
+
     def find(self, name: str) -> FoundFlow:
         flow = self.named(name)
         if flow is not None:

@@ -1,115 +1,98 @@
-"""A plan as plain data: every expression as text, nested flows expanded one level. Pure."""
+"""The outline of a flow: its phases as its file has them. Pure.
+
+The rounds of a repeat are one block, and so are parallel phases. Help, pictures, graphs and pages draw these blocks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from handrail.driven.expressions.tree import Const, Expression
-from handrail.driven.expressions.words import as_data, in_words
-from handrail.driven.flows.plan import FlowPlan, Parallelism, Phase, Prompt, Step, prompt_words
-
-FlowFinder = Callable[[str], FlowPlan | None]
-
-
-def outline(plan: FlowPlan, find: FlowFinder) -> dict[str, Any]:
-    """The whole plan. `find` returns the plan of a nested flow by name."""
-    return {
-        "id": plan.id,
-        "also": list(plan.also),
-        "file": plan.file,
-        "kind": plan.kind,
-        "version": plan.version,
-        "description": plan.description,
-        "examples": list(plan.examples),
-        "visible": plan.visible,
-        "constants": plan.constants,
-        "params": None
-        if plan.params is None
-        else [{**vars(param), "choices": list(param.choices)} for param in plan.params],
-        "env": list(plan.env),
-        "timeout": plan.timeout,
-        "continue": plan.again,
-        "overrides": plan.overrides,
-        "nested": list(plan.nested),
-        "phases": _phases(plan, find),
-    }
+from handrail.base.dataclasses import dataclass
+from handrail.driven.expressions.words import in_words
+from handrail.driven.flows.plan import FlowPlan, Phase, groups_of, round_numbers
 
 
-def child_of(step: Step, find: FlowFinder) -> FlowPlan | None:
-    """The flow that a step runs. None if the step runs none, or if only the run knows which."""
-    return find(str(step.flow.value)) if isinstance(step.flow, Const) else None
+@dataclass(frozen=True)
+class PhaseBlock:
+    """One phase. In a repeat, `name` has the name of the round's number in place of the number."""
+
+    name: str
+    phase: Phase
 
 
-def _phases(plan: FlowPlan, find: FlowFinder | None) -> list[dict[str, Any]]:
-    guards: dict[int, str] = {}  # all rounds share guards with the rounds before them
-    for phase in plan.phases:
-        for guard in phase.guards:
-            if id(guard) not in guards:
-                guards[id(guard)] = in_words(guard)
-    return [
-        {**_phase(plan, phase, find), "guards": [guards[id(guard)] for guard in phase.guards]} for phase in plan.phases
-    ]
+@dataclass(frozen=True)
+class RepeatBlock:
+    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run."""
+
+    count: int
+    again: str | None
+    blocks: tuple[Block, ...]
 
 
-def _phase(plan: FlowPlan, phase: Phase, find: FlowFinder | None) -> dict[str, Any]:
-    return {
-        "id": phase.id,
-        "rounds": phase.rounds,
-        "items": {name: as_data(item) for name, item in phase.items},
-        "guards": [],
-        "when": _words(phase.when),
-        "parallel": _parallelism(phase.parallel) if phase.parallel.limit > 1 else None,
-        "lane": {**vars(phase.lane), **_parallelism(plan.groups[phase.lane.group])} if phase.lane else None,
-        "timeout": phase.timeout,
-        "steps": [_step(step, find) for step in phase.steps],
-    }
+@dataclass(frozen=True)
+class ParallelBlock:
+    """Phases that run in parallel, up to `limit` of them."""
+
+    limit: int
+    blocks: tuple[Block, ...]
 
 
-def _step(step: Step, find: FlowFinder | None) -> dict[str, Any]:
-    child = child_of(step, find) if find is not None else None
-    return {
-        "id": step.id,
-        "node": step.node,
-        "when": _words(step.when),
-        "params": _all(step.params),
-        "prompt": None if step.prompt is None else _prompt(step.prompt),
-        "expect": None if step.expect is None else [
-            {"kind": e.kind, "when": _words(e.when), "params": _all(e.params), "message": e.message}
-            for e in step.expect
-        ],
-        "after": [{"kind": a.kind, "when": _words(a.when), "params": _all(a.params)} for a in step.after],
-        "makes": [
-            {"path": as_data(made.path), "name": made.name, "schema": made.schema, "required": made.required}
-            for made in step.makes
-        ],
-        "stopFlowIf": _words(step.stop_if),
-        "stopFlowOutcome": step.stop_outcome,
-        "routingGroup": step.routing_group,
-        "retry": {**vars(step.retry)},
-        "timeout": step.timeout,
-        "rerun": step.rerun,
-        "flow": child and {"id": child.id, "phases": _phases(child, None)},
-    }  # fmt: skip
+Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
 
 
-def _prompt(prompt: Prompt) -> dict[str, Any]:
-    named = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
-    return {
-        "template": prompt.name,
-        "vars": {name: as_data(value) for name, value in named},
-        "text": prompt_words(prompt),
-        "format": "plain" if prompt.plain else "task-prompt",
-    }
+def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
+    """All blocks of a plan, in order."""
+    found: list[Block] = []
+    for group in _alike(groups_of(plan.phases)):
+        lane = group[0].lane
+        inner = tuple(_folded(group, ()))
+        found += [ParallelBlock(plan.groups[lane.group].limit, inner)] if lane is not None else inner
+    return tuple(found)
 
 
-def _all(values: Mapping[str, Expression]) -> dict[str, Any]:
-    return {name: as_data(value) for name, value in values.items()}
+def phase_blocks(blocks: Sequence[Block]) -> Iterator[PhaseBlock]:
+    """The phases in blocks, each once."""
+    for block in blocks:
+        if isinstance(block, PhaseBlock):
+            yield block
+        else:
+            yield from phase_blocks(block.blocks)
 
 
-def _words(expression: Expression | None) -> str | None:
-    return None if expression is None else in_words(expression)
+def _alike(groups: Iterator[list[Phase]]) -> Iterator[list[Phase]]:
+    """Phases one after the other without a lane together, and each parallel group by itself."""
+    for is_parallel, members in itertools.groupby(groups, key=lambda group: group[0].lane is not None):
+        if is_parallel:
+            yield from members
+        else:
+            yield [phase for group in members for phase in group]
 
 
-def _parallelism(how: Parallelism) -> dict[str, Any]:
-    return {"limit": how.limit, "onFailure": how.on_failure}
+def _folded(phases: Sequence[Phase], done: tuple[str, ...]) -> Iterator[Block]:
+    """The phases with their repeats folded. `done` are the names of the repeats around them."""
+    for name, members in itertools.groupby(phases, key=lambda phase: _next_round(phase, done)):
+        inside = list(members)
+        if name is None:
+            yield from (PhaseBlock(_name(phase, done), phase) for phase in inside)
+            continue
+        numbers = list(dict.fromkeys(phase.rounds[name] for phase in inside))
+        first = [phase for phase in inside if phase.rounds[name] == numbers[0]]
+        later = next((phase for phase in inside if phase.rounds[name] != numbers[0]), None)
+        guards = later.guards[len(first[0].guards) :] if later is not None else ()
+        again = in_words(guards[0]) if guards else None
+        yield RepeatBlock(len(numbers), again, tuple(_folded(first, (*done, name))))
+
+
+def _next_round(phase: Phase, done: tuple[str, ...]) -> str | None:
+    return next((name for name in round_numbers(phase) if name not in done), None)
+
+
+def _name(phase: Phase, done: tuple[str, ...]) -> str:
+    """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
+    name = phase.id
+    for number in reversed([phase.rounds[one] for one in done]):
+        head, found, tail = name.rpartition(str(number))
+        name = f"{head}N{tail}" if found else name
+    return name

@@ -1,20 +1,16 @@
-"""What a flow takes, writes, asks, uses and runs, in short: for its help, its page and its approval. Pure.
-
-Its phases are blocks, as its file has them: the rounds of a repeat are one block, and so are parallel phases.
-"""
+"""What a flow takes, writes, asks, uses and runs, in short: for its help, its page and its approval. Pure."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.artifacts.schemas import artifact_table
 from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref
 from handrail.driven.expressions.words import as_data, in_words
-from handrail.driven.flows.outline import FlowFinder, child_of
-from handrail.driven.flows.plan import FlowPlan, Phase, Step, groups_of, round_numbers
+from handrail.driven.flows.outline import Block, blocks_of
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, with_nested
 from handrail.driven.flows.results import params_read, uses_task
 from handrail.extensions import registry
 from handrail.extensions.contracts import Check
@@ -22,91 +18,6 @@ from handrail.settings.routes import DEFAULT
 from handrail.settings.trust import ProgramUse, unique_programs
 from handrail.source.plain_text import command_line
 from handrail.source.values import as_text
-
-
-@dataclass(frozen=True)
-class PhaseBlock:
-    """One phase. In a repeat, `name` has the name of the round's number in place of the number."""
-
-    name: str
-    phase: Phase
-
-
-@dataclass(frozen=True)
-class RepeatBlock:
-    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run."""
-
-    count: int
-    again: str | None
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True)
-class ParallelBlock:
-    """Phases that run in parallel, up to `limit` of them."""
-
-    limit: int
-    blocks: tuple[Block, ...]
-
-
-Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
-
-
-def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
-    """All blocks of a plan, in order."""
-    found: list[Block] = []
-    for group in _alike(groups_of(plan.phases)):
-        lane = group[0].lane
-        inner = tuple(_folded(group, ()))
-        found += [ParallelBlock(plan.groups[lane.group].limit, inner)] if lane is not None else inner
-    return tuple(found)
-
-
-def phase_blocks(blocks: Sequence[Block]) -> Iterator[PhaseBlock]:
-    """The phases in blocks, each once."""
-    for block in blocks:
-        if isinstance(block, PhaseBlock):
-            yield block
-        else:
-            yield from phase_blocks(block.blocks)
-
-
-def _alike(groups: Iterator[list[Phase]]) -> Iterator[list[Phase]]:
-    """Phases one after the other without a lane together, and each parallel group by itself."""
-    for is_parallel, members in itertools.groupby(groups, key=lambda group: group[0].lane is not None):
-        if is_parallel:
-            yield from members
-        else:
-            yield [phase for group in members for phase in group]
-
-
-def _folded(phases: Sequence[Phase], done: tuple[str, ...]) -> Iterator[Block]:
-    """The phases with their repeats folded. `done` are the names of the repeats around them."""
-    for name, members in itertools.groupby(phases, key=lambda phase: _next_round(phase, done)):
-        inside = list(members)
-        if name is None:
-            yield from (PhaseBlock(_name(phase, done), phase) for phase in inside)
-            continue
-        numbers = list(dict.fromkeys(phase.rounds[name] for phase in inside))
-        first = [phase for phase in inside if phase.rounds[name] == numbers[0]]
-        later = next((phase for phase in inside if phase.rounds[name] != numbers[0]), None)
-        guards = later.guards[len(first[0].guards) :] if later is not None else ()
-        again = in_words(guards[0]) if guards else None
-        yield RepeatBlock(len(numbers), again, tuple(_folded(first, (*done, name))))
-
-
-def _next_round(phase: Phase, done: tuple[str, ...]) -> str | None:
-    return next((name for name in round_numbers(phase) if name not in done), None)
-
-
-def _name(phase: Phase, done: tuple[str, ...]) -> str:
-    """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
-    name = phase.id
-    for number in reversed([phase.rounds[one] for one in done]):
-        head, found, tail = name.rpartition(str(number))
-        name = f"{head}N{tail}" if found else name
-    return name
-
 
 SCOPE_FOLDERS = {True: ".agentweaver/scopes/SCOPE", False: ".handrail/scopes/SCOPE"}
 _TASK = {"task", "jiraRef", "jiraApiUrl"}
@@ -139,8 +50,8 @@ class Brief:
 
 def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
     """A flow in short. `find` returns the flow that a step runs."""
-    plans = _with_nested(plan, find)
-    steps = [step for one in plans for phase in one.phases for step in phase.steps]
+    plans = with_nested(plan, find)
+    steps = [step for one in plans for step in one.steps]
     writes = dict.fromkeys(written for one in plans for written in _writes(one))
     return Brief(
         plan=plan,
@@ -160,19 +71,6 @@ def takes_task(plan: FlowPlan) -> bool:
     if plan.params is not None and not plan.is_foreign:
         return any(param.name == "task" for param in plan.params)
     return read is None or bool(read & _TASK) or uses_task(plan)
-
-
-def _with_nested(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
-    """A flow and all flows that it may run, each once."""
-    found, waiting = {plan.id: plan}, [plan]
-    while waiting:
-        one = waiting.pop(0)
-        for step in (step for phase in one.phases for step in phase.steps):
-            child = child_of(step, find)
-            if child is not None and child.id not in found:
-                found[child.id] = child
-                waiting.append(child)
-    return list(found.values())
 
 
 def _is_routed(step: Step) -> bool:
@@ -196,7 +94,7 @@ def _forms(step: Step) -> Iterator[str]:
 
 def _writes(plan: FlowPlan) -> Iterator[WrittenFile]:
     """The files that the steps of a flow make."""
-    for step in (step for phase in plan.phases for step in phase.steps):
+    for step in plan.steps:
         for made in step.makes:
             if (path := _path(made.path)) is not None:
                 yield WrittenFile(path, made.schema or _schema(made.path))
@@ -241,17 +139,10 @@ def programs_of(
     `find` returns a nested flow by its name, and `workflows` what a workflow would run, by the name of the workflow.
     """
     found: list[ProgramUse] = []
-    seen, waiting = {plan.id}, [plan]
-    while waiting:
-        flow = waiting.pop(0)
-        for phase in flow.phases:
-            for step in phase.steps:
-                found += _of_step(flow, f"{flow.id}/{step.id}", step, checks)
-                found += _of_workflow(step, workflows)
-                child = child_of(step, find)
-                if child is not None and child.id not in seen:
-                    seen.add(child.id)
-                    waiting.append(child)
+    for flow in with_nested(plan, find):
+        for step in flow.steps:
+            found += _of_step(flow, f"{flow.id}/{step.id}", step, checks)
+            found += _of_workflow(step, workflows)
     return unique_programs(found)
 
 

@@ -1,18 +1,18 @@
 """A compiled flow: repeats are unrolled, expressions are parsed, references are checked. Pure.
 
-Also the paths of its steps (`phase/step`, inside a nested flow `phase/step/phase/step`), and its parts as text for
-people.
+Also the paths of its steps (`phase/step`, inside a nested flow `phase/step/phase/step`), its parts as text for people,
+and the whole plan as plain data.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.expressions.tree import Const, Expression, Template
-from handrail.driven.expressions.words import in_words
+from handrail.driven.expressions.words import as_data, in_words
 from handrail.extensions import registry
 from handrail.extensions.contracts import OutputVerdict
 
@@ -228,6 +228,44 @@ class FlowPlan:
     also: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
 
+    @property
+    def steps(self) -> Iterator[Step]:
+        """The steps of all phases, in order."""
+        return (step for phase in self.phases for step in phase.steps)
+
+
+FlowFinder = Callable[[str], FlowPlan | None]
+"""Returns the plan of a nested flow by its name."""
+
+
+def child_of(step: Step, find: FlowFinder) -> FlowPlan | None:
+    """The flow that a step runs. None if the step runs none, or if only the run knows which."""
+    return find(str(step.flow.value)) if isinstance(step.flow, Const) else None
+
+
+def with_nested(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
+    """A flow and all flows that it may run, each once."""
+    found, waiting = {plan.id: plan}, [plan]
+    while waiting:
+        for step in waiting.pop(0).steps:
+            child = child_of(step, find)
+            if child is not None and child.id not in found:
+                found[child.id] = child
+                waiting.append(child)
+    return list(found.values())
+
+
+def step_at(plan: FlowPlan, path: str, find: FlowFinder) -> Step | None:
+    """The step at a path, also inside nested flows. None if no plan has it."""
+    phase_name, _, rest = path.partition("/")
+    step_name, _, inside = rest.partition("/")
+    phases = (phase for phase in plan.phases if path_segment(phase.id) == phase_name)
+    step = next((step for phase in phases for step in phase.steps if path_segment(step.id) == step_name), None)
+    if step is None or not inside:
+        return step
+    child = child_of(step, find)
+    return None if child is None else step_at(child, inside, find)
+
 
 def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
     """The same plan with other names for the flows that its steps run."""
@@ -296,3 +334,102 @@ def round_numbers(phase: Phase) -> dict[str, int]:
     """The round numbers of the repeats around a phase, without the derived `NAME_minus_one`."""
     derived = {f"{name}_minus_one" for name in phase.rounds}
     return {name: number for name, number in phase.rounds.items() if name not in derived}
+
+
+def flow_to_json(plan: FlowPlan, find: FlowFinder) -> dict[str, Any]:
+    """A plan as plain data: every expression as text, nested flows expanded one level."""
+    return {
+        "id": plan.id,
+        "also": list(plan.also),
+        "file": plan.file,
+        "kind": plan.kind,
+        "version": plan.version,
+        "description": plan.description,
+        "examples": list(plan.examples),
+        "visible": plan.visible,
+        "constants": plan.constants,
+        "params": None
+        if plan.params is None
+        else [{**vars(param), "choices": list(param.choices)} for param in plan.params],
+        "env": list(plan.env),
+        "timeout": plan.timeout,
+        "continue": plan.again,
+        "overrides": plan.overrides,
+        "nested": list(plan.nested),
+        "phases": _phases_to_json(plan, find),
+    }
+
+
+def _phases_to_json(plan: FlowPlan, find: FlowFinder | None) -> list[dict[str, Any]]:
+    guards: dict[int, str] = {}  # all rounds share guards with the rounds before them
+    for phase in plan.phases:
+        for guard in phase.guards:
+            if id(guard) not in guards:
+                guards[id(guard)] = in_words(guard)
+    return [
+        {**_phase_to_json(plan, phase, find), "guards": [guards[id(guard)] for guard in phase.guards]}
+        for phase in plan.phases
+    ]
+
+
+def _phase_to_json(plan: FlowPlan, phase: Phase, find: FlowFinder | None) -> dict[str, Any]:
+    return {
+        "id": phase.id,
+        "rounds": phase.rounds,
+        "items": {name: as_data(item) for name, item in phase.items},
+        "guards": [],
+        "when": _words(phase.when),
+        "parallel": _parallelism(phase.parallel) if phase.parallel.limit > 1 else None,
+        "lane": {**vars(phase.lane), **_parallelism(plan.groups[phase.lane.group])} if phase.lane else None,
+        "timeout": phase.timeout,
+        "steps": [_step_to_json(step, find) for step in phase.steps],
+    }
+
+
+def _step_to_json(step: Step, find: FlowFinder | None) -> dict[str, Any]:
+    child = child_of(step, find) if find is not None else None
+    return {
+        "id": step.id,
+        "node": step.node,
+        "when": _words(step.when),
+        "params": _values(step.params),
+        "prompt": None if step.prompt is None else _prompt_to_json(step.prompt),
+        "expect": None if step.expect is None else [
+            {"kind": e.kind, "when": _words(e.when), "params": _values(e.params), "message": e.message}
+            for e in step.expect
+        ],
+        "after": [{"kind": a.kind, "when": _words(a.when), "params": _values(a.params)} for a in step.after],
+        "makes": [
+            {"path": as_data(made.path), "name": made.name, "schema": made.schema, "required": made.required}
+            for made in step.makes
+        ],
+        "stopFlowIf": _words(step.stop_if),
+        "stopFlowOutcome": step.stop_outcome,
+        "routingGroup": step.routing_group,
+        "retry": {**vars(step.retry)},
+        "timeout": step.timeout,
+        "rerun": step.rerun,
+        "flow": child and {"id": child.id, "phases": _phases_to_json(child, None)},
+    }  # fmt: skip
+
+
+def _prompt_to_json(prompt: Prompt) -> dict[str, Any]:
+    named = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
+    return {
+        "template": prompt.name,
+        "vars": {name: as_data(value) for name, value in named},
+        "text": prompt_words(prompt),
+        "format": "plain" if prompt.plain else "task-prompt",
+    }
+
+
+def _values(values: Mapping[str, Expression]) -> dict[str, Any]:
+    return {name: as_data(value) for name, value in values.items()}
+
+
+def _words(expression: Expression | None) -> str | None:
+    return None if expression is None else in_words(expression)
+
+
+def _parallelism(how: Parallelism) -> dict[str, Any]:
+    return {"limit": how.limit, "onFailure": how.on_failure}

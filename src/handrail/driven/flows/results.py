@@ -146,7 +146,7 @@ def uses_task(plan: FlowPlan) -> bool:
 
 def computes_nested_flow(plan: FlowPlan) -> bool:
     """True if an expression chooses a flow that this one runs."""
-    flows = [step.flow for phase in plan.phases for step in phase.steps if step.flow is not None]
+    flows = [step.flow for step in plan.steps if step.flow is not None]
     return any(not isinstance(flow, Const) for flow in flows)
 
 

@@ -21,8 +21,7 @@ from handrail.base.dataclasses import dataclass, field
 from handrail.base.errors import HandrailError
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.keys import MAX_DEPTH
-from handrail.driven.flows.outline import FlowFinder, child_of
-from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed, agent_of
 from handrail.driven.runs.loaded_run import plan_named

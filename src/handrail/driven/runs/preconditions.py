@@ -16,9 +16,8 @@ from handrail.base.errors import RefusedError, UsageError
 from handrail.base.locks import PROBE_SECONDS, acquire
 from handrail.driven.expressions.tree import Const
 from handrail.driven.flows.keys import MAX_DEPTH
-from handrail.driven.flows.outline import FlowFinder, child_of
 from handrail.driven.flows.overview import programs_of
-from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, child_of, path_segment
 from handrail.driven.runs.agentweaver import counterpart
 from handrail.driven.runs.loaded_run import LoadedRun, plan_named
 from handrail.driven.runs.request import RunRequest
@@ -86,7 +85,7 @@ class AgentSearch:
 
 def refuse_unusable(plans: Iterable[FlowPlan]) -> None:
     """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
-    steps = [step for plan in plans for phase in plan.phases for step in phase.steps]
+    steps = [step for plan in plans for step in plan.steps]
     registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
 
 

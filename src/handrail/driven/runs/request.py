@@ -152,7 +152,7 @@ def shape_of(plan: FlowPlan) -> dict[str, Any]:
 
 def prompt_names(plans: Mapping[str, FlowPlan]) -> list[str]:
     """The names of the prompts of the catalog that these flows use."""
-    steps = (step for plan in plans.values() for phase in plan.phases for step in phase.steps)
+    steps = (step for plan in plans.values() for step in plan.steps)
     return sorted({step.prompt.name for step in steps if step.prompt is not None and step.prompt.name is not None})
 
 

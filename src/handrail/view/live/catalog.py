@@ -167,12 +167,7 @@ def _flow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]]
     if nth >= len(found):  # a shipped flow that one of the project hides
         return [_text(os.path.join(shipped_flows(), f"{row['key']}.yaml"))], None
     flow = found[nth]
-
-    def find(name: str) -> Any:
-        other = catalog.named(name)
-        return None if other is None else other.plan
-
-    return [_text(flow.file)], None if flow.plan is None else flow_items(flow.plan, find)
+    return [_text(flow.file)], None if flow.plan is None else flow_items(flow.plan, catalog.plan_named)
 
 
 def _workflow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:

@@ -8,17 +8,17 @@ yet. An item of a graph has `kind`: `phase`, `repeat`, `parallel`, `step` or `wo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
-from handrail.driven.flows.outline import child_of
-from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
-from handrail.driven.flows.plan import FlowPlan, Step
+from handrail.driven.flows.outline import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, child_of
 from handrail.guided.workflows.catalog import Catalog
+from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline
 from handrail.guided.workflows.plan import Plan, Stop
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.output_text import clean
@@ -184,7 +184,7 @@ def _shipped(everything: AllDefinitions, own: list[FoundFlow]) -> Iterator[Row]:
 
 def _facts(plan: FlowPlan) -> dict[str, Any]:
     """What the text of a flow says about it. `groups` are the routing groups of its steps."""
-    groups = {step.routing_group for phase in plan.phases for step in phase.steps if step.routing_group}
+    groups = {step.routing_group for step in plan.steps if step.routing_group}
     params = None if plan.params is None else [{**vars(one), "choices": list(one.choices)} for one in plan.params]
     shapes = {phase.shape or phase.id for phase in plan.phases}
     return {
@@ -249,15 +249,14 @@ _EMPTY: dict[str, Any] = {
 
 
 GraphItem = dict[str, Any]
-Finder = Callable[[str], FlowPlan | None]
 
 
-def flow_items(plan: FlowPlan, find: Finder) -> list[GraphItem]:
+def flow_items(plan: FlowPlan, find: FlowFinder) -> list[GraphItem]:
     """The phases of a flow as its file has them: the rounds of a repeat are one item."""
     return [_block(block, find) for block in blocks_of(plan)]
 
 
-def _block(block: Block, find: Finder) -> GraphItem:
+def _block(block: Block, find: FlowFinder) -> GraphItem:
     match block:
         case PhaseBlock():
             phase = block.phase
@@ -279,7 +278,7 @@ def _block(block: Block, find: Finder) -> GraphItem:
             return {"kind": "parallel", "limit": block.limit, "items": [_block(one, find) for one in block.blocks]}
 
 
-def _step(step: Step, find: Finder) -> GraphItem:
+def _step(step: Step, find: FlowFinder) -> GraphItem:
     child = child_of(step, find)
     return {
         "kind": "step",
@@ -297,31 +296,15 @@ def _step(step: Step, find: Finder) -> GraphItem:
 
 def workflow_items(plan: Plan) -> list[GraphItem]:
     """The phases of a workflow, each below the subworkflow that it is in."""
-    return _stops(plan.stops, 1)
+    return [_workflow_item(item) for item in outline(plan)]
 
 
-def _stops(stops: Sequence[Stop], depth: int) -> list[GraphItem]:
-    """The stops at this depth of the breadcrumb, in order; deeper ones are below their subworkflow."""
-    items: list[GraphItem] = []
-    at = 0
-    while at < len(stops):
-        stop = stops[at]
-        if len(stop.levels) <= depth:
-            items.append(_phase(stop))
-            at += 1
-            continue
-        entry = stop.levels[depth - 1].position
-        end = at
-        while end < len(stops) and len(stops[end].levels) > depth and stops[end].levels[depth - 1].position == entry:
-            end += 1
-        level = stop.levels[depth]
-        inner = _stops(stops[at:end], depth + 1)
-        is_loopable = any(one.scope_loopable for one in stops[at:end] if len(one.levels) == depth + 1)
-        items.append(
-            {"kind": "workflow", "key": level.key, "name": clean(level.name), "loopable": is_loopable, "items": inner}
-        )
-        at = end
-    return items
+def _workflow_item(item: OutlineItem) -> GraphItem:
+    if isinstance(item, PhaseItem):
+        return _phase(item.stop)
+    is_loopable = any(inner.stop.scope_loopable for inner in item.items if isinstance(inner, PhaseItem))
+    items = [_workflow_item(inner) for inner in item.items]
+    return {"kind": "workflow", "key": item.key, "name": clean(item.name), "loopable": is_loopable, "items": items}
 
 
 def _phase(stop: Stop) -> GraphItem:

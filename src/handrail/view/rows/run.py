@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.plan import FlowFinder, FlowPlan
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed
 from handrail.driven.runs.overview import ENDED, UnreportedCalls, UsageSum, rejection
@@ -19,7 +19,7 @@ from handrail.driven.runs.state import RunState, available_modes
 from handrail.extensions.contracts import EventRecord
 from handrail.view.rows.rows import HEAD, Rows, failure_json, long_text, short_text, summary_text
 from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows
-from handrail.view.rows.run_tree import Finder, NodeTree, RowWindow
+from handrail.view.rows.run_tree import NodeTree, RowWindow
 
 ARTIFACTS = "artifacts"
 MOST_ARTIFACTS = 500
@@ -30,7 +30,12 @@ class RunTopic:
     """The rows of one attempt of a run. `facts` are the fields of the head that do not come from events."""
 
     def __init__(
-        self, plan: FlowPlan, find: Finder, attempt: int, facts: Mapping[str, Any], records: Iterable[EventRecord] = ()
+        self,
+        plan: FlowPlan,
+        find: FlowFinder,
+        attempt: int,
+        facts: Mapping[str, Any],
+        records: Iterable[EventRecord] = (),
     ) -> None:
         self.plan = plan
         self.attempt = attempt

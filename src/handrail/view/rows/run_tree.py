@@ -9,11 +9,10 @@ nodes. A surface fetches the other rows from the window when a person opens what
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.driven.flows.outline import child_of
-from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, child_of, path_segment
 from handrail.view.rows.rows import Row, RowKey, Rows
 
 NODES = "nodes"
@@ -203,7 +202,6 @@ class RowWindow:
                 self._hide(oldest)
 
 
-Finder = Callable[[str], FlowPlan | None]
 _EMPTY: dict[str, Any] = {
     "status": "pending",
     "started": None,
@@ -226,7 +224,7 @@ _FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts
 class NodeTree:
     """The nodes of a run. `find` returns the plan of a nested flow by its name."""
 
-    def __init__(self, window: RowWindow, plan: FlowPlan, find: Finder) -> None:
+    def __init__(self, window: RowWindow, plan: FlowPlan, find: FlowFinder) -> None:
         self.window = window
         self.find = find
         self.own: set[str] = set()

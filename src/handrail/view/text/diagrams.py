@@ -11,23 +11,26 @@ from collections.abc import Iterator, Sequence
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.expressions.words import in_words
-from handrail.driven.flows.outline import FlowFinder, child_of
-from handrail.driven.flows.overview import Block, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.outline import Block, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import (
+    FlowFinder,
     FlowPlan,
     Parallelism,
     Param,
     Phase,
     Step,
     after_words,
+    child_of,
     expectation_words,
+    groups_of,
     made_file_words,
     prompt_words,
     round_numbers,
 )
 from handrail.extensions import registry
 from handrail.guided.sessions.words import allowed_tools
-from handrail.guided.workflows.plan import Plan, Stop
+from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline
+from handrail.guided.workflows.plan import Plan
 from handrail.source.plain_text import counted, one_line, plain
 
 _MOST = 160
@@ -66,24 +69,15 @@ def _param(param: Param) -> str:
 
 def _phases(plan: FlowPlan, find: FlowFinder | None, indent: str) -> Iterator[str]:
     """The phases in order. Phases that run in parallel are below a line that says so."""
-    group: int | None = None
-    for number, phase in enumerate(plan.phases, 1):
-        lane = phase.lane
-        if lane is not None and lane.group != group:
+    numbers = itertools.count(1)
+    for phases in groups_of(plan.phases):
+        lane, inner = phases[0].lane, indent
+        if lane is not None:
             yield f"{indent}in parallel{_together(plan.groups[lane.group])}:"
-        group = lane.group if lane is not None else None
-        inner = indent if lane is None else indent + "  "
-        yield f"{inner}{number}. {phase.id}{_round(phase)}"
-        yield from (f"{inner}   {line}" for line in _of_phase(phase))
-        for step in phase.steps:
-            yield f"{inner}   - {step.id}: {step.node}"
-            yield from (f"{inner}     {line}" for line in _of_step(step))
-            child = child_of(step, find) if find is not None else None
-            if child is not None:
-                yield f"{inner}     runs {child.id}:"
-                yield from _phases(child, None, f"{inner}       ")
-        if phase.bounds:
-            yield f"{inner}   then: the flow fails if `until` still does not hold"
+            inner += "  "
+        for phase in phases:
+            yield f"{inner}{next(numbers)}. {phase.id}{_round(phase)}"
+            yield from (f"{inner}   {line}" for line in _of_phase(phase, find))
 
 
 def _together(how: Parallelism) -> str:
@@ -108,7 +102,7 @@ def _guards(phase: Phase) -> list[str]:
     ]
 
 
-def _of_phase(phase: Phase) -> Iterator[str]:
+def _of_phase(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
     yield from (f"only if: {guard}" for guard in _guards(phase))
     if phase.when is not None:
         yield f"when: {in_words(phase.when)}"
@@ -116,6 +110,15 @@ def _of_phase(phase: Phase) -> Iterator[str]:
         yield f"steps in parallel{_together(phase.parallel)}"
     if phase.timeout is not None:
         yield f"time limit: {phase.timeout:g} s"
+    for step in phase.steps:
+        yield f"- {step.id}: {step.node}"
+        yield from (f"  {line}" for line in _of_step(step))
+        child = child_of(step, find) if find is not None else None
+        if child is not None:
+            yield f"  runs {child.id}:"
+            yield from _phases(child, None, "    ")
+    if phase.bounds:
+        yield "then: the flow fails if `until` still does not hold"
 
 
 def _of_step(step: Step) -> Iterator[str]:
@@ -149,27 +152,22 @@ def flow_mermaid(plan: FlowPlan) -> str:
     lines = ["flowchart TD"]
     links: list[str] = []
     row: list[str] = []
-    keyed = itertools.groupby(enumerate(plan.phases), key=lambda pair: pair[1].lane and pair[1].lane.group)
-    for group, members in keyed:
-        phases = list(members)
-        indent = "  " if group is None else "    "
-        boxes = [line for number, phase in phases for line in _box(phase, f"p{number}", indent)]
-        if group is None:
-            lines.extend(boxes)
-            row.extend(f"p{number}" for number, _ in phases)
+    numbers = itertools.count()
+    for phases in groups_of(plan.phases):
+        lane, ids = phases[0].lane, [f"p{next(numbers)}" for _ in phases]
+        named = list(zip(ids, phases, strict=True))
+        indent = "  " if lane is None else "    "
+        boxes = [line for id_, phase in named for line in _box(phase, id_, indent)]
+        if lane is None:
+            lines += boxes
+            row += ids
         else:
-            lines.extend([f'  subgraph g{group}["in parallel{_together(plan.groups[group])}"]', *boxes, "  end"])
-            links.extend(_lanes(phases))
-            row.append(f"g{group}")
+            lines += [f'  subgraph g{lane.group}["in parallel{_together(plan.groups[lane.group])}"]', *boxes, "  end"]
+            pairs = itertools.pairwise(named)
+            links += [f"  {a} --> {b}" for (a, left), (b, right) in pairs if left.lane == right.lane]
+            row.append(f"g{lane.group}")
     links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise([*row, "done"]))
     return "\n".join([*lines, "  done([done])", *links])
-
-
-def _lanes(phases: list[tuple[int, Phase]]) -> Iterator[str]:
-    """Arrows between phases of the same lane."""
-    for (a, left), (b, right) in itertools.pairwise(phases):
-        if left.lane == right.lane:
-            yield f"  p{a} --> p{b}"
 
 
 def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
@@ -199,55 +197,39 @@ def _label(text: str) -> str:
 
 def workflow_tree(plan: Plan) -> str:
     """Every phase with its allowed tools and exit checks, indented below its workflow."""
-    lines = [plain(f"{plan.name} ({plan.key})")]
-    open_levels: list[tuple[str, int]] = []
-    for stop in plan.stops:
-        above = [(level.key, level.position) for level in stop.levels[:-1]]
-        shared = _shared(open_levels, above)
-        for depth in range(shared, len(above)):
-            inner = stop.levels[depth + 1]
-            lines.append(plain(f"{'  ' * (depth + 1)}{above[depth][1] + 1}. {inner.name} ({inner.key})"))
-        open_levels = above
-        lines.extend(_phase(stop))
-    return "\n".join(lines)
+    return "\n".join(map(plain, [f"{plan.name} ({plan.key})", *_workflow_lines(outline(plan), "  ")]))
 
 
-def _shared(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> int:
-    count = 0
-    for a, b in zip(left, right, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
-def _phase(stop: Stop) -> list[str]:
-    indent = "  " * len(stop.levels)
-    lines = [f"{indent}{stop.levels[-1].position + 1}. {stop.emoji} {stop.name}"]
-    if stop.deny is not None or stop.allow is not None:
-        lines.append(f"{indent}   tools: {allowed_tools(stop) or 'none'}")
-    lines.extend(f"{indent}   exit: {check.claim}" for check in stop.checks)
-    return [plain(line) for line in lines]
+def _workflow_lines(items: Sequence[OutlineItem], indent: str) -> Iterator[str]:
+    for item in items:
+        number = f"{indent}{item.position + 1}."
+        if not isinstance(item, PhaseItem):
+            yield f"{number} {item.name} ({item.key})"
+            yield from _workflow_lines(item.items, f"{indent}  ")
+            continue
+        stop = item.stop
+        yield f"{number} {stop.emoji} {stop.name}"
+        if stop.deny is not None or stop.allow is not None:
+            yield f"{indent}   tools: {allowed_tools(stop) or 'none'}"
+        yield from (f"{indent}   exit: {check.claim}" for check in stop.checks)
 
 
 def workflow_mermaid(plan: Plan) -> str:
     """A flowchart: one node per phase, one box per subworkflow."""
-    lines = ["flowchart TD"]
-    opened: list[tuple[str, int]] = []
-    for at, stop in enumerate(plan.stops):
-        above = [(level.key, level.position) for level in stop.levels[:-1]]
-        shared = _shared(opened, above)
-        lines.extend("  " * depth + "end" for depth in range(len(opened), shared, -1))
-        for depth in range(shared, len(above)):
-            inner = stop.levels[depth + 1]
-            lines.append(f'{"  " * (depth + 1)}subgraph g{at}_{depth}["{_quoted(inner.name)}"]')
-        opened = above
-        lines.append(f'{"  " * (len(above) + 1)}p{at}["{_quoted(stop.emoji + " " + stop.name)}"]')
-    lines.extend("  " * depth + "end" for depth in range(len(opened), 0, -1))
-    lines.append("  done([done])")
-    ids = [f"p{at}" for at in range(len(plan.stops))] + ["done"]
-    lines.extend(f"  {a} --> {b}" for a, b in itertools.pairwise(ids))
-    return "\n".join(lines)
+    ids = [*(f"p{at}" for at in range(len(plan.stops))), "done"]
+    links = [f"  {a} --> {b}" for a, b in itertools.pairwise(ids)]
+    return "\n".join(["flowchart TD", *_workflow_boxes(outline(plan), 0), "  done([done])", *links])
+
+
+def _workflow_boxes(items: Sequence[OutlineItem], depth: int) -> Iterator[str]:
+    indent = "  " * (depth + 1)
+    for item in items:
+        if isinstance(item, PhaseItem):
+            yield f'{indent}p{item.at}["{_quoted(f"{item.stop.emoji} {item.stop.name}")}"]'
+        else:
+            yield f'{indent}subgraph g{item.at}_{depth}["{_quoted(item.name)}"]'
+            yield from _workflow_boxes(item.items, depth + 1)
+            yield f"{indent}end"
 
 
 def _quoted(text: str) -> str:

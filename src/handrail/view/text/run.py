@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
-from handrail.driven.flows.outline import child_of
-from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
+from handrail.driven.flows.plan import FlowPlan, Phase, Step, child_of, path_segment, step_at
 from handrail.driven.flows.results import FlowResult, Results, nested_flow_result, pending, result, skipped
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import BUDGET_CODE, option_named_in
@@ -212,7 +211,7 @@ def _after_failure(run: LoadedRun) -> str:
     code, resume, restart = run.state.code or "", f"handrail resume {run.id}", restart_command(run)
     failed = failed_step(run)
     path = failed.path if failed is not None else ""
-    step = step_at(run, run.plan, path)
+    step = step_at(run.plan, path, run.find)
     policy = step.policy if step is not None else "ask"
     if code == SECRET_MISSING:
         return f"set the variable, then run `{resume}`"
@@ -262,16 +261,3 @@ def failed_step(run: LoadedRun) -> run_events.StepFailed | None:
             is_around = found is not None and found.path.startswith(f"{event.path}/")
             found = found if is_around else event
     return found if found is not None and found.code == run.state.code else None
-
-
-def step_at(run: LoadedRun, plan: FlowPlan, path: str) -> Step | None:
-    """The step at a path, also inside nested flows; None if it cannot be found."""
-    parts = path.split("/")
-    if len(parts) < 2:
-        return None
-    phases = [phase for phase in plan.phases if path_segment(phase.id) == parts[0]]
-    steps = [step for phase in phases for step in phase.steps if path_segment(step.id) == parts[1]]
-    if not steps or len(parts) == 2:
-        return steps[0] if steps else None
-    child = child_of(steps[0], run.find)
-    return None if child is None else step_at(run, child, "/".join(parts[2:]))

@@ -23,7 +23,7 @@ from handrail.tui.reader import ReaderScreen, editor_command
 from handrail.view.live.hub import Hub, LiveTopic, open_topic
 from handrail.view.rows.rows import Row, RowMessage, Rows
 from support import Project
-from tui.dialogs.picture import SIZES, picture, same_as, typed
+from tui.forms.picture import SIZES, picture, same_as, typed
 
 NIGHTLY = ".handrail/flows/nightly.yaml"
 PROBLEM: Row = {

@@ -14,7 +14,7 @@ from handrail.app import App
 from handrail.tui.forms.launch import LaunchScreen
 from handrail.view.actions import Actions
 from support import Project
-from tui.dialogs.picture import SIZES, Stage, picture, played, same_as, typed
+from tui.forms.picture import SIZES, Stage, picture, played, same_as, typed
 
 
 def param(name: str, kind: str, about: str = "", **more: Any) -> dict[str, Any]:

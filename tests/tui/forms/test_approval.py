@@ -16,7 +16,7 @@ from handrail.app import App
 from handrail.tui.forms.approval import ApprovalScreen, approval_facts, changes_words, gate_words, question_screen
 from handrail.view.actions import Actions
 from support import Project
-from tui.dialogs.picture import SIZES, Stage, picture, played, same_as, typed
+from tui.forms.picture import SIZES, Stage, picture, played, same_as, typed
 
 ACTION: dict[str, Any] = {
     "does": "the session leaves 🔨 Build and enters 🔍 Inspect",

@@ -17,7 +17,7 @@ from handrail.app import App
 from handrail.tui.forms.form import Field, FormScreen
 from handrail.view.actions import Actions
 from support import Project
-from tui.dialogs.picture import SIZES, Stage, colours, picture, played, same_as, typed
+from tui.forms.picture import SIZES, Stage, colours, picture, played, same_as, typed
 
 FIELDS: list[dict[str, Any]] = [
     {"id": "new", "type": "text", "label": "What is new?", "required": True, "multiline": True},

@@ -1,4 +1,4 @@
-"""What the tests of dialogs share: times are shown in UTC, and colours are not left to the machine."""
+"""What the tests of forms share: times are shown in UTC, and colours are not left to the machine."""
 
 from __future__ import annotations
 
