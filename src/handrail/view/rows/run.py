@@ -67,6 +67,9 @@ class RunTopic:
             **dict.fromkeys(_ENDS, self._end),
         }
         self.take_all(records)
+        self._release()
+
+    def _release(self) -> None:
         self.window.release()
         if self.window.is_bounded:  # what is shown now is decided by the end of these records, and by none before it
             self._read = f".{self.rows.seq}"
