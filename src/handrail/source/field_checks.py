@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from posixpath import normpath
+from types import UnionType
 from typing import Any
 
 from handrail.source.fields import Field, MappingReader, found, limits, noun, quoted
 from handrail.source.suggestions import nearest
 from handrail.source.tree import TreeNode, ValueKind, node_text
-from handrail.source.values import shown
+from handrail.source.values import Unresolved, as_text, number, shown
 
 TextCheck = Callable[[MappingReader, Field, TreeNode], None]
 
@@ -48,15 +49,18 @@ def _check(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck 
 
 
 def _check_bounds(reader: MappingReader, field: Field, node: TreeNode) -> None:
-    value = node.value  # each comparison is False for `.nan`, so it is never within bounds
-    is_within = (
+    if not _is_within(field, node.value):
+        message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
+
+
+def _is_within(field: Field, value: float) -> bool:
+    """True if a number is within its bounds. Each comparison is False for `.nan`."""
+    return (
         (field.above is None or value > field.above)
         and (field.least is None or value >= field.least)
         and (field.most is None or value <= field.most)
     )
-    if not is_within:
-        message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
 
 
 def _check_text(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck | None) -> None:
@@ -143,28 +147,89 @@ def _meant(reader: MappingReader, field: Field, node: TreeNode) -> str:
     return f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
 
 
-def unusable(fields: Iterable[Field], params: Mapping[str, Any]) -> str | None:
-    """What is wrong with values that only a run knows, if nothing can use them; otherwise None.
+def usable(fields: Iterable[Field], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that only a run knows, as their fields want them. Raises `ValueError` if nothing can use one.
 
-    A text may stand for a number, and a list is inserted into text as JSON. But a list is never a mapping.
+    A text may stand for a number, and a number for a text. In place of null there is the default.
     """
+    values = dict(params)
     for field in fields:
         value = params.get(field.name)
-        is_wrong = (field.kinds == ("mapping",) and not isinstance(value, Mapping)) or (
-            field.kinds == ("list",) and not isinstance(value, list)
-        )
-        if value is None:
-            if field.required and "null" not in field.kinds:
-                return f"`{field.name}` needs a value, but it is null"
-        elif is_wrong:
-            return f"`{field.name}` has to be {noun(field.kinds)}, found `{shown(value, 80)}`"
-        elif field.item is not None and isinstance(value, list):
-            for item in value:
-                if not isinstance(item, Mapping):
-                    return f"an item of `{field.name}` has to be a mapping, found `{shown(item, 80)}`"
-                if wrong := unusable(field.item.fields, item):
-                    return f"in an item of `{field.name}`, {wrong}"
-    return None
+        if value is not None:
+            values[field.name] = _usable_value(field, value)
+        elif field.default is not None:
+            values[field.name] = field.default
+        elif field.required and "null" not in field.kinds:
+            raise ValueError(f"`{field.name}` needs a value, but it is null")
+    return values
+
+
+def _usable_value(field: Field, value: Any) -> Any:
+    kinds = set(field.kinds) - {"null"}
+    if kinds <= {"integer", "number"}:
+        value = _usable_number(field, value)
+    for kind, wanted in _PYTHON.items():
+        if kinds == {kind} and not isinstance(value, wanted):
+            raise _unusable(field, value)
+    if kinds == {"text"}:
+        value = as_text(value)
+    if isinstance(value, str):
+        _refuse_text(field, value)
+    return _usable_items(field, value) if isinstance(value, list) else value
+
+
+_PYTHON: dict[ValueKind, type | UnionType] = {
+    "text": str | int | float,
+    "boolean": bool,
+    "list": list,
+    "mapping": Mapping,
+}
+"""The values that a field of one kind can use."""
+
+
+def _unusable(field: Field, value: Any) -> ValueError:
+    wanted = noun([kind for kind in field.kinds if kind != "null"])
+    return ValueError(f"`{field.name}` has to be {wanted}, found `{shown(value, 80)}`")
+
+
+def _usable_number(field: Field, value: Any) -> float:
+    try:
+        found = number(value)
+    except Unresolved:
+        raise _unusable(field, value) from None
+    is_whole = isinstance(found, int) or found.is_integer()
+    if isinstance(value, bool) or not (is_whole or "number" in field.kinds):
+        raise _unusable(field, value)
+    if not _is_within(field, found):
+        raise ValueError(f"`{field.name}` has to be {limits(field)}, found `{shown(value, 80)}`")
+    return int(found) if is_whole and isinstance(found, float) else found
+
+
+def _refuse_text(field: Field, value: str) -> None:
+    """Refuse a blank text where there has to be one, and a choice that there is not. No text means the default."""
+    if field.shortest and not value.strip():
+        raise ValueError(f"`{field.name}` is blank")
+    if field.choices and value not in field.choices and (value or field.required):
+        wanted = " or ".join(f"`{choice}`" for choice in field.choices)
+        raise ValueError(f"`{field.name}` has to be {wanted}, found `{shown(value, 40)}`")
+
+
+def _usable_items(field: Field, items: list[Any]) -> list[Any]:
+    if len(items) < field.shortest:
+        raise ValueError(f"`{field.name}` is empty")
+    return [_usable_item(field, item) for item in items] if field.items or field.item is not None else items
+
+
+def _usable_item(field: Field, item: Any) -> Any:
+    kinds: tuple[ValueKind, ...] = ("mapping",) if field.item is not None else field.items
+    if item is None or (len(kinds) == 1 and not isinstance(item, _PYTHON[kinds[0]])):
+        raise ValueError(f"an item of `{field.name}` has to be {_noun(kinds)}, found `{shown(item, 80)}`")
+    if field.item is None:
+        return as_text(item) if kinds == ("text",) else item
+    try:
+        return usable(field.item.fields, item)
+    except ValueError as error:
+        raise ValueError(f"in an item of `{field.name}`, {error}") from None
 
 
 def plain_data(node: TreeNode) -> Any:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from handrail.extensions import registry
-from handrail.extensions.contracts import NodeContext, NodeError, Work
+from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
 
 
 def step(node: str, params: dict[str, Any], folder: Path, env: Mapping[str, str] | None = None) -> Any:
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=None)
     context = NodeContext(project=str(folder), env=env or {}, key="r-1/a/x")
-    return asyncio.run(registry.nodes()[node].run(work, context))
+    kind = registry.nodes()[node]
+    return asyncio.run(kind.run(with_usable_params(kind.NODE, work), context))
 
 
 def failed(node: str, params: dict[str, Any], folder: Path, env: Mapping[str, str] | None = None) -> NodeError:

@@ -18,7 +18,7 @@ from handrail.driven.runs.run_events import WAIT, FactFound, TimeSpent
 from handrail.extensions import registry
 from handrail.extensions.contracts import CheckContext, Finding, NodeContext, NodeError, Waiting
 from handrail.settings.secrets import Secrets, without_secrets
-from handrail.source.field_checks import unusable
+from handrail.source.field_checks import usable
 from handrail.source.plain_text import counted
 
 
@@ -130,8 +130,10 @@ async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> 
     """Run the check and return what it found. It gets the environment without secrets, as a command does."""
     env = without_secrets(context.env, context.pass_env, context.secrets)
     check = registry.check_kind(kind)
-    if wrong := unusable(check.CHECK.params, params):
-        raise NodeError("expectation", f"`{kind}` cannot be checked: {wrong}", transient=False)
+    try:
+        params = usable(check.CHECK.params, params)
+    except ValueError as error:
+        raise NodeError("expectation", f"`{kind}` cannot be checked: {error}", transient=False) from error
 
     def mask(text: str) -> str:
         return Secrets(context.env, context.secrets).mask(text)

@@ -66,6 +66,7 @@ from handrail.extensions.contracts import (
     Outside,
     Site,
     Work,
+    with_usable_params,
 )
 from handrail.settings.folders import file_name
 from handrail.settings.routes import parse_route, shipped_presets
@@ -433,7 +434,7 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mappi
         return
     context = await asyncio.to_thread(_recalling_context, runs, run, asked.path)
     try:
-        names = await cast(ApprovalKind, kind).changed(work, context)
+        names = await cast(ApprovalKind, kind).changed(with_usable_params(kind.NODE, work), context)
     except NodeError as error:
         if error.transient:
             return

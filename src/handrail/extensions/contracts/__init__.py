@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         Waiting,
         Work,
         refuse_changed,
+        with_usable_params,
     )
     from handrail.settings.acp_agents import PERMISSIONS
     from handrail.source.fields import Field
@@ -80,7 +81,7 @@ _MODULES = {
     "node": (
         *("Exhausted", "FormAnswer", "Node", "NodeContext", "NodeError", "NodeKind", "OneNode"),
         *("OutputVerdict", "Waiting"),
-        *("Work", "CHANGED", "ApprovalKind", "EffectKind", "Preview", "refuse_changed"),
+        *("Work", "CHANGED", "ApprovalKind", "EffectKind", "Preview", "refuse_changed", "with_usable_params"),
         *("Guide", "GuideNews", "GuideStatus"),
     ),
 }
@@ -141,6 +142,7 @@ __all__ = [
     "Watch",
     "Work",
     "refuse_changed",
+    "with_usable_params",
 ]
 
 

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
-from handrail.base.dataclasses import dataclass, field
+from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
 from handrail.settings.acp_agents import AcpAgents
 from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
+from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
 
 
@@ -334,6 +335,14 @@ class OneNode:
     NODE: Node
     run: Callable[[Work, NodeContext], Awaitable[Any]]
     preview: Callable[[Work, NodeContext], Awaitable[Preview]] | None = None
+
+
+def with_usable_params(node: Node, work: Work) -> Work:
+    """The work with params as the node declares them; called right before a node runs. Raises `NodeError`."""
+    try:
+        return replace(work, params=usable(node.params, work.params))
+    except ValueError as error:
+        raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
 
 
 CHANGED = "changed"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import Node, NodeContext, Work
 from handrail.source.fields import Field
-from handrail.source.values import Unresolved, number
 
 MAX_SECONDS = 604_800
 NODE = Node(
@@ -29,11 +28,6 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    try:
-        seconds = number(work.params["seconds"])
-    except Unresolved as error:
-        raise NodeError("params", error.message, transient=False) from error
-    if not 0 <= seconds <= MAX_SECONDS:
-        raise NodeError("params", f"`seconds` has to be between 0 and {MAX_SECONDS}", transient=False)
+    seconds = work.params["seconds"]
     await context.rest(seconds)
     return {"seconds": seconds}

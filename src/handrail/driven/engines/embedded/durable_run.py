@@ -58,9 +58,9 @@ from handrail.extensions.contracts import (
     PromisedFile,
     StepAttempts,
     Work,
+    with_usable_params,
 )
 from handrail.settings.secrets import refuse_lost
-from handrail.source.field_checks import unusable
 from handrail.source.values import MAX_NESTING, is_too_deep, restore, shown, texts_in
 
 LOOK_AGAIN = 0.2
@@ -257,9 +257,9 @@ class DurableRun:
         context = replace(context, usd_left=lambda: self.meter.usd_left)
         try:
             async with self.limits.within(work.path, work.timeout):
-                _refuse_unusable(kind, work)
+                ready = with_usable_params(kind.NODE, work)
                 with _as_node_errors(work.node):
-                    value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
+                    value = await kind.run(replace(ready, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
         finally:
             output.end()
@@ -359,11 +359,6 @@ def _as_node_errors(node: str) -> Iterator[None]:
     except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{node}` failed with an error of its own: {type(error).__name__}: {error}"
         raise NodeError("failed", message, transient=False) from error
-
-
-def _refuse_unusable(kind: NodeKind, work: Work) -> None:
-    if wrong := unusable(kind.NODE.params, work.params):
-        raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
 
 
 def _refuse_deep(value: Any) -> None:

@@ -41,7 +41,6 @@ from handrail.source.fields import Field, MappingReader, quoted
 from handrail.source.plain_text import counted
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode
-from handrail.source.values import as_text
 
 KEEP_NOISE = 2_000
 
@@ -168,7 +167,7 @@ class ChosenAgent:
 
 def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> ChosenAgent:
     """The agent for a step. `fixed` is the agent of an `AGENT-prompt` node."""
-    own = fixed or _name(work.params.get(EXECUTOR.name)), _name(work.params.get(MODEL.name))
+    own = fixed or work.params.get(EXECUTOR.name) or None, work.params.get(MODEL.name) or None
     route = context.route(work.group, own)
     if route is None:
         message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
@@ -180,26 +179,19 @@ def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> 
         raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
 
 
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
     acp = _acp_agent(agent, context)
     names = (*agent.executor.ENVIRONMENT, *(acp.pass_env if acp is not None else ()), *context.pass_env)
     env = allowed_variables(context.env, names, context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
-    permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
-    if permissions not in PERMISSIONS:
-        raise NodeError("params", f"`permissions` has to be one of {', '.join(PERMISSIONS)}", transient=False)
     return AgentJob(
         prompt=prompt,
         cwd=_folder(work, context),
         env=env,
         timeout=float(work.timeout or DEFAULT_SECONDS),
         model=agent.route.model,
-        permissions=permissions,
-        schema=schema if isinstance(schema, dict) else None,
+        permissions=work.params.get("permissions") or PERMISSION.default,
+        schema=work.params.get("schema"),
         hold=context.hold(),
         program=_chosen_program(agent, context),
         usd=context.usd_left(),
@@ -221,10 +213,10 @@ def _folder(work: Work, context: NodeContext) -> str:
     given = work.params.get(WORK_FOLDER.name)
     if given is None:
         return context.project
-    folder = work_folder(context, as_text(given))
+    folder = work_folder(context, given)
     if folder is None or not os.path.isdir(folder):
-        why = "is not a folder" if folder is not None else why_outside(as_text(given))
-        raise NodeError("params", f"`{WORK_FOLDER.name}`: `{as_text(given)}` {why}", transient=False)
+        why = "is not a folder" if folder is not None else why_outside(given)
+        raise NodeError("params", f"`{WORK_FOLDER.name}`: `{given}` {why}", transient=False)
     return folder
 
 

@@ -29,7 +29,6 @@ from handrail.steps.nodes.agents.agent_jobs import (
     outcome_error,
     run_job,
 )
-from handrail.steps.nodes.files.json_files import text_param
 
 PAUSES = (1.0, 4.0)
 """The waits before an agent is called again that could not reach its service and did not retry by itself."""
@@ -105,7 +104,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 async def _plan(work: Work, context: NodeContext) -> Any:
     agent = work.node.removeprefix("plan-")
-    return await _ask(replace(work, prompt=text_param(work.params, "prompt")), context, agent)
+    return await _ask(replace(work, prompt=work.params["prompt"]), context, agent)
 
 
 PLAN = OneNode(
@@ -129,7 +128,7 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
         prompt = f"{GO_ON}\n\n{prompt}" if missing is None else f"{missing}\n\n{FIX}"
     else:
         prompt = again
-    job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session), fresh=fresh)
+    job = replace(job_for(agent, work, context, prompt), session=session, fresh=fresh)
     found = await run_job(agent, job, context)
     for pause in PAUSES:
         if found["outcome"] != "unavailable" or found["retried"]:
@@ -152,8 +151,8 @@ def _refuse_missing(work: Work, context: NodeContext, only: str | None) -> None:
     """Raise `NodeError` if the step has no `expect` and a file that the agent had to write is missing."""
     wanted = work.params.get("requiredArtifacts") or []
     promised = work.params.get(OUTPUT_FILE) if only is not None else None
-    paths = [*(wanted if isinstance(wanted, list) else ()), *([promised] if promised else ())]
+    paths = [*wanted, *([promised] if promised else ())]
     for path in paths if work.own_checks else ():
-        if not os.path.isfile(os.path.join(context.project, str(path))):
+        if not os.path.isfile(os.path.join(context.project, path)):
             told = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
             raise NodeError("artifact-missing", f"{told}: `{path}`")

@@ -70,15 +70,6 @@ def remove_file(context: NodeContext, path: str) -> bool:
     return True
 
 
-def text_param(params: dict[str, Any], name: str) -> str:
-    """A param that has to be text and not blank. Raises `NodeError`."""
-    value = params.get(name)
-    if not isinstance(value, str) or not value.strip():
-        found = "nothing" if value is None else "a blank text" if isinstance(value, str) else "another kind of value"
-        raise NodeError("params", f"`{name}` has to be text, found {found}", transient=False)
-    return value
-
-
 def time_text(seconds: float | None = None) -> str:
     """A moment, by default this one, in UTC with milliseconds: `2026-01-31T12:00:00.000Z`."""
     moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)

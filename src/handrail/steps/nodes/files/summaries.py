@@ -8,11 +8,11 @@ from typing import Any
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
 from handrail.source.fields import SCALARS, Field
-from handrail.steps.nodes.files.json_files import parse_json, read_json, summary_in, text_param, write_json
+from handrail.steps.nodes.files.json_files import parse_json, read_json, summary_in, write_json
 
 
 async def _run_read(work: Work, context: NodeContext) -> Any:
-    path = text_param(work.params, "path")
+    path = work.params["path"]
     summary = summary_in(read_json(context, path))
     if summary is None:
         raise NodeError("inputs-invalid", f"`{path}` has no text `summary`, or it is blank", transient=False)
@@ -34,7 +34,7 @@ READ = OneNode(
 
 
 async def _run_load(work: Work, context: NodeContext) -> Any:
-    path = text_param(work.params, "path")
+    path = work.params["path"]
     return {"text": _text(context, path).strip()}
 
 
@@ -61,7 +61,7 @@ def _text(context: NodeContext, path: str) -> str:
 
 
 async def _run_ensure(work: Work, context: NodeContext) -> Any:
-    target, source = text_param(work.params, "outputFile"), text_param(work.params, "markdownFile")
+    target, source = work.params["outputFile"], work.params["markdownFile"]
     found = ProjectFiles(context.project).text(target)
     is_whole = found is not None and _has_summary(found, target)
     before = context.remember("before", "whole" if is_whole else "invalid" if found is not None else "missing")

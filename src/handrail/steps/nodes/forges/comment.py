@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Preview, Work
+from handrail.extensions.contracts import Node, NodeContext, OneNode, Preview, Work
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
@@ -21,7 +21,9 @@ def _node(kind: ForgeName, reference: str) -> OneNode:
     issue = Field(
         "issue", ("text",), reference, required=True, shortest=1, also=("issueUrl", f"{words.param}Url", "url")
     )
-    text = Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message"))
+    text = Field(
+        "text", SCALARS, "the comment, as Markdown", required=True, shortest=1, also=("body", "comment", "message")
+    )
     node = Node(
         about=f"Writes a comment below a {words.title} issue or {words.change} with {words.token}. A resumed run finds "
         "the comment that it wrote before.",
@@ -50,12 +52,9 @@ async def _preview(kind: ForgeName, work: Work, context: NodeContext) -> Preview
 
 
 def _prepared(kind: ForgeName, work: Work, context: NodeContext) -> tuple[ForgeItem, str]:
-    """The issue or change, and the comment with secrets hidden. Raises `NodeError` if it is blank."""
+    """The issue or change, and the comment with secrets hidden."""
     wanted = forge_named(kind).issue_or_change(as_text(work.params["issue"]), context.env)
-    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
-    if not text.strip():
-        raise NodeError("params", "`text` is blank", transient=False)
-    return wanted, text
+    return wanted, Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
 
 
 GITHUB = _node("github", "the issue or pull request: its address, or `OWNER/NAME#12`")

@@ -16,7 +16,6 @@ from handrail.steps.nodes.git.commands import (
     checked_branch,
     commit_at,
     current_branch,
-    flag,
     open_repository,
     remote_address,
 )
@@ -36,7 +35,7 @@ NODE = Node(
     about="Opens a pull request on GitHub with GITHUB_TOKEN, or a merge request on GitLab with GITLAB_TOKEN. The "
     "branch has to be pushed before. If there is an open one from the branch to the base, that one is used.",
     params=(
-        Field("title", SCALARS, "the title; at most 250 characters are used", required=True),
+        Field("title", SCALARS, "the title; at most 250 characters are used", required=True, shortest=1),
         Field("body", (*SCALARS, "null"), "the description, as Markdown", also=("description", "text")),
         Field("base", ("text", "null"), "the branch to merge into; by default the default branch", also=("target",)),
         Field("head", ("text", "null"), "the branch to merge; by default the one that is checked out"),
@@ -122,8 +121,6 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     checkout = await open_repository(work, context)
     hidden = Secrets(context.env, context.secrets)
     title = " ".join(hidden.mask(as_text(params["title"])).split())
-    if not title:
-        raise NodeError("params", "`title` is blank", transient=False)
     base = None if params.get("base") is None else await checked_branch(checkout, params["base"], "base")
     kind, project = await _project(checkout, params, context)
     wanted = Proposal(
@@ -131,9 +128,9 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         base=base,
         title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
         body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
-        draft=flag(params, "draft"),
+        draft=params["draft"],
         mark=mark(context.key),
-        owner=None if params.get("headOwner") is None else as_text(params["headOwner"]).strip(),
+        owner=None if params.get("headOwner") is None else params["headOwner"].strip(),
     )
     if wanted.head == base:
         raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
@@ -152,22 +149,14 @@ async def _head(checkout: Repository, params: dict[str, Any]) -> str:
 
 async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[ForgeName, str]:
     """The forge and the path of the repository there, from the params or from the address of the remote."""
-    given, named = _forge(params.get("forge")), params.get("repository")
+    given: ForgeName | None = params.get("forge") or None
+    named = None if params.get("repository") is None else params["repository"].strip().strip("/")
     if given is not None and named is not None:
-        return given, as_text(named).strip().strip("/")
-    address = await remote_address(checkout, as_text(params.get("remote") or REMOTE.default))
+        return given, named
+    address = await remote_address(checkout, params["remote"])
     found = parse_remote(address)
     if found is None:
         message = f"`{shown(public_address(address), 120)}` is not the address of a repository on GitHub or GitLab"
         raise NodeError("remote-address", f"{message}; say `forge` and `repository`", transient=False)
     kind = given or forge_of_remote(found, context.env)
-    return kind, project_path(found, kind, context.env) if named is None else as_text(named).strip().strip("/")
-
-
-def _forge(given: Any) -> ForgeName | None:
-    found = next((kind for kind in FORGES if kind == given), None)
-    if given is not None and found is None:
-        raise NodeError(
-            "params", f"`forge` has to be `github` or `gitlab`, found `{shown(given, 40)}`", transient=False
-        )
-    return found
+    return kind, project_path(found, kind, context.env) if named is None else named

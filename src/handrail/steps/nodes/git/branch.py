@@ -14,7 +14,6 @@ from handrail.steps.nodes.git.commands import (
     checked_branch,
     commit_at,
     current_branch,
-    flag,
     open_repository,
     shown_name,
 )
@@ -49,7 +48,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     existing = await commit_at(repository, f"refs/heads/{name}")
     before = context.remember("before", {"branch": current, "existed": existing is not None or current == name})
     if current != name:
-        if not flag(work.params, "allowDirty"):
+        if not work.params["allowDirty"]:
             await _refuse_changes(repository, name)
         words = ["--no-guess", name] if existing else ["--create", name, await _base(repository, work.params)]
         await repository.perform("switch", "--no-progress", *words)

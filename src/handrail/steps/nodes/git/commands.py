@@ -188,14 +188,6 @@ LONGEST_NAME = 200
 REMOTE = Field("remote", ("text",), "the name of the remote", default="origin", shortest=1)
 
 
-def flag(params: dict[str, Any], name: str) -> bool:
-    """A param that has to be true or false, and is false by default."""
-    value = params.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise NodeError("params", f"`{name}` has to be true or false, found `{shown(value)}`", transient=False)
-    return bool(value)
-
-
 async def checked_branch(repository: Repository, given: Any, param: str) -> str:
     """The name of a branch. Raises `NodeError` if git would not allow it, or would read it as something else."""
     name = as_text(given)

@@ -20,7 +20,7 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview,
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import some
-from handrail.source.values import as_text, shown
+from handrail.source.values import as_text
 from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.git.commands import (
     CWD,
@@ -154,8 +154,6 @@ async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]
 
 def _message(given: Any) -> str:
     message = as_text(given)
-    if not message.strip():
-        raise NodeError("params", "`message` is blank", transient=False)
     if "\0" in message or len(message.encode()) > MOST_MESSAGE:
         told = f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character"
         raise NodeError("params", told, transient=False)
@@ -252,13 +250,11 @@ def _not_staged(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
     return [name for name in names if not is_staged(name)]
 
 
-def _names(repository: Repository, files: Any, changes: list[ChangedFile]) -> list[bytes]:
+def _names(repository: Repository, files: list[str], changes: list[ChangedFile]) -> list[bytes]:
     """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
     known = {shown_name(change.name): change.name for change in changes}
     names: list[bytes] = []
     for file in files:
-        if not isinstance(file, str):
-            raise NodeError("params", f"an item of `files` has to be text, found {shown(file, 80)}", transient=False)
         name = known.get(file)
         names.append(_inside(repository, file) if name is None else name)
     return list(dict.fromkeys(name.rstrip(b"/") for name in names))

@@ -29,7 +29,6 @@ from handrail.steps.nodes.git.commands import (
     checked_branch,
     commit_at,
     current_branch,
-    flag,
     hook_path,
     new_commits,
     open_repository,
@@ -275,7 +274,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 
 async def _prepared(work: Work, context: NodeContext) -> Push:
     repository = await open_repository(work, context)
-    is_forced = flag(work.params, "force")
+    is_forced = work.params["force"]
     branch = await _branch(repository, work.params.get("branch"))
     to = branch if work.params.get("to") is None else await checked_branch(repository, work.params["to"], "to")
     commit = await commit_at(repository, f"refs/heads/{branch}")

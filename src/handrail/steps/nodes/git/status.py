@@ -13,7 +13,6 @@ from handrail.steps.nodes.git.commands import (
     LABEL,
     ChangedFile,
     Repository,
-    flag,
     git_error,
     open_repository,
     shown_name,
@@ -48,7 +47,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     diff_target = path_inside(context, as_text(diff_file)) if diff_file else None
     repository = await open_repository(work, context)
     changes = await repository.changes()
-    if not changes and not flag(work.params, "mayBeClean"):
+    if not changes and not work.params["mayBeClean"]:
         raise NodeError("no-changes", "git reports no changed files", transient=False)
     diff = await _diff(repository, "--cached") + await _diff(repository)
     value = {

@@ -38,10 +38,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    action = as_text(work.params.get("action") or "create")
-    if action not in ACTIONS:
-        message = f"`action` has to be one of {', '.join(ACTIONS)}, found `{shown(action)}`"
-        raise NodeError("params", message, transient=False)
+    action = work.params.get("action") or "create"
     job = _WorktreeAction(work, context)
     try:
         return await (job.create() if action == "create" else job.end(action))
@@ -123,11 +120,11 @@ def _ignore(text: str) -> None:
     del text
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else as_text(value).strip() or None
+def _text(value: str | None) -> str | None:
+    return None if value is None else value.strip() or None
 
 
-def _commands(given: Any) -> list[list[str]]:
-    if not isinstance(given, list) or any(not isinstance(argv, list) or not argv for argv in given):
+def _commands(given: list[list[Any]]) -> list[list[str]]:
+    if not all(given):
         raise NodeError("params", f"`setup` has to be a list of lists, found {shown(given, 80)}", transient=False)
     return [[as_text(word) for word in argv] for argv in given]

@@ -21,7 +21,7 @@ from handrail.settings.approval_rules import STEP
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted, plain, plain_lines
-from handrail.source.values import as_text, shown
+from handrail.source.values import as_text
 from handrail.steps.nodes.files.write_file import path_inside
 
 APPROVED, REASON = "approved", "reason"
@@ -160,12 +160,7 @@ class ApprovalDecision:
 
 
 def action_after_no(work: Work) -> str:
-    given = work.params.get(OTHERWISE.name)
-    value = OTHERWISE.default if given is None else as_text(given)
-    if value not in OTHERWISE.choices:
-        known = ", ".join(f"`{name}`" for name in OTHERWISE.choices)
-        raise NodeError("params", f"`otherwise` has to be one of {known}, found `{shown(value, 40)}`", transient=False)
-    return str(value)
+    return str(work.params.get(OTHERWISE.name) or OTHERWISE.default)
 
 
 def has_asked(context: NodeContext) -> bool:
@@ -291,8 +286,6 @@ def _agreement(work: Work, context: NodeContext) -> Agreement:
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     title = " ".join(as_text(work.params["question"]).split())
-    if not title:
-        raise NodeError("params", "`question` is blank", transient=False)
     details, state = work.params.get("details"), {}
     facts: list[tuple[str, str]] = []
     if details is not None:
@@ -302,18 +295,11 @@ async def preview(work: Work, context: NodeContext) -> Preview:
             facts.append(("File", text))
             state[text] = _digest(data)
         facts.append(("Details", text if data is None else data.decode("utf-8", "replace").strip()))
-    for path in _files(work.params.get("files")):
+    for path in dict.fromkeys(work.params.get("files") or ()):
         data = _read(context, path)
         facts.append(("File", f"{path} ({counted(len(data), 'byte')})"))
         state[path] = _digest(data)
     return Preview(title=title, facts=tuple(facts), state=state)
-
-
-def _files(given: Any) -> list[str]:
-    listed = [] if given is None else given
-    if not isinstance(listed, list) or not all(isinstance(item, str) and item for item in listed):
-        raise NodeError("params", f"`files` has to be a list of paths, found {shown(given, 80)}", transient=False)
-    return list(dict.fromkeys(listed))
 
 
 def _details_file(context: NodeContext, text: str) -> bytes | None:

@@ -182,25 +182,20 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     return Preview(title=title, facts=(*facts, ("Text", message.text)), where={"channels": named})
 
 
-def _channels(given: Any) -> list[str]:
+def _channels(given: list[str]) -> list[str]:
     """The channels, each once. An unknown one is a mistake in the flow, so it fails the step."""
-    listed = given if isinstance(given, list) else []
-    for name in listed:
-        if not isinstance(name, str) or name not in CHANNELS:
+    for name in given:
+        if name not in CHANNELS:
             known = ", ".join(f"`{channel}`" for channel in CHANNELS)
             message = f"an item of `channels` has to be one of {known}, found `{shown(name, 40)}`"
             raise NodeError("params", message, transient=False)
-    if not listed:
-        raise NodeError("params", "`channels` has to be a list with at least one channel", transient=False)
-    return list(dict.fromkeys(listed))
+    return list(dict.fromkeys(given))
 
 
 def _message(work: Work, context: NodeContext) -> Message:
     hidden = Secrets(context.env, context.secrets)
     given, argv = work.params.get("title"), work.params.get("command") or []
     title = "" if given is None else " ".join(hidden.mask(as_text(given)).split())[:LONGEST_TITLE]
-    if not isinstance(argv, list) or any(part is None for part in argv):
-        raise NodeError("params", f"`command` has to be a list of texts, found {shown(argv, 80)}", transient=False)
     return Message(
         title=title,
         text=hidden.mask(as_text(work.params["message"])),

@@ -11,9 +11,18 @@ from typing import Any, cast
 
 from handrail.base.dataclasses import replace
 from handrail.extensions import registry
-from handrail.extensions.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, Preview, Work
+from handrail.extensions.contracts import (
+    CHANGED,
+    EffectKind,
+    Node,
+    NodeContext,
+    NodeError,
+    Preview,
+    Work,
+    with_usable_params,
+)
 from handrail.settings.secrets import refuse_lost
-from handrail.source.field_checks import Later, check_fields, refuse_unknown, unusable
+from handrail.source.field_checks import Later, check_fields, refuse_unknown
 from handrail.source.fields import SCALARS, Field, MappingReader
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode
@@ -136,8 +145,8 @@ async def changed(work: Work, context: NodeContext) -> list[str]:
 
 def _proposed(work: Work) -> tuple[Work, EffectKind]:
     """The work of the other node, and that node."""
-    effect = as_text(work.params["effect"])
-    inner, kind = _inner(work, effect), _kind(effect)
+    effect = work.params["effect"]
+    inner, kind = replace(work, node=effect, params=work.params.get("params") or {}), _kind(effect)
     if wrong := _wrong(kind.NODE, inner.params):
         raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
     return inner, kind
@@ -148,7 +157,7 @@ def _agreement(work: Work, context: NodeContext) -> Agreement:
     own = _own_memory(context)
 
     async def look() -> Preview:
-        found = await kind.preview(inner, own)
+        found = await kind.preview(with_usable_params(kind.NODE, inner), own)
         given = work.params.get("title")
         return found if given is None else replace(found, title=as_text(given), facts=_told(found))
 
@@ -174,15 +183,8 @@ async def _perform(
     context.remember(mark, True)
     params = agreed.seen["params"]
     refuse_lost(params)
-    return await kind.run(replace(inner, params=params, approved=agreed.seen["state"]), own)
-
-
-def _inner(work: Work, effect: str) -> Work:
-    given = work.params.get("params")
-    params = {} if given is None else given
-    if not isinstance(params, dict):
-        raise NodeError("params", f"`params` has to be a mapping, found {shown(params, 80)}", transient=False)
-    return replace(work, node=effect, params=params)
+    ready = with_usable_params(kind.NODE, replace(inner, params=params, approved=agreed.seen["state"]))
+    return await kind.run(ready, own)
 
 
 def _kind(effect: str) -> EffectKind:
@@ -199,7 +201,7 @@ def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:
     unknown = [name for name in params if name not in declared.shape.by_name]
     if unknown and declared.others == "refused":
         return f"it has no param `{shown(unknown[0], 40)}`"
-    return unusable(declared.params, params)
+    return None
 
 
 def _own_memory(context: NodeContext) -> NodeContext:

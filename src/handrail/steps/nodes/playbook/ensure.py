@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
-from handrail.steps.nodes.files.json_files import read_json, text_param, write_json
+from handrail.steps.nodes.files.json_files import read_json, write_json
 from handrail.steps.nodes.playbook.guidance import playbook_error
 from handrail.steps.nodes.playbook.write import RESULT_FILE, RESULT_OUTPUTS, write_result
 from handrail.steps.playbook.load import read_playbook
@@ -31,7 +31,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    target, may_make = text_param(work.params, RESULT_FILE.name), work.params.get("acceptPlaybookDraft") is True
+    target, may_make = work.params[RESULT_FILE.name], work.params.get("acceptPlaybookDraft") is True
     playbook = read_playbook(context.project)
     manifest = os.path.join(
         context.project, playbook.folder if playbook.folder and playbook.has_manifest else OWN, MANIFEST

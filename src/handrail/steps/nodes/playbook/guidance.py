@@ -5,15 +5,13 @@ Without a playbook it says so. Phases of guided workflows get the same practices
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.diagnostics import as_line
 from handrail.source.fields import Field
-from handrail.source.values import shown
-from handrail.steps.nodes.files.json_files import read_json, text_param, write_json, write_text
+from handrail.steps.nodes.files.json_files import read_json, write_json, write_text
 from handrail.steps.playbook.guidance import THRESHOLD, ChosenEntry, Selection, TaskGuidance, guide
 from handrail.steps.playbook.load import FoundPlaybook
 from handrail.steps.playbook.spec import BUDGETS, MANIFEST, OWN, phase_key
@@ -62,21 +60,15 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     params = work.params
-    source, as_json, as_markdown = (
-        text_param(params, name) for name in ("taskContextJsonFile", "outputJsonFile", "outputFile")
-    )
-    phase = PHASES.get(text_param(params, "phase"))
-    policy = params.get("invalidPlaybookPolicy") or POLICIES[0]
-    if phase is None or policy not in POLICIES:
-        name = "phase" if phase is None else "invalidPlaybookPolicy"
-        raise NodeError("params", f"`{name}` cannot be `{shown(params[name])}`", transient=False)
-    limits = _number(params, "budgetLimit"), _number(params, "inlineThreshold")
-    threshold = THRESHOLD if limits[1] is None else limits[1]
-    guidance = guide(context.project, phase, read_json(context, source), limits=(limits[0], threshold))
+    source, as_json, as_markdown = (params[name] for name in ("taskContextJsonFile", "outputJsonFile", "outputFile"))
+    phase, policy = PHASES[params["phase"]], params.get("invalidPlaybookPolicy") or POLICIES[0]
+    limit, threshold = params.get("budgetLimit"), params.get("inlineThreshold")
+    threshold = THRESHOLD if threshold is None else threshold
+    guidance = guide(context.project, phase, read_json(context, source), limits=(limit, threshold))
     wrong = playbook_error(guidance.found)
     if wrong is not None and policy == POLICIES[0]:
         raise NodeError("playbook", f"the playbook of the project is not valid: {wrong}", transient=False)
-    found = _document(guidance, phase, limits[0], threshold)
+    found = _document(guidance, phase, limit, threshold)
     write_json(context, as_json, found)
     write_text(context, as_markdown, _markdown(found, guidance))
     return {"status": found["status"], "phase": phase, "outputJsonFile": as_json, "outputFile": as_markdown}
@@ -88,15 +80,6 @@ def playbook_error(found: FoundPlaybook) -> str | None:
         return None
     error = next(problem for problem in found.problems if problem.severity == "error")
     return as_line(error._replace(file=os.path.relpath(error.file, found.project)))
-
-
-def _number(params: dict[str, Any], name: str) -> int | None:
-    given = params.get(name)
-    if given is None:
-        return None
-    if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < math.inf:
-        raise NodeError("params", f"`{name}` has to be a number, 0 or more, found `{shown(given)}`", transient=False)
-    return int(given)
 
 
 def _document(guidance: TaskGuidance, phase: str, limit: int | None, threshold: int) -> dict[str, Any]:

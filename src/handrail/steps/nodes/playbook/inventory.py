@@ -14,7 +14,7 @@ from handrail.base.dataclasses import dataclass
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.steps.nodes.files.json_files import text_param, time_text, write_json, write_text
+from handrail.steps.nodes.files.json_files import time_text, write_json, write_text
 from handrail.steps.playbook.draft import IGNORED, ProjectTree, TooManyFiles, facts_of
 from handrail.steps.playbook.survey import ProjectFact
 
@@ -151,7 +151,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    as_json, as_markdown = (text_param(work.params, name) for name in ("outputJsonFile", "outputFile"))
+    as_json, as_markdown = (work.params[name] for name in ("outputJsonFile", "outputFile"))
     repository = ProjectTree(context.project, (as_json, as_markdown))
     try:
         paths = repository.paths

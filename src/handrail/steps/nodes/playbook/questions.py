@@ -12,8 +12,8 @@ from handrail.driven.forms.form import accept
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted
-from handrail.source.values import Unresolved, as_text, shown
-from handrail.steps.nodes.files.json_files import read_json, text_param, time_text, write_json
+from handrail.source.values import Unresolved, as_text
+from handrail.steps.nodes.files.json_files import read_json, time_text, write_json
 
 ACCEPTED = "final_write_accepted"
 MODES = ("clarifications", "acceptance")
@@ -39,10 +39,8 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    params, mode = work.params, work.params.get("mode", MODES[0])
-    source, target = text_param(params, "questionsJsonFile"), text_param(params, "answersJsonFile")
-    if mode not in MODES:
-        raise NodeError("params", f"`mode` has to be one of {', '.join(MODES)}, found `{shown(mode)}`", transient=False)
+    params, mode = work.params, work.params["mode"]
+    source, target = params["questionsJsonFile"], params["answersJsonFile"]
     is_accepted = params.get("acceptDraft") is True
     questions = read_json(context, source, "playbook-questions/v1")["questions"]
     fields = [_field(question, number) for number, question in enumerate(questions, 1)]

@@ -13,7 +13,7 @@ from typing import Any
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
-from handrail.steps.nodes.files.json_files import read_json, text_param, write_json, write_text
+from handrail.steps.nodes.files.json_files import read_json, write_json, write_text
 from handrail.steps.nodes.playbook.guidance import playbook_error
 from handrail.steps.playbook.draft import (
     ProjectTree,
@@ -74,9 +74,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    draft, answers, target = (
-        text_param(work.params, name) for name in ("draftJsonFile", "answersJsonFile", RESULT_FILE.name)
-    )
+    draft, answers, target = (work.params[name] for name in ("draftJsonFile", "answersJsonFile", RESULT_FILE.name))
     before = read_playbook(context.project)
     folder = before.folder if before.folder and before.has_manifest else OWN
     manifest, page = (os.path.join(context.project, folder, name) for name in (MANIFEST, PAGE))

@@ -88,13 +88,9 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    argv, may_fail = _argv(work.params["argv"]), work.params.get("mayFail", False)
-    if not isinstance(may_fail, bool):
-        message = f"`mayFail` has to be true or false, found `{shown(may_fail)}`"
-        raise NodeError("params", message, transient=False)
-    cwd = work_folder(context, as_text(work.params.get("cwd") or "."))
+    argv, path = words_of(work.params["argv"]), work.params.get("cwd") or "."
+    cwd = work_folder(context, path)
     if cwd is None:
-        path = str(work.params["cwd"])
         raise NodeError("params", f"`cwd`: `{path}` {why_outside(path)}", transient=False)
     env = without_secrets(context.env, context.pass_env, context.secrets)
     env |= _env(work.params.get("env") or {})
@@ -107,33 +103,31 @@ async def run(work: Work, context: NodeContext) -> Any:
             "program-missing", f"the program `{argv[0]}` is not installed or not on the PATH", transient=False
         )
     ended = await run_task(
-        Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work), context.show
+        Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()),
+        work.params["maxOutput"],
+        context.show,
     )
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
     left_out = f"… {ended.left_out} bytes before this were left out\n" if ended.left_out else ""
     result = _last_json(ended.output)
     value = {"exitCode": ended.exit_code, "output": left_out + ended.output, "result": result}
-    if ended.exit_code != 0 and not may_fail:
+    if ended.exit_code != 0 and not work.params["mayFail"]:
         last = "".join(f": {shown(line, LONGEST_LINE)}" for line in ended.output.strip().splitlines()[-1:])
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
     return value
 
 
-def _argv(given: Any) -> list[str]:
+def words_of(given: list[Any]) -> list[str]:
     """The arguments as texts. Numbers and booleans are converted; a list or an object becomes JSON."""
-    if not isinstance(given, list) or not given or any(part is None for part in given):
-        raise NodeError("params", f"`argv` has to be a list of texts, found {shown(given, 80)}", transient=False)
     argv = [as_text(part) for part in given]
     if any("\0" in part for part in argv):
         raise NodeError("params", "`argv` holds a NUL character", transient=False)
     return argv
 
 
-def _env(given: Any) -> dict[str, str]:
+def _env(given: dict[str, Any]) -> dict[str, str]:
     """The additional environment variables as texts."""
-    if not isinstance(given, dict):
-        raise NodeError("params", f"`env` has to be a mapping, found {shown(given, 80)}", transient=False)
     env = {str(name): as_text(value) for name, value in given.items()}
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
@@ -141,14 +135,6 @@ def _env(given: Any) -> dict[str, str]:
         if "\0" in value:
             raise NodeError("params", f"`env`: the value of `{name}` holds a NUL character", transient=False)
     return env
-
-
-def _kept(work: Work) -> int:
-    """How many bytes at the end of the output are kept."""
-    given = work.params.get("maxOutput", KEPT_BYTES)
-    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MAX_OUTPUT:
-        raise NodeError("params", f"`maxOutput` has to be between 1 and {MAX_OUTPUT} bytes", transient=False)
-    return given
 
 
 def _last_json(output: str) -> Any:

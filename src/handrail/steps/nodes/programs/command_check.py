@@ -12,7 +12,6 @@ from typing import Any
 
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field, shape
-from handrail.source.values import shown
 
 COMMAND = shape(
     "command",
@@ -30,27 +29,15 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    wanted = [_command(item) for item in _items(work.params.get("commands"))]
+    wanted = [(item["commandName"], item.get("envVarName") or None) for item in work.params["commands"]]
+    if any("\0" in name for name, _ in wanted):
+        raise NodeError("params", "a `commandName` holds a NUL character", transient=False)
     found = [{"commandName": n, "envVarName": v, "path": _find(n, v, context)} for n, v in wanted]
     missing = [f"`{row['commandName']}`" for row in found if row["path"] is None]
     if missing:
         told = f"not installed or not on the PATH: {', '.join(missing)}"
         raise NodeError("program-missing", told, transient=False)
     return {"resolved": found}
-
-
-def _items(given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise NodeError("params", f"`commands` has to be a list, found {shown(given, 80)}", transient=False)
-    return given
-
-
-def _command(item: Any) -> tuple[str, str | None]:
-    name, variable = (item.get("commandName"), item.get("envVarName")) if isinstance(item, dict) else (None, None)
-    if not isinstance(name, str) or not name.strip() or "\0" in name:
-        message = f"an item of `commands` has to have a `commandName`, found {shown(item, 80)}"
-        raise NodeError("params", message, transient=False)
-    return name, variable if isinstance(variable, str) and variable else None
 
 
 def _find(name: str, variable: str | None, context: NodeContext) -> str | None:

@@ -19,9 +19,9 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, OutputVe
 from handrail.settings.secrets import without_secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted
-from handrail.source.values import as_text, shown
 from handrail.steps.nodes.files.json_files import write_json
 from handrail.steps.nodes.files.write_file import path_inside
+from handrail.steps.nodes.programs.command import words_of
 
 SECONDS = 3600.0
 READ = 4 * 1024 * 1024
@@ -61,33 +61,23 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    argv, target = _argv(work.params.get("argv")), work.params.get("outputFile")
+    given, target = work.params["argv"], work.params.get("outputFile")
+    argv = words_of(_split(given) if isinstance(given, str) else given)
     if target is not None:
-        path_inside(context, as_text(target))
+        path_inside(context, target)
     ended = await _perform(argv, work, context)
     output = ended.output[-KEPT_BYTES:]
     parsed = _result(ended.output) if not ended.timed_out else None
     if parsed is None or (parsed["ok"] and ended.exit_code != 0):
-        parsed = _fallback(argv, ended, output, is_judged=work.params.get("byExitCode") is True)
+        parsed = _fallback(argv, ended, output, is_judged=work.params["byExitCode"])
     if not parsed["ok"] and not isinstance(parsed["details"].get("raw"), str):
         parsed["details"] = {**parsed["details"], "raw": output}
     if target is not None:
-        write_json(context, as_text(target), parsed)
+        write_json(context, target, parsed)
     return {"output": output, "parsed": parsed}
 
 
-def _argv(given: Any) -> list[str]:
-    if isinstance(given, str):
-        given = _words(given)
-    if not isinstance(given, list) or not given or any(part is None for part in given):
-        raise NodeError("params", f"`argv` has to be a list of texts, found {shown(given, 80)}", transient=False)
-    argv = [as_text(part) for part in given]
-    if any("\0" in part for part in argv):
-        raise NodeError("params", "`argv` holds a NUL character", transient=False)
-    return argv
-
-
-def _words(line: str) -> list[str]:
+def _split(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -106,7 +96,7 @@ async def _perform(argv: list[str], work: Work, context: NodeContext) -> Program
         return await run_task(task, READ, context.show)
     except OSError as error:
         told = f"`{argv[0]}` cannot be started: {error.strerror}"
-        if work.params.get("byExitCode") is True:  # no agent can fix a name that a person misspelt
+        if work.params["byExitCode"]:  # no agent can fix a name that a person misspelt
             raise NodeError("program-missing", told, transient=False) from error
         return ProgramResult(127, f"{told}\n", timed_out=False, seconds=0.0)
 

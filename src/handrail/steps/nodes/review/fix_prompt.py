@@ -7,8 +7,7 @@ from typing import Any
 from handrail.driven.forms.form import review_fix_suffix
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
-from handrail.source.values import shown
-from handrail.steps.nodes.files.json_files import read_json, text_param
+from handrail.steps.nodes.files.json_files import read_json
 
 NODE = Node(
     about="Makes the text that tells an agent which findings of a review to fix, from the file with the selection.",
@@ -34,9 +33,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    path, is_auto = text_param(work.params, "selectionFile"), work.params.get("autoMode")
-    if not isinstance(is_auto, bool):
-        raise NodeError("params", f"`autoMode` has to be true or false, found `{shown(is_auto)}`", transient=False)
+    path, is_auto = work.params["selectionFile"], work.params["autoMode"]
     values = read_json(context, path, "user-input/v1")["values"]
     is_all, titles = values.get("apply_all") is True, values.get("selected_findings") or []
     if not isinstance(titles, list) or any(not isinstance(title, str) for title in titles):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import Node, NodeContext, Work
 from handrail.source.fields import Field
-from handrail.source.values import shown
-from handrail.steps.nodes.files.json_files import read_json, text_param, time_text, write_json
+from handrail.steps.nodes.files.json_files import read_json, time_text, write_json
 from handrail.steps.nodes.review.verdict import BLOCKING_SEVERITIES, blocking_titles, severities_that_block
 
 FORM = "review-fix-selection"
@@ -34,10 +33,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    target, source = text_param(work.params, "outputFile"), text_param(work.params, "reviewFindingsJsonFile")
-    if work.params.get("selectionMode") != MODE:
-        found = shown(work.params.get("selectionMode"), 40)
-        raise NodeError("params", f"`selectionMode` has to be `{MODE}`, found `{found}`", transient=False)
+    target, source = work.params["outputFile"], work.params["reviewFindingsJsonFile"]
     findings = read_json(context, source, "review-findings/v1")["findings"]
     is_open = [str(finding.get("disposition", "")).strip().lower() != "resolved" for finding in findings]
     wanted = [finding for finding, counts in zip(findings, is_open, strict=True) if counts]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.driven.artifacts.agentweaver_params import TaskArtifacts
-from handrail.driven.artifacts.names import name_text, whole_iteration
+from handrail.driven.artifacts.names import name_text
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.forms.form import SEVERITIES_VARIABLE, blocking_severities, severity_of
 from handrail.extensions.contracts import Node, NodeContext, NodeError, OutputVerdict, Work
@@ -35,13 +35,7 @@ def task_artifacts(work: Work, context: NodeContext) -> TaskArtifacts:
 
 def iteration_of(work: Work, inputs: TaskArtifacts, kind: str) -> int:
     """The given iteration, else the newest one of this kind of file, else 1."""
-    given = work.params.get("iteration")
-    if given is None:
-        return inputs.newest(kind) or 1
-    try:
-        return whole_iteration(given)
-    except Unresolved as error:
-        raise NodeError(error.code, error.message, transient=False) from error
+    return work.params.get("iteration") or inputs.newest(kind) or 1
 
 
 def load_artifact(inputs: TaskArtifacts, context: NodeContext, kind: str, path: str) -> dict[str, Any]:
