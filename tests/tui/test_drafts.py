@@ -9,7 +9,7 @@ from handrail.tui.app import HandrailApp
 from handrail.tui.decisions import answer_question
 from handrail.tui.forms.approval import ApprovalScreen
 from handrail.tui.forms.controls import Line
-from handrail.tui.forms.form import FormScreen
+from handrail.tui.forms.form import AnswerScreen
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until
@@ -19,7 +19,7 @@ APPROVAL = "node: approve, params: {question: Ship it?}"
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("step", "dialog"), [(FORM, FormScreen), (APPROVAL, ApprovalScreen)])
+@pytest.mark.parametrize(("step", "dialog"), [(FORM, AnswerScreen), (APPROVAL, ApprovalScreen)])
 def test_ctrl_c_in_a_question_keeps_what_was_typed_and_does_not_quit(project: Project, step: str, dialog: type) -> None:
     project.write(".handrail/flows/ship.yaml", f"phases: [{{id: ask, steps: [{{id: go, {step}}}]}}]")
     project.json("run", "ship", code=4)
@@ -41,7 +41,7 @@ def test_ctrl_c_in_a_question_keeps_what_was_typed_and_does_not_quit(project: Pr
     assert shown(project, script).bug is None
 
 
-@pytest.mark.parametrize(("step", "dialog"), [(FORM, FormScreen), (APPROVAL, ApprovalScreen)])
+@pytest.mark.parametrize(("step", "dialog"), [(FORM, AnswerScreen), (APPROVAL, ApprovalScreen)])
 def test_what_was_typed_for_one_run_is_not_shown_for_another(project: Project, step: str, dialog: type) -> None:
     project.write(".handrail/flows/ship.yaml", f"phases: [{{id: ask, steps: [{{id: go, {step}}}]}}]")
     runs = [project.json("run", "ship", code=4)["run"] for _ in range(2)]

@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from handrail.app import App
 from handrail.tui.app import HandrailApp
@@ -16,6 +18,7 @@ from handrail.tui.context import TerminalLook
 from handrail.tui.forms.launch import LaunchScreen
 from handrail.tui.lines.home import EMPTY
 from handrail.tui.reader import ReaderScreen
+from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
 from handrail.tui.widgets import Listing
 from support import Project
@@ -127,6 +130,18 @@ def test_why_a_run_failed_can_be_read_to_its_end_and_the_tail_keeps_its_heading(
         assert "Resume" not in picture(top)
 
     played(tmp_path, script, size, failed())
+
+
+def test_what_is_typed_right_after_the_key_for_find_goes_into_the_field(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "enter")
+        for key, letter in (("slash", "/"), *zip("qsn", "qsn", strict=True), ("slash", "/")):
+            top.post_message(events.Key(key, letter))
+        await settled(top, pilot)
+        assert isinstance(top.screen, RunScreen)
+        assert top.screen.query_one("#find", Input).value == "qsn/"
+
+    played(tmp_path, script)
 
 
 @pytest.mark.whole

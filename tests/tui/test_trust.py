@@ -12,8 +12,8 @@ from handrail.app import App
 from handrail.base.errors import RefusedError
 from handrail.extensions.callers import OPEN
 from handrail.tui.app import HandrailApp
-from handrail.tui.decisions import AgainScreen, TrustScreen, trust_project
-from handrail.tui.forms.form import FormScreen
+from handrail.tui.decisions import Question, TrustScreen, trust_project
+from handrail.tui.forms.form import AnswerScreen
 from handrail.tui.forms.launch import LaunchScreen
 from handrail.view.actions import Actions
 from support import Project
@@ -104,7 +104,7 @@ def test_a_resume_asks_for_trust_and_goes_on(project: Project) -> None:
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pilot.press("r")
-        await until(top, pilot, lambda top: isinstance(top.screen, AgainScreen), "how to go on")
+        await until(top, pilot, lambda top: isinstance(top.screen, Question), "how to go on")
         await pilot.press("enter")
         await until(top, pilot, lambda top: isinstance(top.screen, TrustScreen), "the question for trust")
         await pilot.press("right", "enter")
@@ -122,7 +122,7 @@ def test_an_answer_asks_for_trust_and_is_given_then(project: Project) -> None:
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pilot.press("a")
-        await until(top, pilot, lambda top: isinstance(top.screen, FormScreen), "the form")
+        await until(top, pilot, lambda top: isinstance(top.screen, AnswerScreen), "the form")
         await pilot.press(*"twice", "ctrl+s")
         await until(top, pilot, lambda top: isinstance(top.screen, TrustScreen), "the question for trust")
         await pilot.press("right", "enter")

@@ -20,8 +20,7 @@ from handrail.source.output_text import clean
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.context import Feed, TerminalLook, local_time
 from handrail.tui.decisions import LEAVE, STOP, QuitScreen, with_trust
-from handrail.tui.forms.approval import ApprovalScreen
-from handrail.tui.forms.form import FormScreen
+from handrail.tui.forms.question import QuestionScreen
 from handrail.tui.frame import Frame, NeedKey, News, need_key
 from handrail.tui.home import HomeScreen
 from handrail.tui.lines.home import ordered
@@ -179,7 +178,7 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.exit()
             return
         self._interrupted = now
-        if isinstance(self.screen, FormScreen | ApprovalScreen):
+        if isinstance(self.screen, QuestionScreen):
             self.screen.put_off()
             self.tell("what you typed is kept; Ctrl-C again quits")
         else:

@@ -22,8 +22,8 @@ from handrail.base.errors import HandrailError, UntrustedError
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.tui.context import Application, Feed
-from handrail.tui.forms.approval import ApprovalScreen, question_screen
-from handrail.tui.forms.form import FormScreen
+from handrail.tui.forms.approval import question_screen
+from handrail.tui.forms.question import QuestionScreen
 from handrail.tui.lines.home import ordered
 from handrail.tui.lines.words import Piece, line, wrapped
 from handrail.tui.widgets import Bar, Listing
@@ -38,7 +38,7 @@ AnswerChoice = tuple[str, str]
 
 
 class Question(ModalScreen[str]):
-    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one."""
+    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one, Esc the first, or `escape`."""
 
     DEFAULT_CSS = """
     Question { align: center middle; background: $background; }
@@ -49,13 +49,14 @@ class Question(ModalScreen[str]):
         Binding("left,shift+tab", "choose(-1)"),
         Binding("right,tab", "choose(1)"),
         Binding("enter", "take"),
-        Binding("escape", "first"),
+        Binding("escape", "close"),
     ]
 
-    def __init__(self, text: str, choices: Sequence[AnswerChoice]) -> None:
+    def __init__(self, text: str, choices: Sequence[AnswerChoice], escape: str | None = None) -> None:
         super().__init__()
         self.text = text
         self.choices = list(choices)
+        self.escape = self.choices[0][0] if escape is None else escape
         self.chosen = 0
 
     def compose(self) -> ComposeResult:
@@ -89,16 +90,8 @@ class Question(ModalScreen[str]):
     def action_take(self) -> None:
         self._take(self.chosen)
 
-    def action_first(self) -> None:
-        self._take(0)
-
-
-class StopScreen(Question):
-    """Whether to stop a run. Returns `keep` or `stop`."""
-
-    def __init__(self, name: str) -> None:
-        text = f"Stop {name}? Finished steps are kept; r resumes."
-        super().__init__(text, [(KEEP, "Keep running"), (STOP, "Stop")])
+    def action_close(self) -> None:
+        self.dismiss(self.escape)
 
 
 class QuitScreen(Question):
@@ -107,37 +100,8 @@ class QuitScreen(Question):
     def __init__(self, count: int) -> None:
         runs = "1 run continues" if count == 1 else f"{count} runs continue"
         stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
-        super().__init__(
-            f"{runs} without this screen.",
-            [(LEAVE, "Leave them running" if count > 1 else "Leave it running"), (STOP, stop), (STAY, "Stay")],
-        )
-
-    def action_first(self) -> None:
-        self.dismiss(STAY)
-
-
-class CancelScreen(Question):
-    """Whether to cancel the workflow of a session. Returns `keep` or `stop`."""
-
-    def __init__(self, name: str) -> None:
-        text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
-        super().__init__(text, [(KEEP, "Keep it"), (STOP, "Cancel the workflow")])
-
-
-class ReloadScreen(Question):
-    """Whether to load the files of a workflow again. Returns `keep` or `reload`."""
-
-    def __init__(self, name: str) -> None:
-        text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
-        super().__init__(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")])
-
-
-class InitScreen(Question):
-    """Whether to create the example in a project that has runs. Returns `keep` or `create`."""
-
-    def __init__(self) -> None:
-        text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
-        super().__init__(text, [(KEEP, "Not now"), (CREATE, "Create")])
+        leave = "Leave them running" if count > 1 else "Leave it running"
+        super().__init__(f"{runs} without this screen.", [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
 
 
 class TrustScreen(Question):
@@ -173,28 +137,18 @@ class TrustScreen(Question):
         self.query_one("#told", Listing).move(by)
 
 
-class AgainScreen(Question):
-    """How a run goes on. Returns one of the modes, or `stay`."""
-
-    LABELS = {"resume": "Resume", "continue": "Continue", "restart": "Restart"}
-    ABOUT = {
-        "resume": "Resume keeps the finished steps and goes on where it stopped.",
-        "continue": "Continue goes on after its end, with the files that it made.",
-        "restart": "Restart begins again with the current definitions. Files that it made are removed; a copy is kept.",
-    }
-
-    def __init__(self, name: str, modes: Sequence[str]) -> None:
-        labels = [(mode, self.LABELS.get(mode, mode)) for mode in modes]
-        told = [self.ABOUT[mode] for mode in modes if mode in self.ABOUT]
-        super().__init__("\n".join([f"Run {name} again?", *told]), [*labels, (STAY, "Not now")])
-
-    def action_first(self) -> None:
-        self.dismiss(STAY)
-
-
 PATIENCE = 60.0
 T = TypeVar("T")
-DONE = {"resume": "is resumed", "continue": "continues", "restart": "is restarted"}
+AGAIN = {
+    "resume": ("Resume", "is resumed", "Resume keeps the finished steps and goes on where it stopped."),
+    "continue": ("Continue", "continues", "Continue goes on after its end, with the files that it made."),
+    "restart": (
+        "Restart",
+        "is restarted",
+        "Restart begins again with the current definitions. Files that it made are removed; a copy is kept.",
+    ),
+}
+"""How a run goes on: the text of the button, what is said afterwards, and what it means."""
 
 
 def try_action(top: Application, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -238,6 +192,16 @@ def _would_run(project: Project) -> str:
     return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
 
 
+def ask(top: Application, question: Question, word: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Ask a short question, and do something if this word is the answer."""
+
+    def decided(answer: str | None) -> None:
+        if answer == word:
+            try_action(top, work)
+
+    top.push_screen(question, decided)
+
+
 def stop_run(top: Application, id_: str, name: str) -> None:
     """Ask whether to stop a run, and stop it."""
 
@@ -245,11 +209,8 @@ def stop_run(top: Application, id_: str, name: str) -> None:
         await top.actions.stop(id_)
         top.tell(f"{name} was stopped; r resumes it")
 
-    def decided(word: str | None) -> None:
-        if word == STOP:
-            try_action(top, stop)
-
-    top.push_screen(StopScreen(name), decided)
+    text = f"Stop {name}? Finished steps are kept; r resumes."
+    ask(top, Question(text, [(KEEP, "Keep running"), (STOP, "Stop")]), STOP, stop)
 
 
 def resume_words(modes: Sequence[str]) -> str:
@@ -266,13 +227,15 @@ def run_again(top: Application, id_: str, name: str, modes: Sequence[str]) -> No
     async def again(mode: str) -> None:
         await asyncio.to_thread(top.actions.again, id_, cast("ResumeMode", mode))
         top.launched.add(id_)
-        top.tell(f"{name} {DONE.get(mode, mode)}")
+        top.tell(f"{name} {AGAIN[mode][1]}")
 
     def decided(word: str | None) -> None:
         if word is not None and word != STAY:
             try_action(top, lambda: again(word))
 
-    top.push_screen(AgainScreen(name, modes), decided)
+    text = "\n".join([f"Run {name} again?", *(AGAIN[mode][2] for mode in modes)])
+    choices = [*((mode, AGAIN[mode][0]) for mode in modes), (STAY, "Not now")]
+    top.push_screen(Question(text, choices, STAY), decided)
 
 
 def is_asked(top: Application) -> bool:
@@ -321,7 +284,7 @@ def open_needs(top: Application, topic: str) -> list[Row]:
     return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
 
 
-def _renew(dialog: FormScreen | ApprovalScreen, feed: Feed, opened: Row) -> None:
+def _renew(dialog: QuestionScreen, feed: Feed, opened: Row) -> None:
     """Tell an open dialog how its question stands now, or the question that its step asks instead."""
     if not feed.is_ready or not dialog.is_mounted:
         return
@@ -338,11 +301,8 @@ def cancel_session(top: Application, id_: str, name: str) -> None:
         await asyncio.to_thread(top.actions.cancel, id_)
         top.tell(f"{name} was cancelled")
 
-    def decided(word: str | None) -> None:
-        if word == STOP:
-            try_action(top, cancel)
-
-    top.push_screen(CancelScreen(name), decided)
+    text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
+    ask(top, Question(text, [(KEEP, "Keep it"), (STOP, "Cancel the workflow")]), STOP, cancel)
 
 
 def reload_session(top: Application, id_: str, name: str) -> None:
@@ -352,11 +312,8 @@ def reload_session(top: Application, id_: str, name: str) -> None:
         await asyncio.to_thread(top.actions.reload, id_)
         top.tell(f"{name}: the files are loaded again")
 
-    def decided(word: str | None) -> None:
-        if word == RELOAD:
-            try_action(top, reload)
-
-    top.push_screen(ReloadScreen(name), decided)
+    text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
+    ask(top, Question(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")]), RELOAD, reload)
 
 
 def mark_opened(top: Application, topic: str, *, is_seen: bool) -> None:
@@ -383,11 +340,8 @@ def create_example(top: Application) -> None:
         else:
             top.tell("the example in .handrail/ is there already; n launches it")
 
-    def decided(word: str | None) -> None:
-        if word == CREATE:
-            try_action(top, create)
-
     if top.entries:
-        top.push_screen(InitScreen(), decided)
+        text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
+        ask(top, Question(text, [(KEEP, "Not now"), (CREATE, "Create")]), CREATE, create)
     else:
         try_action(top, create)

@@ -57,14 +57,27 @@ LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
 TWO_PANES, THREE_PANES = 100, 140
+FIND = "find"
 MODIFIERS = ("shift", "control", "alt", "super", "hyper", "meta", "lock")
 """How the names of keys end that are nothing by themselves."""
 
 
 def bindings_of(screen: str) -> list[BindingType]:
-    """The bindings of a screen, as Textual wants them."""
+    """The bindings of a screen, as Textual wants them.
+
+    A key goes to the list first, and its binding is run later; a key that has priority is done at once. The field for
+    `find` has to have the focus before the next key is given to somebody.
+    """
     return [
-        Binding(key.keys, key.id, key.short or key.about, tooltip=key.about, id=f"{screen}.{key.id}", show=False)
+        Binding(
+            key.keys,
+            key.id,
+            key.short or key.about,
+            tooltip=key.about,
+            id=f"{screen}.{key.id}",
+            show=False,
+            priority=key.id == FIND,
+        )
         for key in keys.of_screen(screen)
     ]
 
@@ -227,8 +240,13 @@ class Frame(Screen[None], inherit_bindings=False):
         return call
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In a terminal that is too small nothing is seen, so no key does anything but quit."""
+        """In a terminal that is too small nothing is seen, so no key does anything but quit.
+
+        While text to find is typed, `/` is a part of it.
+        """
         del parameters
+        if action == FIND and self.has_class("-finding"):
+            return False
         return action == "quit" or not self.has_class("-small")
 
     def ignores(self, key: str) -> bool:
@@ -306,7 +324,7 @@ class Frame(Screen[None], inherit_bindings=False):
         self.add_class("-finding")
         field = self.query_one("#find", Input)
         field.value = ""
-        field.focus()
+        self.set_focus(field)
 
     def close_find(self) -> bool:
         """End the search. False if there is none."""

@@ -80,6 +80,17 @@ def test_the_approval_looks_as_designed(size: str) -> None:
     assert app.result() == {"approved": False, "reason": "no"}
 
 
+def test_a_long_diff_beside_the_facts_can_be_scrolled() -> None:
+    diff = "\n".join(f"+line {number}" for number in range(100))
+
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        assert "+line 99" not in picture(app)
+        await typed(pilot, "pagedown", "pagedown", "pagedown")
+        assert "+line 99" in picture(app)
+
+    played(screen({**NEED, "action": {**ACTION, "changes": {"files": [], "diff": diff}}}), (160, 50), script)
+
+
 @pytest.mark.whole
 def test_tab_to_the_button_and_enter_approves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

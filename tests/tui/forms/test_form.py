@@ -14,7 +14,8 @@ from textual import events
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.tui.forms.form import Field, FormScreen
+from handrail.tui.forms.fields import Field
+from handrail.tui.forms.form import AnswerScreen
 from handrail.view.actions import Actions
 from support import Project
 from tui.forms.picture import SIZES, Stage, colours, picture, played, same_as, typed
@@ -74,7 +75,20 @@ def test_the_form_looks_as_designed_and_says_what_is_wrong_next_to_the_field(siz
         assert "▌( ) " in picture(app) or "▌[" in picture(app)
         assert app.result() == "none yet"
 
-    played(FormScreen(need, "release"), SIZES[size], script)
+    played(AnswerScreen(need, "release"), SIZES[size], script)
+
+
+def test_a_terminal_that_becomes_wide_shows_the_fields_beside_the_preview_that_covered_them() -> None:
+    async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await typed(pilot, "tab", "v")
+        assert "Sure?" not in picture(app)
+        await pilot.resize_terminal(160, 50)
+        assert "▌Sure?" in picture(app)
+        assert "change 25" in picture(app)
+        await typed(pilot, "escape")
+        assert app.result() is None
+
+    played(AnswerScreen({**NEED, "form": {**FORM, "preview": PREVIEW}}), (80, 24), script)
 
 
 @pytest.mark.whole
@@ -83,7 +97,7 @@ def test_all_kinds_of_fields_are_filled_in_by_keys() -> None:
         assert "Why is it major?" not in picture(app)
         await typed(pilot, *FILL, "space", "end", "space", "enter")
 
-    assert played(FormScreen(NEED), (80, 24), script).result() == FILLED
+    assert played(AnswerScreen(NEED), (80, 24), script).result() == FILLED
 
 
 @pytest.mark.whole
@@ -99,9 +113,9 @@ def test_without_colour_the_form_has_the_same_words(monkeypatch: pytest.MonkeyPa
                 len({one[i : i + 2] for i in range(one.index("#") + 1, one.index("#") + 7, 2)}) == 1 for one in found
             )
 
-    played(FormScreen(NEED), (80, 24), script)
+    played(AnswerScreen(NEED), (80, 24), script)
     monkeypatch.setenv("NO_COLOR", "1")
-    played(FormScreen(NEED), (80, 24), script)
+    played(AnswerScreen(NEED), (80, 24), script)
     assert seen[0] == seen[1]
     assert "▌(•) major" in seen[1]
 
@@ -113,7 +127,7 @@ def test_keys_that_follow_quickly_are_not_lost() -> None:
         app.post_message(events.Key("ctrl+s", None))
         await pilot.pause()
 
-    assert played(FormScreen(of([{"id": "a", "label": "A"}])), (80, 24), script).result() == {"a": "quick"}
+    assert played(AnswerScreen(of([{"id": "a", "label": "A"}])), (80, 24), script).result() == {"a": "quick"}
 
 
 @pytest.mark.whole
@@ -121,17 +135,17 @@ def test_later_keeps_what_was_typed_and_sending_forgets_it() -> None:
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, *FILL[:8], "escape")
         assert app.result() is None
-        app.show(FormScreen(NEED))
+        app.show(AnswerScreen(NEED))
         await pilot.pause()
         assert "fast" in picture(app)
         assert "API" in picture(app)
         await typed(pilot, "ctrl+s")
         assert app.result() == {**FILLED, "tell": []}
-        app.show(FormScreen(NEED))
+        app.show(AnswerScreen(NEED))
         await pilot.pause()
         assert "fast" not in picture(app)
 
-    played(FormScreen(NEED), (80, 24), script)
+    played(AnswerScreen(NEED), (80, 24), script)
 
 
 @pytest.mark.whole
@@ -144,7 +158,7 @@ def test_later_keeps_what_was_typed_and_sending_forgets_it() -> None:
     ],
 )
 def test_a_question_that_changes_meanwhile_cannot_be_answered(row: dict[str, Any] | None, words: str) -> None:
-    screen = FormScreen(of([{"id": "a", "label": "A"}]))
+    screen = AnswerScreen(of([{"id": "a", "label": "A"}]))
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         screen.need_changed({**screen.need, "v": 413})
@@ -179,7 +193,7 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
         await typed(pilot, "ctrl+s")
         assert app.result() == {"t": evil, "s": None, "l": "x" * 10_000_000}
 
-    played(FormScreen(need), (80, 24), script)
+    played(AnswerScreen(need), (80, 24), script)
 
 
 @pytest.mark.whole
@@ -192,7 +206,7 @@ def test_pasted_text_cannot_control_the_terminal() -> None:
         await typed(pilot, "ctrl+s")
 
     need = of([{"id": "one", "label": "One"}, {"id": "more", "label": "More", "multiline": True}])
-    assert played(FormScreen(need), (80, 24), script).result() == {"one": "a⟨U+202E⟩b", "more": "a⟨U+202E⟩b"}
+    assert played(AnswerScreen(need), (80, 24), script).result() == {"one": "a⟨U+202E⟩b", "more": "a⟨U+202E⟩b"}
 
 
 @pytest.mark.whole
@@ -205,7 +219,7 @@ def test_many_options_can_be_reached_by_keys() -> None:
         await typed(pilot, "enter")
 
     need = of([{"id": "files", "label": "Files", "type": "multi-select", "options": options}])
-    assert played(FormScreen(need), (80, 24), script).result() == {"files": ["file-98.py", "file-99.py"]}
+    assert played(AnswerScreen(need), (80, 24), script).result() == {"files": ["file-98.py", "file-99.py"]}
 
 
 FLOW = {
@@ -239,7 +253,7 @@ def test_the_recorded_answers_are_those_of_the_command_line(project: Project, tm
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await typed(pilot, *FILL, "space", "end", "space", "enter")
 
-    values = played(FormScreen(need, "release"), (80, 24), script).result()
+    values = played(AnswerScreen(need, "release"), (80, 24), script).result()
     actions = Actions(App(str(project.folder), os.environ, by="person"), "tui")
     asyncio.run(actions.answer(run, need["id"], need["digest"], values))
     while project.json("runs", run)["status"] in ("running", "waiting"):

@@ -10,22 +10,22 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from textual import events, on
-from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
-from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, accept
 from handrail.source.plain_text import counted
-from handrail.tui.forms.controls import Line, Press, Slot, ago, at_both_ends, safe_line, safe_text, time_of_day
-from handrail.tui.forms.form import FormScreen, answered_words, changed_question_words, draft_key, drafts_of
-from handrail.view.text.columns import DONE, FAILED, NOTICE, PENDING
+from handrail.tui.forms.controls import Line, Slot, ago, at_both_ends, safe_line, safe_text
+from handrail.tui.forms.form import AnswerScreen
+from handrail.tui.forms.question import FormDraft, QuestionScreen
+from handrail.tui.forms.screen import LATER, FormAction, FormParts
+from handrail.view.text.columns import DONE, FAILED, PENDING
 
 UNKNOWN_FACT = "–"
 MOST = 40
@@ -165,173 +165,80 @@ def diff_of(need: Mapping[str, Any]) -> str | None:
     return None if not diff else str(diff)
 
 
-WIDE = 100
 DELAY = 0.7
 """Seconds until the buttons work, so that a key that was meant for another screen approves nothing."""
 _HOW = "Move to a button with Tab, then press Enter. No other key approves."
 
 
-class ApprovalScreen(ModalScreen[dict[str, Any] | None]):
-    """Asks for a yes or a no. `name` is what the run or session is called."""
+class ApprovalScreen(QuestionScreen):
+    """Asks for a yes or a no."""
 
-    DEFAULT_CSS = """
-    ApprovalScreen { background: $background; layout: vertical; }
-    ApprovalScreen > Static, ApprovalScreen #facts > Static { height: auto; }
-    ApprovalScreen #told, ApprovalScreen #wrong { display: none; color: $text-warning; }
-    ApprovalScreen.-over #told, ApprovalScreen.-wrong #wrong { display: block; }
-    ApprovalScreen #panes { height: 1fr; }
-    ApprovalScreen #facts, ApprovalScreen #diff { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
-    ApprovalScreen #diff { display: none; border-left: solid $border-blurred; padding: 0 1; }
-    ApprovalScreen.-wide #diff, ApprovalScreen.-shows-diff #diff { display: block; }
-    ApprovalScreen.-shows-diff #diff { border-left: none; }
-    ApprovalScreen.-shows-diff #facts { display: none; }
-    ApprovalScreen .below { padding: 0 0 0 2; }
-    ApprovalScreen #buttons { height: 1; }
-    ApprovalScreen #small { color: $text-muted; }
-    """
+    DEFAULT_CSS = "ApprovalScreen .below { padding: 0 0 0 2; }"
     BINDINGS = [
-        Binding("escape", "later", "later"),
-        Binding("d", "diff", "diff"),
+        Binding("d", "show", "diff"),
         Binding("up", "scroll(-1)", "scroll", show=False),
         Binding("down", "scroll(1)", "scroll", show=False),
-        Binding("pageup", "page(-1)", "scroll", show=False, priority=True),
-        Binding("pagedown", "page(1)", "scroll", show=False, priority=True),
     ]
-    AUTO_FOCUS = ""
 
     def __init__(
         self, need: Mapping[str, Any], name: str = "", delay: float = DELAY, now: Callable[[], float] = time.time
     ) -> None:
-        super().__init__()
-        self.need = dict(need)
-        self.called = name or str(need.get("of") or "")
+        super().__init__(need, name)
         self.delay = delay
         self.now = now
-        given = need.get("form")
-        self.form: Form | None = form_params.from_json(given) if given else None
         self.note = Line(compact=True)
-        self.diff = diff_of(need)
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="head")
-        yield Static(id="told")
-        with Horizontal(id="panes"):
-            with VerticalScroll(id="facts", can_focus=False):
-                for fact in approval_facts(self.need):
-                    yield from _fact(fact)
-            with VerticalScroll(id="diff", can_focus=False):
-                yield Static(safe_text(self.diff) if self.diff else Content.styled("The diff is not recorded.", "dim"))
-        yield Slot("Note", self.note, id="note")
-        yield Static(id="wrong")
-        with Horizontal(id="buttons"):
-            yield Press("Approve", id="approve", disabled=True)
-            yield Press("Reject: needs a note", id="reject", disabled=True)
-            yield Press("Later", id="later", disabled=True)
-        digest = str(self.need.get("digest") or "")[:8]
-        yield Static(
-            Content.assemble(" ", safe_line(f"single use · question {self.question} · digest {digest}")), id="small"
+    def parts(self) -> FormParts:
+        diff = diff_of(self.need)
+        return FormParts(
+            [part for fact in approval_facts(self.need) for part in _fact(fact)],
+            [Static(safe_text(diff) if diff else Content.styled("The diff is not recorded.", "dim"))],
+            [
+                FormAction("approve", "Approve", partial(self._answer, approved=True), disabled=True),
+                FormAction("reject", "Reject: needs a note", self._reject, disabled=True),
+                FormAction(LATER, "Later", self.action_later, disabled=True),
+            ],
+            [Slot("Note", self.note, id="note")],
         )
-        yield Static(Content(f" {_HOW}"), id="how")
 
     def on_mount(self) -> None:
-        self.note.value = str(drafts_of(self.app).get(draft_key(self.need), {}).get("note", ""))
-        self.set_timer(self.delay, self._enable)
-        self.set_interval(1.0, self._draw_head)
+        self.note.value = str(self.drafts.get(self.draft_key, {}).get("note", ""))
+        self.set_timer(self.delay, self.enable)
+        self.set_interval(1.0, partial(self.draw, None))
 
-    def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width >= WIDE, "-wide")
-        self._draw_head()
-
-    def _draw_head(self) -> None:
+    def draw(self, control: Widget | None) -> None:
+        del control
         title = Content.assemble(
             ("Approve?  ", "bold"), safe_line(self.called), "  ", safe_line(self.need.get("title"))
         )
         since = self.need.get("since")
         asked = f"asked {ago(self.now() - since)}" if since else "asked –"
         self.query_one("#head", Static).update(at_both_ends(title, Content(asked), self.size.width))
+        single = f" single use · question {self.question} · digest {str(self.need.get('digest') or '')[:8]}"
+        foot = Content.assemble(" ", safe_line(single, "$text-muted"), f"\n {_HOW}")
+        self.query_one("#foot", Static).update(foot)
 
     @property
-    def question(self) -> str:
-        return str(self.need.get("id") or "")
-
-    @property
-    def _is_over(self) -> bool:
-        return self.has_class("-over")
-
-    def _enable(self) -> None:
-        for button in self.query(Press):
-            button.disabled = self._is_over and button.id != "later"
-
-    @on(Press.Pressed)
-    def _pressed(self, event: Press.Pressed) -> None:
-        event.stop()
-        match event.button.id:
-            case "approve":
-                self._answer(approved=True)
-            case "reject":
-                self._reject()
-            case _:
-                self.action_later()
+    def values(self) -> FormDraft:
+        return {"note": self.note.answer}
 
     def _reject(self) -> None:
         if self.note.answer.strip():
             self._answer(approved=False)
-            return
-        self.add_class("-wrong")
-        self.query_one("#wrong", Static).update(Content(f" {FAILED.char} Reject needs a note: say why, for the record"))
-        self.note.focus()
+        else:
+            self.say_wrong("Reject needs a note: say why, for the record")
+            self.note.focus()
 
     def _answer(self, *, approved: bool) -> None:
-        if self._is_over:
-            return
-        drafts_of(self.app).pop(draft_key(self.need), None)
-        self.dismiss(verdict(self.form, approved=approved, note=self.note.answer.strip()))
-
-    def action_later(self) -> None:
-        """Close the question, and keep the note. If the diff covers the facts, close only the diff."""
-        if self.has_class("-shows-diff"):
-            self.remove_class("-shows-diff")
-        else:
-            self.put_off()
-
-    def put_off(self) -> None:
-        """Close the question, and keep the note."""
-        if not self._is_over:
-            drafts_of(self.app)[draft_key(self.need)] = {"note": self.note.answer}
-        self.dismiss(None)
-
-    def action_diff(self) -> None:
-        if not self.has_class("-wide"):
-            self.toggle_class("-shows-diff")
+        if not self.is_over:
+            self.answer(verdict(self.form, approved=approved, note=self.note.answer.strip()))
 
     def action_scroll(self, by: int) -> None:
-        self._pane().scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        pane = self._pane()
-        pane.scroll_relative(y=by * max(1, pane.size.height - 1), animate=False)
-
-    def _pane(self) -> VerticalScroll:
-        diff = self.query_one("#diff", VerticalScroll)
-        return diff if self.has_class("-shows-diff") else self.query_one("#facts", VerticalScroll)
-
-    def need_changed(self, need: Mapping[str, Any] | None) -> None:
-        """The row of this question as it is now; None if it is gone. An answer that would not count is not taken."""
-        told = need.get("answered") if need is not None else None
-        if need is not None and told:
-            words: str | None = answered_words(need, time_of_day(told.get("at")))
-        else:
-            words = changed_question_words(self.need, need)
-        if words is None or self._is_over:
-            return
-        self.add_class("-over")
-        self.query_one("#told", Static).update(Content(f"{NOTICE.char} {words}"))
-        self.query_one("#later", Press).say("Close")
-        self.set_focus(None)
-        self._enable()
+        pane = self.query_one("#beside" if self.is_covered else "#fields", VerticalScroll)
+        pane.scroll_relative(y=by, animate=False)
 
 
-def _fact(fact: ApprovalFact) -> ComposeResult:
+def _fact(fact: ApprovalFact) -> Iterator[Widget]:
     head = Content.assemble((f" {fact.heading:<16}", "bold"), "  " if fact.beside else "", safe_line(fact.beside))
     yield Static(head.rstrip())
     if fact.below:
@@ -350,10 +257,10 @@ def verdict(form: Form | None, *, approved: bool, note: str) -> dict[str, Any]:
     return accept(form, answers)
 
 
-def question_screen(need: Mapping[str, Any], name: str = "") -> FormScreen | ApprovalScreen:
+def question_screen(need: Mapping[str, Any], name: str = "") -> QuestionScreen:
     """The screen for a need. A form that asks for a yes and a reason, and nothing else, is an approval, too."""
     is_approval = _is_verdict(need.get("form")) if need.get("form") else True
-    return ApprovalScreen(need, name) if is_approval else FormScreen(need, name)
+    return ApprovalScreen(need, name) if is_approval else AnswerScreen(need, name)
 
 
 def _is_verdict(form: Any) -> bool:

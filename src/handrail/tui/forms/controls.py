@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
@@ -103,19 +102,12 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
             return [("Space", "toggle"), ("Enter", "next")]
         case Choices(several=True):
             return [("↑ ↓", "move"), ("Space", "toggle"), ("Enter", "next")]
-        case Choices() | Chooses():
+        case Choices() | Pick():
             return [("↑ ↓", "choose"), ("Enter", "next")]
         case Press():
             return [("Enter", "press it"), ("Tab", "next")]
         case _:
             return [("Enter", "next")]
-
-
-@runtime_checkable
-class Chooses(Protocol):
-    """A control with values of which one is chosen."""
-
-    values: Sequence[tuple[str, str]]
 
 
 def go_on(source: Widget) -> None:
@@ -167,6 +159,21 @@ class Line(Input):
             self.screen.focus_previous()
 
 
+class Label(Static):
+    """A label. It has the sign of focus while a control beside it or below it is focused."""
+
+    def __init__(self, text: Content) -> None:
+        super().__init__(Content.assemble(" ", text), classes="label")
+        self.text = text
+
+    def on_mount(self) -> None:
+        self.watch(self.screen, "focused", self._focus_moved)
+
+    def _focus_moved(self, focused: Widget | None) -> None:
+        is_here = focused is not None and self.parent in focused.ancestors
+        self.update(Content.assemble(HERE if is_here else " ", self.text))
+
+
 class Slot(Horizontal):
     """A line with its label before it, in brackets, in one row."""
 
@@ -176,23 +183,7 @@ class Slot(Horizontal):
     """
 
     def __init__(self, label: str, line: Line, *, id: str | None = None) -> None:  # noqa: A002 - of Textual
-        super().__init__(id=id)
-        self.label = label
-        self.line = line
-
-    def compose(self) -> ComposeResult:
-        yield Static(self._words(is_here=False), classes="label")
-        yield self.line
-        yield Static(Content("]"))
-
-    def _words(self, *, is_here: bool) -> Content:
-        return Content.assemble(HERE if is_here else " ", safe_line(self.label), " [")
-
-    def on_descendant_focus(self) -> None:
-        self.query_one(".label", Static).update(self._words(is_here=True))
-
-    def on_descendant_blur(self) -> None:
-        self.query_one(".label", Static).update(self._words(is_here=False))
+        super().__init__(Label(Content.assemble(safe_line(label), " [")), line, Static(Content("]")), id=id)
 
 
 class Lines(TextArea):
@@ -381,7 +372,7 @@ class Press(Button):
     """
 
     def __init__(self, text: str, *, id: str, disabled: bool = False) -> None:  # noqa: A002 - of Textual
-        self.text = text
+        self.text = self.first_text = text
         super().__init__(self._words(is_here=False), id=id, disabled=disabled, compact=True)
         self.styles.line_pad = 0
 

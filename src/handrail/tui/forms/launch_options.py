@@ -17,7 +17,6 @@ from handrail.source.plain_text import some
 from handrail.source.values import same, shown
 from handrail.source.values import shown as as_text
 from handrail.tui.forms.controls import (
-    HERE,
     UNKNOWN,
     Changed,
     ChoiceItem,
@@ -31,62 +30,21 @@ from handrail.tui.forms.controls import (
     safe_line,
     safe_text,
 )
+from handrail.tui.forms.fields import LABEL, Control, Field
 from handrail.view.actions import TASK, LaunchForm
-from handrail.view.text.columns import FAILED, NOTICE, ROUNDS
+from handrail.view.text.columns import NOTICE, ROUNDS
 
-LABEL = 14
 _YES = ChoiceItem("true", "yes")
-Control = Line | Lines | Choices
 
 
-class Param(Vertical):
+class Param(Field):
     """A param as `offer_launch` describes it. `value` is None if nothing is filled in."""
 
-    DEFAULT_CSS = f"""
-    Param {{ height: auto; }}
-    Param > Horizontal {{ height: auto; }}
-    Param .label {{ width: {LABEL}; height: auto; }}
-    Param .bracket {{ width: 1; }}
-    Param .about {{ width: 1fr; height: auto; color: $text-muted; padding: 0 0 0 2; }}
-    Param Line {{ width: 1fr; }}
-    Param Choices.-yes {{ width: 9; }}
-    Param .wrong {{ height: auto; display: none; color: $text-error; padding: 0 0 0 {LABEL}; }}
-    Param.-wrong .wrong {{ display: block; }}
-    """
-
     def __init__(self, given: Mapping[str, Any]) -> None:
-        super().__init__()
         self.given = given
         self.param = str(given["name"])
-        self.control = _control(given)
-
-    def compose(self) -> ComposeResult:
-        about = Static(safe_line(self.given.get("about")), classes="about")
-        is_line = isinstance(self.control, Line)
-        is_short = is_line or self.control.has_class("-yes")
-        with Horizontal():
-            yield Static(self._label(is_here=False), classes="label")
-            if is_line:
-                yield Static(Content("["), classes="bracket")
-            yield self.control
-            if is_line:
-                yield Static(Content("]"), classes="bracket")
-            if is_short and self.given.get("about"):
-                yield about
-        if not is_short and self.given.get("about"):
-            about.styles.padding = (0, 0, 0, LABEL)
-            yield about
-        yield Static(classes="wrong")
-
-    def _label(self, *, is_here: bool) -> Content:
-        need = " *" if self.given.get("required") else ""
-        return Content.assemble(HERE if is_here else " ", safe_line(self.param), need)
-
-    def on_descendant_focus(self) -> None:
-        self.query_one(".label", Static).update(self._label(is_here=True))
-
-    def on_descendant_blur(self) -> None:
-        self.query_one(".label", Static).update(self._label(is_here=False))
+        about = safe_line(given.get("about"))
+        super().__init__(self.param, _control(given), about, required=bool(given.get("required")), in_row=True)
 
     @property
     def value(self) -> Any:
@@ -96,13 +54,6 @@ class Param(Vertical):
         if self.given.get("kind") == "boolean":
             return bool(chosen)
         return self.given["choices"][int(chosen[0])]["value"] if chosen else None
-
-    def say(self, wrong: str) -> None:
-        """Say what is wrong with the value; an empty text if nothing is."""
-        self.set_class(bool(wrong), "-wrong")
-        self.query_one(".wrong", Static).update(
-            Content.assemble(f"{FAILED.char} ", safe_line(f"{self.param} {wrong}")) if wrong else Content("")
-        )
 
 
 def _control(given: Mapping[str, Any]) -> Control:
@@ -399,7 +350,7 @@ class Offered(Vertical):
             limits={name: line.answer.strip() for name, line in self.limits.items()},
         )
 
-    def about_field(self, control: Widget) -> str:
+    def about_field(self, control: Widget | None) -> str:
         """What a field is for, if its name does not say that."""
         return _SCOPE if control is self.scope else ""
 

@@ -17,7 +17,7 @@ from handrail.driven.runs.overview import ENDED, UnreportedCalls, UsageSum, reje
 from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
 from handrail.driven.runs.state import RunState, available_modes
 from handrail.extensions.contracts import EventRecord
-from handrail.view.rows.rows import HEAD, Rows, failure_json, long_text, short_text, summary_text
+from handrail.view.rows.rows import HEAD, Row, Rows, failure_json, long_text, short_text, summary_text
 from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows
 from handrail.view.rows.run_tree import NodeTree, RowWindow
 
@@ -30,12 +30,7 @@ class RunTopic:
     """The rows of one attempt of a run. `facts` are the fields of the head that do not come from events."""
 
     def __init__(
-        self,
-        plan: FlowPlan,
-        find: FlowFinder,
-        attempt: int,
-        facts: Mapping[str, Any],
-        records: Iterable[EventRecord] = (),
+        self, plan: FlowPlan, find: FlowFinder, attempt: int, facts: Row, records: Iterable[EventRecord] = ()
     ) -> None:
         self.plan = plan
         self.attempt = attempt
