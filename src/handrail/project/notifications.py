@@ -270,18 +270,8 @@ def ended_run_alert(run: LoadedRun) -> Alert | None:
     if state.status not in ENDED or clock_after(run.records).seconds <= LONG_RUN:
         return None
     resumes = sum(isinstance(event, run_events.RunResumed) for _, event in run.records)
-    return end_alert(run.id, run_name(run), resumes, state.status, _failed_at(run))
-
-
-def _failed_at(run: LoadedRun) -> str | None:
-    """The step that failed, the innermost one of nested flows."""
-    found: list[str] = []
-    for _, event in run.records:
-        if isinstance(event, run_events.RunResumed):
-            found.clear()
-        elif isinstance(event, run_events.StepFailed) and event.code == run.state.code:
-            found.append(event.path)
-    return found[0] if found else None
+    failed = run.failed_step
+    return end_alert(run.id, run_name(run), resumes, state.status, None if failed is None else failed.path)
 
 
 def run_name(run: LoadedRun) -> str:

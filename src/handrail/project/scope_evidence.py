@@ -19,8 +19,7 @@ from handrail.driven.artifacts.agentweaver_params import TaskArtifacts
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf, digest_of_file
-from handrail.driven.flows.outline import child_of
-from handrail.driven.flows.plan import FlowPlan, Step, path_segment
+from handrail.driven.flows.outline import step_at
 from handrail.driven.forms.form import blocking_severities
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.request import StoredRequest, about_from_text
@@ -75,23 +74,9 @@ def _may_use(about: StoredRequest, prompts: Iterable[str]) -> bool:
 
 def _worked(run: LoadedRun, prompts: set[str]) -> Iterator[WorkedStep]:
     for time, event in run.records:
-        step = _step_at(run, event.path) if isinstance(event, StepDone) else None
+        step = step_at(run.plan, run.find, event.path) if isinstance(event, StepDone) else None
         if step is not None and step.prompt is not None and step.prompt.name in prompts:
             yield WorkedStep(step.prompt.name, run.id, run.about.flow, time)
-
-
-def _step_at(run: LoadedRun, path: str) -> Step | None:
-    """The step at a path, also in nested flows. None if only the run knows which flow was nested."""
-    plan: FlowPlan | None = run.plan
-    step: Step | None = None
-    names = path.split("/")
-    for phase_name, step_name in zip(names[::2], names[1::2], strict=False):
-        if plan is None:
-            return None
-        phases = [phase for phase in plan.phases if path_segment(phase.id) == phase_name]
-        step = next((one for phase in phases for one in phase.steps if path_segment(one.id) == step_name), None)
-        plan = child_of(step, run.find) if step is not None else None
-    return step
 
 
 GIT_SECONDS = 30.0

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from handrail.app import App
 from handrail.base.errors import HandrailError, RefusedError
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.outline import FlowFinder, child_of
+from handrail.driven.flows.outline import FlowFinder, step_at
 from handrail.driven.flows.overview import takes_task
 from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step, path_segment
 from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
@@ -291,24 +291,13 @@ def _lines(row: PreviewRow, route: str | None, again: int) -> Iterator[str]:
 
 
 def _route_at(plan: FlowPlan, find: FlowFinder, routing: Routed, path: str) -> str | None:
-    step = _step_at(plan, find, path.split("/"))
+    step = step_at(plan, find, path)
     node = None if step is None else registry.nodes().get(step.node)
     if step is None or node is None or not node.NODE.routed:
         return None
     own = own_of(step)
     route = None if own is None else agent_of(routing, step.routing_group, own)
     return None if route is None else str(route)
-
-
-def _step_at(plan: FlowPlan, find: FlowFinder, parts: list[str]) -> Step | None:
-    if len(parts) < 2:
-        return None
-    phases = (phase for phase in plan.phases if path_segment(phase.id) == parts[0])
-    step = next((step for phase in phases for step in phase.steps if path_segment(step.id) == parts[1]), None)
-    if step is None or len(parts) == 2:
-        return step
-    child = child_of(step, find)
-    return None if child is None else _step_at(child, find, parts[2:])
 
 
 def _once_per_repeat(plan: FlowPlan, rows: list[PreviewRow]) -> Iterator[tuple[PreviewRow, int]]:

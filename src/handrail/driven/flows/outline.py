@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.expressions.words import as_data, in_words
-from handrail.driven.flows.plan import FlowPlan, Parallelism, Phase, Prompt, Step, prompt_words
+from handrail.driven.flows.plan import FlowPlan, Parallelism, Phase, Prompt, Step, path_segment, prompt_words
 
 FlowFinder = Callable[[str], FlowPlan | None]
 
@@ -39,6 +39,16 @@ def outline(plan: FlowPlan, find: FlowFinder) -> dict[str, Any]:
 def child_of(step: Step, find: FlowFinder) -> FlowPlan | None:
     """The flow that a step runs. None if the step runs none, or if only the run knows which."""
     return find(str(step.flow.value)) if isinstance(step.flow, Const) else None
+
+
+def step_at(plan: FlowPlan, find: FlowFinder, path: str) -> Step | None:
+    """The step at a path, also in nested flows. None if there is none, or if only the run knows which flow it is in."""
+    first, _, rest = path.partition("/")
+    name, _, below = rest.partition("/")
+    phases = (phase for phase in plan.phases if path_segment(phase.id) == first)
+    step = next((step for phase in phases for step in phase.steps if path_segment(step.id) == name), None)
+    child = child_of(step, find) if step is not None and below else None
+    return step if not below else None if child is None else step_at(child, find, below)
 
 
 def _phases(plan: FlowPlan, find: FlowFinder | None) -> list[dict[str, Any]]:

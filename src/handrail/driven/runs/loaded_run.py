@@ -14,6 +14,7 @@ from handrail.driven.runs.choices import Bounded, Meter, Permitted, Routed
 from handrail.driven.runs.clock import clock_after
 from handrail.driven.runs.overview import plain_events
 from handrail.driven.runs.request import StoredRequest
+from handrail.driven.runs.run_events import CANCELLED, RunResumed, StepFailed
 from handrail.driven.runs.state import RunState, StepState, fold
 from handrail.driven.runs.summary import Summary, summarize
 from handrail.extensions.contracts import EventRecord, History
@@ -57,6 +58,18 @@ class LoadedRun:
     def summary(self) -> Summary:
         """The run in one line."""
         return summarize(self.id, self.about.to_text(), plain_events(self.records), self.attempt, self.driver)
+
+    @property
+    def failed_step(self) -> StepFailed | None:
+        """The step that made the run fail, the innermost one of nested flows; None if no step did."""
+        found: StepFailed | None = None
+        for _, event in self.records:
+            if isinstance(event, RunResumed):
+                found = None
+            elif isinstance(event, StepFailed) and event.code != CANCELLED:
+                is_around = found is not None and found.path.startswith(f"{event.path}/")
+                found = found if is_around else event
+        return found if found is not None and found.code == self.state.code else None
 
     @property
     def routing(self) -> Routed:

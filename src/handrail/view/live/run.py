@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from handrail.base import jsonlite
 from handrail.base.errors import NotFound, StateError, UsageError
 from handrail.base.journal import without_collector
-from handrail.driven.flows.outline import child_of
-from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
+from handrail.driven.flows.outline import step_at
+from handrail.driven.flows.plan import top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.overview import ENDED, UsageSum
@@ -214,7 +214,7 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
     tries = _Tries(path)
     for at, event in run.records:
         tries.take(at, masked_event(event))
-    if tries.status is None and not _is_planned(run, path):
+    if tries.status is None and step_at(run.plan, run.find, path) is None:
         raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
     wanted = tries.found[-1] if tries.found else _new(1, None)
     if number is not None:
@@ -301,19 +301,6 @@ def _new(number: int, at: float | None) -> StepJson:
 
 def _missing(id_: str, path: str, number: int) -> StepJson:
     raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
-
-
-def _is_planned(run: LoadedRun, path: str) -> bool:
-    """True if the flow has this step, also if it has not begun."""
-    plan: FlowPlan | None = run.plan
-    names = path.split("/")
-    while plan is not None and len(names) >= 2:
-        steps = {(path_segment(phase.id), path_segment(step.id)): step for phase in plan.phases for step in phase.steps}
-        step = steps.get((names[0], names[1]))
-        if step is None or len(names) == 2:
-            return step is not None
-        plan, names = child_of(step, run.find), names[2:]
-    return False
 
 
 def _input(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:

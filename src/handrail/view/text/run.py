@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from handrail.driven.flows.outline import child_of
+from handrail.driven.flows.outline import child_of, step_at
 from handrail.driven.flows.plan import FlowPlan, Phase, Step, path_segment
 from handrail.driven.flows.results import (
     FlowResult,
@@ -16,13 +16,12 @@ from handrail.driven.flows.results import (
     skipped,
     without_copies,
 )
-from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import BUDGET_CODE, option_named_in
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.memory import Memory
 from handrail.driven.runs.overview import USAGE_NAMES
 from handrail.driven.runs.restart import first_unfinished
-from handrail.driven.runs.run_events import CANCELLED, RunStatus, StepStatus
+from handrail.driven.runs.run_events import RunStatus, StepStatus
 from handrail.driven.runs.state import RunState, StepState
 from handrail.settings.secrets import SECRET_MISSING
 from handrail.view.rows.rows import HEAD, Row
@@ -153,9 +152,9 @@ def restart_command(run: LoadedRun) -> str:
 
 def _after_failure(run: LoadedRun) -> str:
     code, resume, restart = run.state.code or "", f"handrail resume {run.id}", restart_command(run)
-    failed = failed_step(run)
+    failed = run.failed_step
     path = failed.path if failed is not None else ""
-    step = step_at(run, run.plan, path)
+    step = step_at(run.plan, run.find, path)
     policy = step.policy if step is not None else "ask"
     if code == SECRET_MISSING:
         return f"set the variable, then run `{resume}`"
@@ -193,28 +192,3 @@ def _is_refuted(run: LoadedRun, path: str) -> bool:
     for _, event in run.records:
         memory.take(event)
     return memory.tried(path).is_refuted
-
-
-def failed_step(run: LoadedRun) -> run_events.StepFailed | None:
-    """The step that made the run fail, the innermost one of nested flows; None if no step did."""
-    found: run_events.StepFailed | None = None
-    for _, event in run.records:
-        if isinstance(event, run_events.RunResumed):
-            found = None
-        elif isinstance(event, run_events.StepFailed) and event.code != CANCELLED:
-            is_around = found is not None and found.path.startswith(f"{event.path}/")
-            found = found if is_around else event
-    return found if found is not None and found.code == run.state.code else None
-
-
-def step_at(run: LoadedRun, plan: FlowPlan, path: str) -> Step | None:
-    """The step at a path, also inside nested flows; None if it cannot be found."""
-    parts = path.split("/")
-    if len(parts) < 2:
-        return None
-    phases = [phase for phase in plan.phases if path_segment(phase.id) == parts[0]]
-    steps = [step for phase in phases for step in phase.steps if path_segment(step.id) == parts[1]]
-    if not steps or len(parts) == 2:
-        return steps[0] if steps else None
-    child = child_of(steps[0], run.find)
-    return None if child is None else step_at(run, child, "/".join(parts[2:]))
