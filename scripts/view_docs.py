@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.view.rows.reference import EVERY, MESSAGE, TOPICS, Fields
+from handrail.view.rows.reference import EVERY, MESSAGE, ONE_RUN_FIELDS, RUN_FIELDS, STEP_FIELDS, TOPICS, Fields
 
 ABOUT = """\
 # Rows
@@ -24,11 +24,24 @@ direction of text. A field that is null is not known, or does not apply.
 """
 
 
+RUN = """\
+## A run as JSON
+
+`handrail runs --json` prints `runs`: a list of runs with these fields.
+"""
+ONE_RUN = """\
+`handrail runs RUN --json`, and `run`, `resume`, `continue`, `restart`, `answer` and `stop` with `--json` print one run:
+an object with the same fields, and these.
+"""
+
+
 def rows() -> str:
     parts = [ABOUT, f"## Messages\n\n{_table(MESSAGE)}", f"Every row has:\n\n{_table(EVERY)}"]
     for topic, sections in TOPICS.items():
         parts.append(f"## {topic}\n")
         parts += [f"### {section} of {topic}\n\n{_table(fields)}" for section, fields in sections.items()]
+    parts += [f"{RUN}\n{_table(RUN_FIELDS)}", f"{ONE_RUN}\n{_table(ONE_RUN_FIELDS)}"]
+    parts.append(f"A step in `phases` has:\n\n{_table(STEP_FIELDS)}")
     return "\n".join(parts)
 
 

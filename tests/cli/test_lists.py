@@ -13,7 +13,7 @@ import pytest
 
 from handrail.cli.output import in_colour
 from handrail.driven.runs.life import stop_event
-from handrail.driven.runs.summary import kind_of, seconds_in, summarize, was_killed
+from handrail.driven.runs.summary import summarize
 from handrail.view.text.columns import table
 from support import Project
 
@@ -102,14 +102,6 @@ def test_a_column_that_is_always_empty_is_left_out_and_wide_characters_count_two
     assert table([("a", "", "b"), ("計画", "", "c")]) == ["a     b", "計画  c"]
 
 
-def test_the_time_between_two_lives_of_a_run_does_not_count() -> None:
-    lives = [(0.0, "RunStarted"), (2.0, "RunParked"), (90.0, "RunResumed"), (93.0, "RunEnded")]
-    assert seconds_in(lives) == 5.0
-    killed = [(0.0, "RunStarted"), (2.0, "StepStarted"), (90.0, "RunResumed"), (91.0, "StepDone")]
-    assert seconds_in(killed) == 3.0
-    assert seconds_in([]) is None
-
-
 def test_a_sign_is_coloured_also_behind_a_time() -> None:
     assert in_colour("  ✓ a") == "  \x1b[32m✓\x1b[0m a"
     assert in_colour("12:00:00    ✗ a") == "\x1b[2m12:00:00\x1b[0m    \x1b[31m✗\x1b[0m a"
@@ -155,23 +147,6 @@ def test_a_restarted_run_shows_that_its_time_is_that_of_the_last_attempt(project
         assert cells(project.run("runs").out)[1][2] == f"1s (attempt {number})"
         (row,) = project.json("runs")["runs"]
         assert (row["attempt"], row["secondsAtLeast"]) == (number, False)
-
-
-STARTED, ACTED = (0.0, "RunStarted"), (2.0, "StepStarted")
-
-
-def test_the_time_of_a_killed_process_is_known_only_up_to_its_last_record() -> None:
-    assert was_killed([STARTED, ACTED], is_driven=False)
-    assert not was_killed([STARTED, ACTED], is_driven=True)
-    assert not was_killed([STARTED, ACTED, (3.0, "RunEnded")], is_driven=False)
-    assert was_killed([STARTED, ACTED, (90.0, "RunResumed"), (91.0, "RunEnded")], is_driven=False)
-    assert not was_killed([STARTED, (2.0, "RunParked"), (90.0, "RunResumed"), (91.0, "RunEnded")], is_driven=False)
-
-
-def test_what_is_recorded_while_no_process_drives_a_run_counts_no_time() -> None:
-    later = [STARTED, ACTED, (60.0, "Noticed"), (90.0, kind_of("RunEnded", {"driven": False}))]
-    assert seconds_in(later) == 2.0
-    assert was_killed(later, is_driven=False)
 
 
 def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:

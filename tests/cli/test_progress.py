@@ -207,7 +207,7 @@ def test_events_from_before_a_resume_are_shown_from_the_start(terminal: Terminal
     live = LiveProgress(terminal.stream, flow(FLOW), Clock(), past)
     live.observer(RunResumed("resume", [], None))
     live.tick()
-    assert terminal.screen() == ["✓ plan  3.0s", "○ build", "1/3 steps, 0.0s", ""]
+    assert terminal.screen() == ["✓ plan  3.0s", "○ build", "1/3 steps, 3.0s", ""]
 
 
 def test_a_run_continues_if_its_terminal_is_closed(terminal: Terminal) -> None:
@@ -230,6 +230,7 @@ def test_only_a_capable_terminal_is_drawn_on(terminal: Terminal) -> None:
 def test_without_a_terminal_every_event_is_a_plain_line() -> None:
     stream, clock = io.StringIO(), Clock()
     plain = PlainProgress(stream, flow(FLOW), clock)
+    plain.observer(RunStarted("flow", "d", None))
     plain.observer(PhaseStarted("plan"))
     plain.observer(StepStarted("plan/read"))
     clock.now = 0.25

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from handrail.cli import invocation, output, table
 from handrail.cli.group import command_at, handrail
 from handrail.driven.runs import run_events
+from handrail.driven.runs.overview import plain_events
 from handrail.driven.runs.state import fold
-from handrail.driven.runs.summary import status_and_reason
+from handrail.driven.runs.summary import summarize
 from support import Project, Said
 
 SLOW = {
@@ -193,7 +194,8 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=8))
 def test_the_list_of_runs_agrees_with_the_machine(events: list[run_events.Event]) -> None:
     state = fold(events)
-    status, why = status_and_reason(map(run_events.event_to_json, events))
+    run = summarize("r", '{"flow": "f"}', plain_events((1.0, event) for event in events), 1, None)
+    status, why = run.status, run.why
     assert status == state.status
     plain = state.error or state.reason
     if plain or not state.delays or status != "running":

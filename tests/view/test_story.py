@@ -27,8 +27,8 @@ from handrail.driven.runs.run_events import (
     StepStarted,
     UsageReported,
 )
+from handrail.view.rows.run import RunTopic
 from handrail.view.text.log import Story
-from handrail.view.text.run import seconds_of
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -185,6 +185,7 @@ def test_the_log_and_the_data_count_the_same_time_and_no_wait_for_a_person() -> 
         (90.5, StepFailed("ship/tag", "x", "no")),
         (90.5, RunEnded("failed", None, None, "no")),
     ]
-    assert seconds_of(events) == {"ship/tag": 1.5}
+    topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, events)
+    assert topic.tree.get("ship/tag")["took"] == 1.5
     told = [line for _, line in Story(flow(FLOW), str).lines(events)]
     assert [line.split("  ", 1)[1] for line in told[-2:]] == ["  ✗ ship/tag  1.5s  no", "✗ failed after 1.5s"]

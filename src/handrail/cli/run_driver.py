@@ -19,7 +19,7 @@ from handrail.app import App
 from handrail.base.dataclasses import dataclass
 from handrail.cli.forms import ask, can_ask
 from handrail.cli.options import need_trust
-from handrail.cli.output import Shell, echo, in_colour, shows_colour, time_of_day
+from handrail.cli.output import Shell, echo, in_colour, shows_colour
 from handrail.cli.results import run_line
 from handrail.cli.signals import cancelling
 from handrail.cli.terminal import can_draw, size_of, write_quietly
@@ -32,12 +32,11 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import programs_of_run
 from handrail.driven.runs.request import changed_files
 from handrail.driven.runs.run_events import Answered, Cause, Event, masked_json
-from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import Observer
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean
 from handrail.view.text.progress import Progress, event_line
-from handrail.view.text.run import RunView, next_steps
+from handrail.view.text.run import exit_code_of, next_steps, run_json
 
 if TYPE_CHECKING:
     from handrail.project.notifications import Notifier
@@ -242,7 +241,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: DriveOptions
     for told in person.ignored(run):
         shell.talk(f"warning: {told}")
     print_run(shell, run, events=how.events)
-    if (code := view_of(run).exit_code) and not how.is_answered:
+    if (code := exit_code_of(run.state)) and not how.is_answered:
         raise SystemExit(code)
 
 
@@ -320,19 +319,15 @@ async def _drive(
             ticking.cancel()
 
 
-def view_of(run: LoadedRun) -> RunView:
-    return RunView(run, time_of_day)
-
-
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view, hints = view_of(run), list[str]()
+    hints: list[str] = []
     if run.state.status in _ENDED_EARLY:
         hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
     if shell.as_json and not events:
-        return shell.data({**view.to_json(), "hints": hints})
+        return shell.data({**run_json(run), "hints": hints})
     if not events:
-        shell.say(line_of_run(view))
+        shell.say(run_line(run.summary))
     questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
     for asked in questions:
         which = f" --question {asked.id}" if len(questions) > 1 else ""
@@ -340,10 +335,3 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     for hint in hints:
         shell.talk(hint)
     return None
-
-
-def line_of_run(view: RunView) -> str:
-    """A run in one line."""
-    run, state = view.run, view.state
-    why = state.error or state.reason or view.delay or (state.summary or "").lstrip("# ")
-    return run_line(Summary(run.id, run.plan.id, state.status, run.driver, why))

@@ -21,11 +21,12 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.base.processes import Task, run_task
 from handrail.driven.runs import run_events
+from handrail.driven.runs.clock import clock_after
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.memory import RERUN
 from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
-from handrail.driven.runs.summary import given_in, kind_of, seconds_in
+from handrail.driven.runs.summary import given_in
 from handrail.extensions.contracts import NodeError
 from handrail.settings.secrets import SecretRules, without_secrets
 from handrail.settings.sections import Channel
@@ -266,22 +267,11 @@ def open_question_alerts(run: LoadedRun) -> list[Alert]:
 def ended_run_alert(run: LoadedRun) -> Alert | None:
     """An alert for the end of a run that took long enough; None if there is nothing to tell."""
     state = run.state
-    moments = ((at, kind_of(type(event).__name__, vars(event))) for at, event in run.records)
-    if state.status not in ENDED or (seconds_in(moments) or 0.0) <= LONG_RUN:
+    if state.status not in ENDED or clock_after(run.records).seconds <= LONG_RUN:
         return None
     resumes = sum(isinstance(event, run_events.RunResumed) for _, event in run.records)
-    return end_alert(run.id, run_name(run), resumes, state.status, _failed_at(run))
-
-
-def _failed_at(run: LoadedRun) -> str | None:
-    """The step that failed, the innermost one of nested flows."""
-    found: list[str] = []
-    for _, event in run.records:
-        if isinstance(event, run_events.RunResumed):
-            found.clear()
-        elif isinstance(event, run_events.StepFailed) and event.code == run.state.code:
-            found.append(event.path)
-    return found[0] if found else None
+    failed = run.failed_step
+    return end_alert(run.id, run_name(run), resumes, state.status, None if failed is None else failed.path)
 
 
 def run_name(run: LoadedRun) -> str:

@@ -235,14 +235,15 @@ def refuse_lost(value: Any) -> None:
 
 def _lost_name(value: Any) -> str | None:
     waiting = [value]
+    seen: set[int] = set()  # the result of a nested flow holds the results of its steps twice: look once
     while waiting:
         found = waiting.pop()
         if isinstance(found, LostSecret):
             return found.name
-        if isinstance(found, dict):
-            waiting += [*found, *found.values()]
-        elif isinstance(found, list):
-            waiting += found
+        if not isinstance(found, dict | list) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        waiting += [*found, *found.values()] if isinstance(found, dict) else found
     return None
 
 

@@ -18,7 +18,7 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.request import RunRequest
 from handrail.driven.runs.restart import restart
 from handrail.extensions.contracts import EventRecord
-from handrail.view.text.run import RunView
+from handrail.view.text.run import exit_code_of
 from support import Project, trust_below
 
 LOG = "{id: log, node: command, params: {argv: [/bin/sh, -c, 'echo x >> log']}}"
@@ -88,13 +88,13 @@ def test_a_step_that_fails_ends_the_run_with_its_code(place: Place) -> None:
     run = place.drive(place.begin("{id: x, node: read-file, params: {path: none.txt}}"))
     assert (run.state.status, run.state.code) == ("failed", "file-unreadable")
     assert run.state.steps["a/x"].status == "failed"
-    assert RunView(run, str).exit_code == 1
+    assert exit_code_of(run.state) == 1
 
 
 def test_a_timeout_has_its_own_code_and_exit_code(place: Place) -> None:
     run = place.drive(place.begin(SLOW.replace("node", "timeout: 0.05, node")))
     assert (run.state.status, run.state.code) == ("failed", "timeout")
-    assert RunView(run, str).exit_code == 3
+    assert exit_code_of(run.state) == 3
 
 
 def test_finished_steps_do_not_run_again(place: Place) -> None:

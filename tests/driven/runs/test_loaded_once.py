@@ -7,11 +7,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+from handrail.app import App
 from handrail.driven.flows.loader import read_flow
 from support import Project
 
@@ -132,3 +134,14 @@ def test_showing_a_run_reads_the_journal_once(demo: Project, command: tuple[str,
     assert found["journal"] == 1
     assert found["about"] <= 1
     assert found["flow demo"] <= 1
+
+
+def test_the_flows_of_a_run_that_is_loaded_again_are_not_compiled_again(project: Project, tmp_path: Path) -> None:
+    project.write(".handrail/flows/demo.yaml", "phases: [{id: a, steps: [{id: x, node: set, params: {n: 1}}]}]\n")
+    ids = [project.json("run", "demo")["run"] for _ in range(2)]
+    project.write(".handrail/flows/demo.yaml", "phases: [{id: b, steps: [{id: x, node: set, params: {n: 1}}]}]\n")
+    ids.append(project.json("run", "demo")["run"])
+    runs = App(str(project.folder), {"HANDRAIL_HOME": str(project.home), "HOME": str(tmp_path)}).runs
+    first, second, other = (runs.load(id_) for id_ in ids)
+    assert first.plans is second.plans
+    assert [plan.phases[0].id for plan in (first.plan, other.plan)] == ["a", "b"]

@@ -12,7 +12,7 @@ import pytest
 import handrail
 from handrail.app import App
 from handrail.view.live.hub import open_topic
-from handrail.view.rows.reference import EVERY, MESSAGE, TOPICS
+from handrail.view.rows.reference import EVERY, MESSAGE, ONE_RUN_FIELDS, RUN_FIELDS, STEP_FIELDS, TOPICS
 from support import Project
 
 FLOW = """
@@ -36,8 +36,7 @@ SCRIPT = "- {usage: {inputTokens: 3, usd: 0.5}}\n- {say: done}\n"
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> App:
-    project = Project(tmp_path, monkeypatch, capsys)
+def app(project: Project, monkeypatch: pytest.MonkeyPatch) -> App:
     project.write(".handrail/flows/all.yaml", FLOW)
     project.write("script.yaml", SCRIPT)
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
@@ -80,3 +79,16 @@ def test_every_described_field_is_written_somewhere() -> None:
     )
     names = {name for sections in TOPICS.values() for fields in sections.values() for name in fields}
     assert [name for name in sorted(names) if not re.search(rf'"{name}"|\b{name}=', text)] == []
+
+
+def test_a_run_has_one_shape_as_json_in_the_list_and_alone(app: App, project: Project) -> None:
+    (row,) = project.json("runs")["runs"]
+    (id_,) = app.runs.ids()
+    alone = project.json("runs", id_)
+    assert list(row) == list(RUN_FIELDS)
+    assert list(alone) == [*RUN_FIELDS, *ONE_RUN_FIELDS]
+    assert {name: alone[name] for name in row if name != "started"} == {n: row[n] for n in row if n != "started"}
+    assert [list(step) for phase in alone["phases"] for step in phase["steps"]] == [list(STEP_FIELDS)] * 5
+    stopped = project.json("stop", id_)
+    assert list(stopped) == list(alone)
+    assert (stopped["status"], stopped["interrupted"], stopped["damaged"]) == ("cancelled", False, False)

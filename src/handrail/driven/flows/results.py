@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
@@ -88,6 +88,43 @@ def nested_flow_result(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:
         "phases": phases,
     }
     return {"flowKind": plan.kind, "flowVersion": plan.version, "executionState": state}
+
+
+def without_copies(value: Any) -> Any:
+    """The value of a step as it is stored and printed. If it is the result of a flow, nothing stands in it twice.
+
+    A flow's result has `value` and `outputs` of each step. They are the same object, so it is small in memory; as text
+    it would be twice as long with each level of nesting. So a step that ran a flow keeps only its `value`.
+    """
+    return _with_steps(value, lambda entry: {name: part for name, part in entry.items() if name != "outputs"})
+
+
+def with_copies(value: Any) -> Any:
+    """The value of a step, as expressions refer to it. It is what `without_copies` was called with."""
+    return _with_steps(value, lambda entry: {**entry, "outputs": entry["value"]})
+
+
+def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """The value; in the result of a flow, the entries of steps that ran flows are changed, also deep in it."""
+    if not isinstance(value, dict) or value.keys() != _FLOW_RESULT:
+        return value
+    state = value["executionState"]
+    phases = []
+    for phase in state["phases"]:
+        steps = [
+            {**step, "value": _with_steps(step["value"], change)} if "value" in step else step
+            for step in phase["steps"]
+        ]
+        phases.append({**phase, "steps": [change(step) if _ran_flow(step) else step for step in steps]})
+    return {**value, "executionState": {**state, "phases": phases}}
+
+
+def _ran_flow(entry: dict[str, Any]) -> bool:
+    value = entry.get("value")
+    return isinstance(value, dict) and value.keys() == _FLOW_RESULT
+
+
+_FLOW_RESULT = {"flowKind", "flowVersion", "executionState"}
 
 
 def _phase_status(result: FlowResult, phase: Phase) -> str:

@@ -24,11 +24,11 @@ from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed, agent_of
+from handrail.driven.runs.clock import RunClock
 from handrail.driven.runs.loaded_run import plan_named
 from handrail.driven.runs.preconditions import own_of
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows
 from handrail.driven.runs.runs import Runs
-from handrail.driven.runs.summary import END_WITHOUT_DRIVER, RESTARTED, kind_of
 from handrail.extensions import registry
 from handrail.extensions.contracts import EventRecord
 
@@ -124,15 +124,10 @@ class PastRun:
         self.phases: dict[str, PastPhase] = {}
         self.routings: list[run_events.Routed] = []
         self.is_whole = False
-        clock, last = 0.0, None
+        clock = RunClock()
         for at, event in records:
-            kind = kind_of(type(event).__name__, vars(event))
-            if kind in ("Noticed", END_WITHOUT_DRIVER):  # may be recorded when no process drives the run
-                continue
-            if last is not None and kind not in ("RunResumed", RESTARTED):
-                clock += max(0.0, at - last)
-            last = None if kind in ("RunParked", "RunEnded") else at
-            self._take(event, clock)
+            if clock.take(at, type(event).__name__, vars(event)):
+                self._take(event, clock.seconds)
 
     def _phase(self, path: str) -> PastPhase:
         return self.phases.setdefault(top_phase(path), PastPhase())

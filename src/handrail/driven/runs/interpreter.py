@@ -23,6 +23,7 @@ from handrail.driven.flows.results import (
     phases_read,
     short_texts,
     skipped,
+    with_copies,
     with_defaults,
 )
 from handrail.driven.runs import proof, run_events
@@ -200,7 +201,7 @@ class Interpreter:
         if known.status == "skipped":
             self.values.steps[phase.id][step.id] = skipped()
             return None
-        value = known.value
+        value = known.value if step.nested is None else with_copies(known.value)
         if not known.has_value:
             value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
         self.values.keep(phase, step, value)

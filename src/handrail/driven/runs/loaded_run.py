@@ -11,9 +11,12 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.flows.files import SHIPPED_PREFIX
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs.choices import Bounded, Meter, Permitted, Routed
+from handrail.driven.runs.clock import clock_after
+from handrail.driven.runs.overview import plain_events
 from handrail.driven.runs.request import StoredRequest
+from handrail.driven.runs.run_events import CANCELLED, RunResumed, StepFailed
 from handrail.driven.runs.state import RunState, StepState, fold
-from handrail.driven.runs.summary import kind_of, seconds_in
+from handrail.driven.runs.summary import Summary, summarize
 from handrail.extensions.contracts import EventRecord, History
 from handrail.settings.secrets import masked
 
@@ -52,6 +55,23 @@ class LoadedRun:
         return fold(event for _, event in self.records)
 
     @property
+    def summary(self) -> Summary:
+        """The run in one line."""
+        return summarize(self.id, self.about.to_text(), plain_events(self.records), self.attempt, self.driver)
+
+    @property
+    def failed_step(self) -> StepFailed | None:
+        """The step that made the run fail, the innermost one of nested flows; None if no step did."""
+        found: StepFailed | None = None
+        for _, event in self.records:
+            if isinstance(event, RunResumed):
+                found = None
+            elif isinstance(event, StepFailed) and event.code != CANCELLED:
+                is_around = found is not None and found.path.startswith(f"{event.path}/")
+                found = found if is_around else event
+        return found if found is not None and found.code == self.state.code else None
+
+    @property
     def routing(self) -> Routed:
         """Which agent gets which step now."""
         return self.state.routing or self.about.request.routing
@@ -68,9 +88,8 @@ class LoadedRun:
 
     def meter(self, bounds: Bounded) -> Meter:
         """A meter that knows what this attempt has used so far."""
-        moments = ((at, kind_of(type(event).__name__, vars(event))) for at, event in self.records)
         usages = (usage for many in self.state.usage.values() for usage in many)
-        return Meter(bounds, usages, seconds_in(moments) or 0.0)
+        return Meter(bounds, usages, clock_after(self.records).seconds)
 
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""

@@ -8,8 +8,10 @@ incomplete.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from handrail.driven.runs.clock import RunClock
 
 USAGE_NAMES = ("inputTokens", "outputTokens", "usd")
 
@@ -74,9 +76,10 @@ class Glance:
         self.reason: str | None = None
         self.error: str | None = None
         self.code: str | None = None
+        self.summary: str | None = None
+        self.clock = RunClock()
         self.started: float | None = None
         self.ended: float | None = None
-        self.last: float | None = None
         self.who: str | None = None
         self.questions: dict[str, dict[str, Any]] = {}
         self.delays: dict[str, dict[str, Any]] = {}
@@ -98,8 +101,7 @@ class Glance:
         """Apply the next event of the journal."""
         kind, at, path = event["type"], event["t"], event.get("path") or ""
         self.started = at if self.started is None else self.started
-        if kind != "Noticed" and event.get("driven", True):
-            self.last = at
+        self.clock.take(at, kind, event)
         match kind:
             case "RunResumed" | "RunParked" | "RunEnded":
                 self._live(kind, at, event)
@@ -114,7 +116,7 @@ class Glance:
             case "Answered":
                 self._answer(path, event["values"])
             case "Delayed":
-                self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
+                self.delays[path] = {"path": path, "until": event["until"], "reason": event["reason"]}
             case "FactFound" if event["place"] == _WAIT and isinstance(event["value"], int | float):
                 self.delays[path] = self._waits[path] = {"path": path, "until": event["value"], "reason": "waits"}
             case "AgentActed":
@@ -126,6 +128,8 @@ class Glance:
                 self._spend(event["usage"])
             case "Routed":
                 self.delays.clear()
+            case "SummarySet":
+                self.summary = event["text"]
             case _:
                 self._work(kind, path, event)
 
@@ -196,7 +200,7 @@ class Glance:
             "id": id_,
             "path": path,
             "kind": kind_of_question(form),
-            "title": short(str(form.get("title") or "a question")),
+            "title": form.get("title"),
             "fields": len(fields) if isinstance(fields, list) else None,
             "since": at,
         }
@@ -214,6 +218,12 @@ class Glance:
         """True if the run waits for a point in time, and nothing else goes on in it."""
         leaves = [one for one in self._running if not any(other.startswith(f"{one}/") for other in self._running)]
         return self.status == "running" and bool(leaves) and all(path in self.delays for path in leaves)
+
+    @property
+    def pause(self) -> dict[str, Any] | None:
+        """The delay that ends first in a run at work, such as the reset of a quota; None if no step is delayed."""
+        delays = [delay for path, delay in self.delays.items() if delay is not self._waits.get(path)]
+        return min(delays, key=lambda delay: delay["until"]) if delays and self.status == "running" else None
 
     @property
     def path(self) -> str:
@@ -261,7 +271,7 @@ class Glance:
             "done": self._done,
             "total": sum(int(one[1]) for one in self._written.values()) if self._written else None,
             "need": {"count": len(questions), **_first(questions)} if questions else None,
-            "delay": self._delay if self.is_delayed else None,
+            "delay": {**self._delay, "reason": short(self._delay["reason"])} if self.is_delayed else None,
             "doing": self._doing.get(path) if is_going else None,
             "who": self.who,
             "usage": {} if self._spent is None else self._spent.to_json(),
@@ -269,8 +279,14 @@ class Glance:
             "code": self.code,
             "rejected": self._rejections.get(path) if self.code == "stop-flow-if" else None,
             "path": path or None,
-            "last": self.last,
+            "last": self.clock.last,
         }
+
+
+def plain_events(records: Iterable[tuple[float, object]]) -> Iterator[dict[str, Any]]:
+    """Events as plain data. `t` is the time of an event, `type` its name."""
+    for at, event in records:
+        yield {**vars(event), "type": type(event).__name__, "t": at}
 
 
 def kind_of_question(form: Mapping[str, Any]) -> str:
@@ -303,7 +319,8 @@ def rejection(values: Any) -> str | None:
 
 
 def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:
-    return min(questions, key=lambda question: question["since"])
+    first = min(questions, key=lambda question: question["since"])
+    return {**first, "title": short(str(first["title"] or "a question"))}
 
 
 def short(text: str) -> str:

@@ -16,7 +16,7 @@ from handrail.driven.artifacts.shelf import Shelf, digest_of_file
 from handrail.driven.expressions.tree import ABSENT
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
-from handrail.driven.flows.results import Results
+from handrail.driven.flows.results import Results, without_copies
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import RunChoice
 from handrail.driven.runs.interpreter import FlowFailed
@@ -220,7 +220,7 @@ def _kept_events(
         if result["status"] != "done":
             events.append(run_events.StepSkipped(at))
             continue
-        value = None if result["value"] is ABSENT else result["value"]
+        value = None if result["value"] is ABSENT else without_copies(result["value"])
         events += [run_events.StepStarted(at), run_events.NodeFinished(at, "", 0, value)]
         known = published.items()
         events += [

@@ -92,6 +92,7 @@ class Runs:
         self.project = site.project
         self.secrets = Secrets(site.env, site.secrets)
         self.kept = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
+        self._compiled: tuple[object, Plans] = (None, {})  # what the flows of the last loaded run were compiled from
 
     def ids(self) -> list[str]:
         """The ids of all runs, the oldest first."""
@@ -239,7 +240,13 @@ class Runs:
         AgentSearch(partial(plan_named, plans), router, self.settings.acp).refuse(plan, list(plan.phases[first:end]))
 
     def _plans(self, about: StoredRequest) -> Plans:
-        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
+        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since.
+
+        They are compiled once, as long as the same run is loaded again, or one with the same texts.
+        """
+        texts = (about.flow, about.flows, about.prompts, about.names)
+        if self._compiled[0] == texts:
+            return self._compiled[1]
         prompts = {name: PromptFile("run", file, text) for name, (file, text) in about.prompts.items()}
         known = replace(flow_resources(prompts=prompts), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
@@ -249,6 +256,7 @@ class Runs:
                 plans[id_] = with_nested_names(plan, about.names.get(id_, {}))
         if about.flow not in plans:
             raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
+        self._compiled = (texts, plans)
         return plans
 
     def outside(

@@ -90,7 +90,7 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
-        if self.questions and isinstance(event, StepDone | StepSkipped | StepFailed):
+        if isinstance(event, StepDone | StepSkipped | StepFailed):
             self._withdraw(event.path)
         match event:
             case StepStarted():
@@ -104,7 +104,7 @@ class RunState:
             case StepDone():
                 step = self._step(event.path)
                 step.status, step.stop, step.error = "done", event.stop, None
-                self._withdraw(event.path)  # open, if the proof came to hold while it was asked
+                self.delays.pop(event.path, None)
             case PhaseStarted() | PhaseDone() | PhaseSkipped():
                 self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
                 if isinstance(event, PhaseSkipped) and event.reason == LEFT_OUT:

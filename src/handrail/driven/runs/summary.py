@@ -6,18 +6,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from handrail.base import jsonlite
 from handrail.base.errors import StateError
 from handrail.driven.runs.overview import ENDED as ENDED
 from handrail.driven.runs.overview import Glance
-
-END_WITHOUT_DRIVER = "RunEnded without a driver"
-"""The type of a `RunEnded` that was recorded when no process drove the run any more, for `seconds_in`."""
-RESTARTED = "RunResumed by restart"
-"""The type of a `RunResumed` that begins to drive a new attempt, for `seconds_in`."""
 
 
 class Summary(NamedTuple):
@@ -55,8 +50,9 @@ class Summary(NamedTuple):
         return self.status == "running" and self.driver is None
 
     def to_json(self) -> dict[str, Any]:
+        """The run as JSON; `view.rows.reference` says what each field means."""
         is_damaged = self.status == "damaged"
-        row: dict[str, Any] = {
+        return {
             "run": self.id,
             "name": self.flow or None,
             "status": "failed" if is_damaged else self.status,
@@ -71,8 +67,8 @@ class Summary(NamedTuple):
             "driver": self.driver,
             "interrupted": self.is_interrupted,
             "hint": f"handrail resume {self.id}" if self.is_interrupted else None,
+            "damaged": is_damaged,
         }
-        return {**row, "damaged": True} if is_damaged else row
 
 
 def moment(at: float | None) -> str | None:
@@ -82,39 +78,31 @@ def moment(at: float | None) -> str | None:
 
 def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: int, driver: int | None) -> Summary:
     """The summary of a run, from its request and the events of its journal as plain data. `t` is an event's time."""
-    known = list(events)
-    status, why = status_and_reason(known)
-    ends = [event for event in known if event["type"] in ("RunEnded", "RunParked")]
-    last = ends[-1] if ends and status != "running" else {}
-    created, given = given_in(about)
-    now = [(time.time(), "")] if driver is not None and status == "running" and known else []
-    moments = [*((event["t"], kind_of(event["type"], event)) for event in known), *now]
-    return Summary(
-        id_,
-        flow_of(about),
-        status,
-        driver,
-        why,
-        created,
-        seconds=seconds_in(moments),
-        given=given,
-        started=known[0]["t"] if known else None,
-        ended=last.get("t") if status in ENDED else None,
-        attempt=attempt,
-        reason=last.get("reason") or (why if status == "running" else None) or None,
-        error=last.get("error"),
-        questions=waiting_for(status, open_questions(known)),
-        is_least=was_killed(moments, is_driven=driver is not None),
-        glance=glance_at(shape_in(about), known),
-    )
-
-
-def glance_at(shape: dict[str, Any] | None, events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Where a run stands after these events."""
-    glance = Glance(shape)
+    overview = Glance(shape_in(about))
     for event in events:
-        glance.take(event)
-    return glance.to_json()
+        overview.take(event)
+    created, given = given_in(about)
+    summary = Summary(id_, flow_of(about), "", driver, "", created, given=given, attempt=attempt)
+    return with_overview(summary, overview, None if driver is None else time.time())
+
+
+def with_overview(summary: Summary, overview: Glance, now: float | None = None) -> Summary:
+    """The summary with what the events of the run say. The time until `now` counts if the run is at work."""
+    status, clock, pause = overview.status, overview.clock, overview.pause
+    delay = None if pause is None else delay_words(pause["path"], pause["until"], pause["reason"])
+    asked = overview.questions.values() if status in ("waiting", "running") else ()
+    return summary._replace(
+        status=status,
+        why=overview.error or overview.reason or delay or (overview.summary or "").lstrip("# "),
+        seconds=None if clock.last is None else clock.seconds if now is None else clock.at(now),
+        started=overview.started,
+        ended=overview.ended if status in ENDED else None,
+        reason=overview.reason or delay,
+        error=overview.error,
+        questions=[{"question": one["id"], "path": one["path"], "title": one["title"]} for one in asked] or None,
+        is_least=clock.has_gaps or (clock.is_going and summary.driver is None),
+        glance=overview.to_json(),
+    )
 
 
 def shape_in(about: str) -> dict[str, Any] | None:
@@ -124,36 +112,6 @@ def shape_in(about: str) -> dict[str, Any] | None:
     except (ValueError, AttributeError):
         return None
     return shape if isinstance(shape, dict) else None
-
-
-def waiting_for(status: str, questions: Iterable[tuple[str, str, Any]]) -> list[dict[str, Any]] | None:
-    """The open questions, (id, path, form) each, of a run that can be answered now; None if there is none."""
-    if status not in ("waiting", "running"):
-        return None
-    return [{"question": id_, "path": path, "title": form.get("title")} for id_, path, form in questions] or None
-
-
-def open_questions(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-    """(id, path, form) of each question without an answer that is still needed, as `driven.runs.state` finds them."""
-    found: dict[str, tuple[str, str, Any]] = {}
-    ids: set[str] = set()
-    for event in events:
-        match event["type"]:
-            case "Asked":
-                id_ = event.get("id") or f"q{len(ids) + 1}"
-                ids.add(id_)
-                found.pop(event["path"], None)
-                found[event["path"]] = (id_, event["path"], event["question"])
-            case "Answered" | "StepDone" | "StepSkipped" | "StepFailed":
-                found.pop(event["path"], None)
-            case "AttemptStarted" if event["again"]:
-                below = f"{event['path']}/"
-                found = {path: asked for path, asked in found.items() if not path.startswith(below)}
-            case "RunResumed" if event["rewound"]:
-                found = {path: asked for path, asked in found.items() if path.partition("/")[0] not in event["rewound"]}
-            case _:
-                pass
-    return list(found.values())
 
 
 def flow_of(about: str) -> str:
@@ -200,67 +158,6 @@ def _word(value: Any) -> str:
     if isinstance(value, int | float) and hasattr(value, "text"):
         return str(value.text)
     return value if isinstance(value, str) else jsonlite.dumps(value)
-
-
-def seconds_in(events: Iterable[tuple[float, str]]) -> float | None:
-    """How long an attempt was driven, from (time, type) of its events. None if it was not driven yet.
-
-    The time of a process that was killed counts up to its last record.
-    """
-    total, begun, last = 0.0, None, None
-    for moment, kind in events:
-        if kind in ("Noticed", END_WITHOUT_DRIVER):  # may be recorded when no process drives the run
-            continue
-        if begun is None or kind in ("RunResumed", RESTARTED):
-            total += max(0.0, (last or 0.0) - begun) if begun is not None else 0.0
-            begun = moment
-        if kind in ("RunParked", "RunEnded"):
-            total += max(0.0, moment - begun)
-            begun = None
-        last = moment
-    return None if last is None else total + (0.0 if begun is None else max(0.0, last - begun))
-
-
-def kind_of(type_: str, event: Mapping[str, Any]) -> str:
-    """The type of an event for `seconds_in` and `was_killed`."""
-    if event.get("driven") is False:
-        return END_WITHOUT_DRIVER
-    return RESTARTED if event.get("mode") == "restart" else type_
-
-
-def was_killed(events: Iterable[tuple[float, str]], *, is_driven: bool) -> bool:
-    """True if a process that drove the attempt recorded no end, so that its last moments are not known."""
-    is_open = False
-    for _, kind in events:
-        if kind in ("RunResumed", END_WITHOUT_DRIVER) and is_open:
-            return True
-        is_open = kind not in ("RunParked", "RunEnded") and (is_open or kind in ("RunStarted", "RunResumed"))
-    return is_open and not is_driven
-
-
-def status_and_reason(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
-    """The status after the events of a journal, and the reason for it."""
-    status, reason, error, summary = "running", None, None, None
-    delays: dict[str, dict[str, Any]] = {}
-    for event in events:
-        match event["type"]:
-            case "RunResumed":
-                status, reason, error = "running", None, None
-            case "RunParked":
-                status, reason, error = "waiting", event["reason"], None
-            case "RunEnded":
-                status, reason, error = event["status"], event["reason"], event["error"]
-            case "SummarySet":
-                summary = event["text"]
-            case "Delayed":
-                delays[event["path"]] = event
-            case "NodeStarted" | "NodeFinished" | "NodeFailed" | "SessionOpened" | "AttemptStarted" | "AttemptFailed":
-                delays.pop(event["path"], None)
-            case "Routed":
-                delays.clear()
-    first = min(delays.values(), key=lambda delay: delay["until"], default=None) if status == "running" else None
-    delay = first and delay_words(first["path"], first["until"], first["reason"])
-    return status, error or reason or delay or summary or ""
 
 
 def reason_words(reason: str) -> str:

@@ -8,8 +8,6 @@ from json import dumps
 from typing import Any, NamedTuple
 
 from handrail.driven.flows.plan import FlowPlan
-from handrail.driven.runs import run_events
-from handrail.driven.runs.run_events import Event
 from handrail.extensions.contracts import EventRecord
 from handrail.source.output_text import clean
 from handrail.tui.lines.run_tree import FoldedTree, cost_words, took_words
@@ -35,7 +33,7 @@ from handrail.tui.lines.words import (
 )
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns, sign_of
-from handrail.view.text.log import Story
+from handrail.view.text.log import LOG_KINDS, Story, line_of
 
 MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
@@ -265,7 +263,8 @@ def _counts(row: Row) -> str:
     return " · ".join(counted(counts[name], name) for name in COUNTED if name in counts)
 
 
-STEPS, AGENT, PEOPLE, CHECKS, FACTS = KINDS = ("steps", "agent", "people", "checks", "facts")
+KINDS = LOG_KINDS
+STEPS, AGENT, FACTS = "steps", "agent", "facts"
 
 
 class LogEntry(NamedTuple):
@@ -278,18 +277,6 @@ class LogEntry(NamedTuple):
     text: str
 
 
-def kind_of_event(event: Event) -> str:
-    match event:
-        case run_events.Asked() | run_events.Answered():
-            return PEOPLE
-        case run_events.AgentActed() | run_events.Guided() | run_events.SessionOpened() | run_events.UsageReported():
-            return AGENT
-        case run_events.ArtifactPublished() | run_events.SummarySet() | run_events.Noticed():
-            return FACTS
-        case _:
-            return CHECKS if type(event).__name__ == "Checked" else STEPS
-
-
 class LogTeller:
     """Turns events into lines of the log, in order, in parts of any size."""
 
@@ -299,11 +286,10 @@ class LogTeller:
 
     def entries(self, records: Iterable[EventRecord]) -> Iterator[LogEntry]:
         for record in records:
-            event = record[1]
-            path = str(getattr(event, "path", "") or "")
+            kind, path, *_ = line_of(record[1])
             for at, text in self.story.lines([record]):
                 self.number += 1
-                yield LogEntry(self.number, at, kind_of_event(event), path, clean(text.strip()))
+                yield LogEntry(self.number, at, kind, path, clean(text.strip()))
 
 
 def _without_place(text: str, path: str) -> str:

@@ -1,6 +1,6 @@
-"""What the rows of each topic say: the table behind `docs/reference/view.md`. Pure.
+"""What the rows of each topic and a run as JSON say: the tables behind `docs/reference/view.md`. Pure.
 
-A test compares it with the rows of real runs and sessions.
+Tests compare them with the rows and the JSON of real runs and sessions.
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "started": "when it began",
             "ended": "when it ended",
             "until": "of a delayed step: when it goes on",
+            "took": "how many seconds it ran, without the time in which no process drove the run; null until it ends",
             "worked": "how many seconds it worked, without pauses and questions",
             "try": "the attempt",
             "tries": "how many attempts there may be",
@@ -252,3 +253,45 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
         },
     },
 }
+
+_JSON_USAGE = "`inputTokens`, `outputTokens` and `usd` as far as they were reported"
+RUN_FIELDS: Fields = {
+    "run": "its id",
+    "name": "the flow",
+    "status": "`running`, `waiting`, `completed`, `stopped`, `failed` or `cancelled`; a damaged run is `failed`",
+    "started": "when it was made",
+    "ended": "when it ended",
+    "seconds": "how long its attempt was driven, without the time in which it waited for a person or a resume",
+    "secondsAtLeast": "true if a process was killed, so its last moments are not known",
+    "waitingFor": "the questions that a person can answer now: `question` (its id), `path` and `title`",
+    "reason": "why it ended or waits, or until when a step is delayed",
+    "error": "the error that it failed with, or why it cannot be read",
+    "attempt": "its attempt: 2 after the first restart",
+    "driver": "the process that drives it",
+    "interrupted": "true if it has not ended, does not wait, and no process drives it",
+    "hint": "the command that resumes an interrupted run",
+    "damaged": "true if it cannot be read",
+}
+"""A run as JSON, in the list of all runs and alone."""
+ONE_RUN_FIELDS: Fields = {
+    "outcome": "how it ended, in the words of the flow",
+    "summary": "what its agents say at the end",
+    "modes": "what can be done with it: `resume`, `continue`, `restart`",
+    "phases": "its phases: `id`, `status`, `usage` and `steps`",
+    "questions": "all open questions: `id`, `path` and `form`",
+    "artifacts": "the files that it published",
+    "worktree": "`path`, `branch` and `base` of its worktree",
+    "usage": _JSON_USAGE,
+    "hints": "what to do next",
+}
+"""What it has besides if it is alone."""
+STEP_FIELDS: Fields = {
+    "id": "its id",
+    "status": "`pending`, `running`, `done`, `skipped` or `failed`",
+    "value": "its result. Of a step that ran a flow: `executionState` with the results of all steps in it, each once",
+    "attempts": "how often it was tried",
+    "seconds": "how long it ran, without the time in which no process drove the run; null until it ends",
+    "error": "why it failed, or why the attempt before failed",
+    "usage": _JSON_USAGE,
+}
+"""A step in `phases`."""

@@ -13,6 +13,7 @@ from typing import Any
 from handrail.driven.flows.plan import FlowFinder, FlowPlan
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed
+from handrail.driven.runs.clock import RunClock
 from handrail.driven.runs.overview import ENDED, UnreportedCalls, UsageSum, rejection
 from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
 from handrail.driven.runs.state import RunState, available_modes
@@ -44,7 +45,8 @@ class RunTopic:
         self.bars = BarRows(self.window)
         self.checks = CheckRows(self.window, self.tree)
         self.needs = QuestionRows(self.rows, str(facts.get("run") or ""))
-        self.last: float | None = None
+        self.clock = RunClock()
+        self._begun: dict[str, float] = {}  # what the clock showed when a phase or step started
         self._done: set[str] = set()
         self._made: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
@@ -85,6 +87,7 @@ class RunTopic:
         self.rows.seq += 1
         if isinstance(event, run_events.RunResumed):
             self._resume(at, event)
+        self.clock.take(at, type(event).__name__, vars(event))
         self.state.apply(event)
         change = self._of_step.get(type(event))
         if change is None:
@@ -92,18 +95,16 @@ class RunTopic:
         else:
             change(at, event)
             self._status(str(getattr(event, "path", "")), at)
-        if not isinstance(event, run_events.Noticed) and getattr(event, "driven", True):
-            self.last = at
 
     def _change(self, at: float, event: Event) -> None:
         match event:
             case run_events.RunStarted():
                 self.rows.put(HEAD, "", {"started": at})
             case run_events.RunEnded():
-                end = at if event.driven or self.last is None else self.last
+                end = at if self.clock.last is None else self.clock.last
                 self.bars.interrupt(end)
                 self.rows.put(HEAD, "", {"ended": end})
-                self._pause(at, is_over=True)
+                self._pause(end, is_over=True)
             case run_events.RunResumed():
                 self._pause(at, is_over=False)
             case run_events.PhaseStarted() | run_events.PhaseDone() | run_events.PhaseSkipped():
@@ -136,9 +137,9 @@ class RunTopic:
         path = event.path
         match event:
             case run_events.PhaseStarted():
-                self.tree.put(path, started=at, ended=None)
+                self._begin(path, at)
             case run_events.PhaseDone():
-                self.tree.put(path, ended=at)
+                self.tree.put(path, ended=at, took=self._took(path))
             case run_events.PhaseSkipped():
                 self.tree.put(path, why=failure_json("skipped", event.reason))
                 self._done.update(self.tree.own.intersection(self.tree.steps(path)))
@@ -146,9 +147,21 @@ class RunTopic:
 
     def _start(self, at: float, event: run_events.StepStarted) -> None:
         path = event.path
-        self.tree.put(path, started=at, ended=None, why=None)
+        self._begin(path, at, why=None)
         self.tree.start_nested(path)
         self.checks.announce(path)
+
+    def _begin(self, path: str, at: float, **fields: Any) -> None:
+        self._begun[path] = self.clock.seconds
+        self.tree.put(path, started=at, ended=None, took=None, **fields)
+
+    def _took(self, path: str) -> float | None:
+        """How long a phase or step ran, without the time in which no process drove the run."""
+        return round(self.clock.seconds - self._begun[path], 3) if path in self._begun else None
+
+    def elapsed(self, path: str, now: float) -> float | None:
+        """How long a phase or step that has started has been running by now; None if it has not started."""
+        return self.clock.at(now) - self._begun[path] if path in self._begun else None
 
     def _work(self, at: float, event: run_events.NodeStarted | run_events.AttemptStarted) -> None:
         path = event.path
@@ -190,7 +203,8 @@ class RunTopic:
         )
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
-        self.tree.put(path, ended=at, doing=None, until=None, why=reason)
+        took = None if isinstance(event, run_events.StepSkipped) else self._took(path)
+        self.tree.put(path, ended=at, took=took, doing=None, until=None, why=reason)
         if how in ("done", "skipped") and path in self.tree.own:
             self._done.add(path)
 
@@ -329,8 +343,8 @@ class RunTopic:
         for path in self._calls.interrupt():
             self._spend(path, {})
         self.rows.epoch = self._epoch()
-        if self.last is not None:
-            self.bars.away(self.last, at)
+        if self.clock.last is not None:
+            self.bars.away(self.clock.last, at)
         gone = set(event.rewound)
         if gone:
             self._forget([phase for phase in self.tree.phases() if phase.partition("/")[0] in gone], at)
@@ -349,6 +363,7 @@ class RunTopic:
                 self.needs.withdraw(path)
                 self.checks.forget(path)
                 self._counts.pop(path, None)
+                self._begun.pop(path, None)
                 self._done.discard(path)
                 self.tree.forget(path, at)
 

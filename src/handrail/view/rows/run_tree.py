@@ -206,6 +206,7 @@ _EMPTY: dict[str, Any] = {
     "status": "pending",
     "started": None,
     "ended": None,
+    "took": None,
     "worked": None,
     "try": 0,
     "tries": 1,
@@ -218,7 +219,7 @@ _EMPTY: dict[str, Any] = {
     "counts": {},
     "checks": {},
 }
-_FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts", "checks")
+_FRESH = ("status", "started", "ended", "took", "worked", "try", "doing", "why", "counts", "checks")
 
 
 class NodeTree:

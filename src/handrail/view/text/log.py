@@ -27,6 +27,8 @@ SHORT = 300
 KEPT = "kept from the attempt before"
 _UNMET, _ALL_UNMET = "its condition does not hold", "their conditions do not hold"
 _ENDS = {"completed": DONE, "failed": FAILED}
+_BELOW = {"asked": "? asks: {}", "made": "made {}", "session": "{}", "usage": "used {}", "notice": "! {}"}
+"""How a line that is below a step begins, by what it says."""
 _Line = tuple[str, str]
 """The path that a line is about, and its text. A path that ends with `/`: the line is about something below it."""
 
@@ -94,29 +96,20 @@ class Story:
 
     def _of_step(self, event: Event, now: float) -> Iterator[_Line]:
         """Lines below a step: questions, files, and what its agent did."""
+        line = line_of(event)
         match event:
-            case run_events.Asked():
-                yield f"{event.path}/", f"? asks: {question_title(event)}"
             case run_events.Answered():
                 yield f"{event.path}/", f"answered: {given_words(event.values)}"
-            case run_events.ArtifactPublished():
-                yield f"{event.path}/", f"made {plain(str(event.artifact['path']))}"
-            case run_events.SessionOpened():
-                yield f"{event.path}/", plain(f"{event.agent} begins the conversation {event.session}")
             case run_events.AgentActed() | run_events.Delayed():
                 sign = "" if isinstance(event, run_events.AgentActed) and event.is_usual else "! "
                 yield f"{event.path}/", sign + one_line(act_words(event, now))
             case run_events.Guided():
-                for line in guided_lines(event):
-                    yield f"{event.path}/", line
-            case run_events.UsageReported():
-                yield f"{event.path}/", f"used {usage_words(event.usage)}"
-            case run_events.Noticed():
-                yield f"{event.path}/", f"! {one_line(event.text)}"
+                for text in guided_lines(event):
+                    yield f"{event.path}/", text
             case run_events.SummarySet():
                 yield "", f"summary: {shown(one_line(event.text), SHORT)}"
-            case _:
-                return
+            case _ if line.what in _BELOW:
+                yield f"{line.path}/", _BELOW[line.what].format(line.text)
 
     def _of_run(
         self,
@@ -208,7 +201,6 @@ def usage_words(usage: Mapping[str, Any]) -> str:
     return ", ".join(known) or "an unknown amount"
 
 
-_USED = {"inputTokens": "{:,} tokens in", "outputTokens": "{:,} out", "usd": "${:g}"}
 LOG_KINDS = ("steps", "agent", "people", "checks", "facts")
 LONGEST_LOG_LINE = 500
 
@@ -239,8 +231,7 @@ def _words(event: run_events.Event) -> tuple[str, str, str]:
         case run_events.SessionOpened():
             return "agent", "session", f"{event.agent} begins the conversation {event.session}"
         case run_events.UsageReported():
-            known = ((words, event.usage.get(name)) for name, words in _USED.items())
-            return "agent", "usage", ", ".join(words.format(value) for words, value in known if value is not None)
+            return "agent", "usage", usage_words(event.usage)
         case run_events.Checked():
             return "checks", "checked", "; ".join(f"{one.get('name')}: {_held(one)}" for one in event.results)
         case run_events.FactFound():
@@ -254,7 +245,7 @@ def _words(event: run_events.Event) -> tuple[str, str, str]:
 def _of_people(event: Any) -> tuple[str, str]:
     match event:
         case run_events.Asked():
-            return "asked", str(event.question.get("title") or "a question")
+            return "asked", question_title(event)
         case run_events.Answered():
             where = event.surface or event.by
             how, reason = answer_words(event.values)

@@ -12,11 +12,13 @@ from handrail.base.dataclasses import dataclass, field
 from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, Guided
-from handrail.driven.runs.state import RunState, StepState
+from handrail.driven.runs.state import StepState
 from handrail.driven.runs.summary import reason_words
 from handrail.extensions.contracts import GuideNews
 from handrail.source.plain_text import counted, one_line, plain
 from handrail.source.values import shown
+from handrail.view.rows.rows import HEAD, Row
+from handrail.view.rows.run import RunTopic
 from handrail.view.text.columns import SIGNS, clipped, duration
 
 MOST_VISITS = 8
@@ -107,42 +109,19 @@ class Progress:
 
     def __init__(self, plan: FlowPlan) -> None:
         self.phases = [path_segment(phase.id) for phase in plan.phases]
-        self.state = RunState()
+        self.topic = RunTopic(plan, lambda _: None, 1, {})
+        self.state = self.topic.state
         self.notice: run_events.Noticed | None = None
-        self._began: float | None = None
-        self._ended: float | None = None
-        self._last: float | None = None
-        self._begun: dict[str, float] = {}
-        self._took: dict[str, float] = {}
-        self._why: dict[str, str] = {}
         self._doing: dict[str, run_events.AgentActed | run_events.Delayed] = {}
-        self._finished: set[str] = set()
-        self._below: dict[str, dict[str, None]] = {}
-        self._attempts: dict[str, int] = {}
         self._walks: dict[str, GuidedWalk] = {}
-        for phase in plan.phases:
-            for step in phase.steps:
-                path = f"{path_segment(phase.id)}/{path_segment(step.id)}"
-                self._below.setdefault(path_segment(phase.id), {})[path] = None
-                self._attempts[path] = step.retry.attempts
 
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
-        self.state.apply(event)
-        last = self._last
-        if not isinstance(event, run_events.Noticed):  # may be recorded when no process drives the run
-            self._last = now
+        self.topic.take(now, event)
         match event:
-            case run_events.RunStarted():
-                self._began, self._ended = now, None
             case run_events.RunResumed():
-                idle = 0.0 if last is None else max(0.0, now - last)
-                self._began, self._ended = (now if self._began is None else self._began + idle), None
-                self._resume(set(event.rewound), idle)
-            case run_events.RunEnded() if not event.driven and last is not None:
-                self._ended = self._last = last
-            case run_events.RunParked() | run_events.RunEnded():
-                self._ended = now
+                rewound = set(event.rewound)
+                self._walks = {path: walk for path, walk in self._walks.items() if top_phase(path) not in rewound}
             case run_events.Noticed():
                 self.notice = event
             case run_events.AgentActed() | run_events.Delayed():
@@ -150,49 +129,23 @@ class Progress:
             case run_events.Guided():
                 self._walks.setdefault(event.path, GuidedWalk()).take(event)
                 self._doing.pop(event.path, None)
-            case run_events.PhaseStarted() | run_events.StepStarted():
-                self._appear(event.path)
-                self._begun[event.path] = now
-                self._finished.discard(event.path)
-                self._took.pop(event.path, None)
-            case run_events.PhaseSkipped():
-                self._appear(event.path)
-                self._why[event.path] = event.reason
-                self._finished.update(self._below.get(event.path, ()))
-            case run_events.StepSkipped():
-                self._appear(event.path)
-                self._finish(event.path)
-            case run_events.PhaseDone() | run_events.StepDone() | run_events.StepFailed():
-                if event.path in self._begun:
-                    self._took[event.path] = now - self._begun[event.path]
-                self._finish(event.path)
+            case run_events.StepDone() | run_events.StepSkipped() | run_events.StepFailed():
+                self._doing.pop(event.path, None)
+                if self.notice is not None and self.notice.path == event.path:
+                    self.notice = None
 
-    def _appear(self, path: str) -> None:
-        parent = path.rpartition("/")[0]
-        if parent:
-            self._below.setdefault(parent, {})[path] = None
+    @property
+    def head(self) -> Row:
+        return self.topic.rows.get(HEAD, "") or {}
 
-    def _finish(self, path: str) -> None:
-        self._finished.add(path)
-        self._doing.pop(path, None)
-        if self.notice is not None and self.notice.path == path:
-            self.notice = None
-
-    def _resume(self, rewound: set[str], idle: float) -> None:
-        """Forget the phases that run again. The time before the resume in which nothing ran counts for no step."""
-        for known in (self._begun, self._took, self._why, self._walks, self._below):
-            for path in [
-                path for path in known if top_phase(path) in rewound and (known is not self._below or "/" in path)
-            ]:
-                del known[path]
-        self._finished = {path for path in self._finished if top_phase(path) not in rewound}
-        for path in self._begun:
-            if path not in self._took:
-                self._begun[path] += idle
+    def _below(self, path: str) -> list[str]:
+        """The steps of a phase, or the phases that began in the flow of a step."""
+        own, below = self.topic.tree.own, self.topic.window.below.get(path, ())
+        return [child for child in below if child in own or self.status(child) != "pending"]
 
     def driven(self, now: float) -> float:
         """How long the run was driven, without the time in which it waited for a person or for a resume."""
-        return 0.0 if self._began is None else (now if self._ended is None else self._ended) - self._began
+        return self.topic.clock.at(now)
 
     def status(self, path: str) -> str:
         """The status of a phase or step, by its path. A phase has failed if a step has failed and none is running."""
@@ -200,27 +153,17 @@ class Progress:
             return self.state.steps.get(path, StepState()).status
         status = self.state.phases.get(path, "pending")
         if status == "running":
-            below = {self.status(step) for step in self._below.get(path, ())}
+            below = {self.status(step) for step in self._below(path)}
             return "failed" if "failed" in below and "running" not in below else status
         return status
 
-    @property
-    def total(self) -> int:
-        return len(self._attempts)
-
-    @property
-    def finished(self) -> int:
-        """How many steps of the flow itself are done or skipped."""
-        return sum(self.status(path) != "failed" for path in self._finished & self._attempts.keys())
-
     def elapsed(self, path: str, now: float) -> float | None:
         """How long a phase or step took, or has been running; None if it has not started."""
-        if self.status(path) == "running" and path in self._begun:
-            return (now if self._ended is None else self._ended) - self._begun[path]
-        return self.took(path)
+        return self.topic.elapsed(path, now) if self.status(path) == "running" else self.took(path)
 
     def took(self, path: str) -> float | None:
-        return self._took.get(path)
+        found: float | None = self.topic.tree.get(path)["took"]
+        return found
 
     def lines(self, now: float, width: int, height: int, *, asks: bool = True) -> list[str]:
         """The lines of the screen: at most `height` lines, none wider than `width` columns.
@@ -261,12 +204,12 @@ class Progress:
         if self.status(path) in ("running", "failed"):
             for visit in self._walks[path].shown if path in self._walks else ():
                 yield path, depth + 1, visit
-            for child in self._below.get(path, ()):
+            for child in self._below(path):
                 yield from self._unfold(child, depth + 1)
 
     def _line(self, path: str, depth: int, visit: Visit | None, now: float) -> str:
         if visit is not None:
-            took = (visit.ended or (now if self._ended is None else self._ended)) - visit.began
+            took = (visit.ended or (now if self.topic.clock.is_going else self.topic.clock.last or now)) - visit.began
             parts = [f"{'  ' * depth}{SIGNS[visit.sign]} {plain(visit.place)}", duration(took), one_line(visit.remark)]
             return "  ".join(part for part in parts if part)
         status = self.status(path)
@@ -283,7 +226,8 @@ class Progress:
         if status == "failed":
             return one_line(step.error or "")
         if status != "running":
-            return one_line(self._why.get(path, "")) if status == "skipped" else ""
+            why = self.topic.tree.get(path)["why"] if status == "skipped" else None
+            return one_line((why or {}).get("message", ""))
         if path in self.state.questions:
             return "waits for an answer"
         doing = self._doing.get(path)
@@ -293,7 +237,8 @@ class Progress:
     def attempt(self, path: str) -> str:
         """`attempt 2 of 3, after: ...`."""
         step = self.state.steps[path]
-        most = f" of {self._attempts[path]}" if self._attempts.get(path, 0) >= step.attempts else ""
+        planned = self.topic.tree.step(path)
+        most = f" of {planned.retry.attempts}" if planned and planned.retry.attempts >= step.attempts else ""
         after = f", after: {one_line(step.error)}" if step.error else ""
         return f"attempt {step.attempts}{most}{after}"
 
@@ -310,15 +255,14 @@ class Progress:
 
     def _usage(self) -> list[str]:
         """What the agents reported as used so far."""
-        told = [usage for many in self.state.usage.values() for usage in many]
+        used = self.head["usage"]
         names = (("inputTokens", "{:,} in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
-        counts = [(words, [u[name] for u in told if isinstance(u.get(name), int | float)]) for name, words in names]
-        return [words.format(sum(found)) for words, found in counts if found]
+        return [words.format(used[name]) for name, words in names if used.get(name) is not None]
 
     def _foot(self, now: float) -> str:
         state = self.state
-        parts = [f"{self.finished}/{counted(self.total, 'step')}"]
-        if self._began is not None:
+        parts = [f"{self.head['done']}/{counted(self.head['total'], 'step')}"]
+        if self.topic.clock.last is not None:
             parts.append(duration(self.driven(now)))
         parts.extend(self._usage())
         if state.status != "running":

@@ -24,18 +24,8 @@ from handrail.driven.engines.embedded.run_folders import (
     read_about,
     run_names,
 )
-from handrail.driven.runs.overview import ENDED
-from handrail.driven.runs.summary import (
-    Summary,
-    given_in,
-    glance_at,
-    kind_of,
-    seconds_in,
-    shape_in,
-    summarize,
-    waiting_for,
-    was_killed,
-)
+from handrail.driven.runs.overview import plain_events
+from handrail.driven.runs.summary import Summary, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,37 +97,14 @@ def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
 
     `about` is the request of its attempt, if the caller knows it.
     """
-    state, records = ledger.memory.state, ledger.records
-    flow = getattr(records[0][1], "flow", None) if records else None
-    if flow is None or state.status == "running":
+    if not ledger.records or ledger.memory.state.status == "running":
         return
     try:
         about = about if about is not None else read_about(ledger.attempt)
+        summary = summarize("", about, plain_events(ledger.records), number_of(ledger.attempt), None)
     except StateError:
         return
-    questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
-    moments = [(moment, kind_of(type(event).__name__, vars(event))) for moment, event in records]
-    ended = next((moment for moment, event in reversed(records) if type(event).__name__ == "RunEnded"), None)
-    plain = ({**vars(event), "type": type(event).__name__, "t": moment} for moment, event in records)
-    summary = Summary(
-        id="",
-        flow=flow,
-        status=state.status,
-        driver=None,
-        why=state.error or state.reason or state.summary or "",
-        created=created_at(folder),
-        seconds=seconds_in(moments),
-        given=given_in(about)[1],
-        started=records[0][0],
-        ended=ended if state.status in ENDED else None,
-        attempt=number_of(ledger.attempt),
-        reason=state.reason,
-        error=state.error,
-        questions=waiting_for(state.status, questions),
-        is_least=was_killed(moments, is_driven=False),
-        glance=glance_at(shape_in(about), plain),
-    )
-    _write(folder, summary, mark_of(ledger.attempt))
+    _write(folder, summary._replace(created=created_at(folder)), mark_of(ledger.attempt))
 
 
 def mark_of(attempt: str) -> list[int]:

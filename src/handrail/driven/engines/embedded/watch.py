@@ -15,8 +15,8 @@ from handrail.base import journal
 from handrail.base.errors import StateError
 from handrail.driven.engines.embedded.run_folders import LOCK, attempt_folders, holder, read_about, run_names
 from handrail.driven.engines.embedded.summary_files import JOURNAL, outlived, summary_of
-from handrail.driven.runs.overview import ENDED, Glance
-from handrail.driven.runs.summary import Summary, shape_in, waiting_for
+from handrail.driven.runs.overview import Glance
+from handrail.driven.runs.summary import Summary, shape_in, with_overview
 
 PROBE_AGAIN = 1.0
 """In seconds: how often the lock of a driven run is probed, to notice that its process was killed."""
@@ -158,20 +158,7 @@ class _Followed:
         self.is_over = not is_going or attempt_folders(self.home)[-1:] != [self.attempt]
 
     def summary(self) -> Summary:
-        glance = self.glance
-        asked = ((one["id"], one["path"], {"title": one["title"]}) for one in glance.questions.values())
-        return self.base._replace(
-            status=glance.status,
-            driver=self.driver,
-            goes_on=self.goes_on,
-            started=glance.started,
-            ended=glance.ended if glance.status in ENDED else None,
-            reason=glance.reason,
-            error=glance.error,
-            why=glance.error or glance.reason or "",
-            questions=waiting_for(glance.status, asked),
-            glance=glance.to_json(),
-        )
+        return with_overview(self.base._replace(driver=self.driver, goes_on=self.goes_on), self.glance)
 
 
 def _events(records: list[dict[str, object]]) -> Iterator[dict[str, object]]:
