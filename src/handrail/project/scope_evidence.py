@@ -1,4 +1,4 @@
-"""Collects what exists of each stage of a scope: files and their records, steps of runs, saved states.
+"""Collects what exists of each stage of a scope: files, published artifacts, steps of runs.
 
 Also finds the last change of the project's own files, as far as git knows them.
 """
@@ -28,8 +28,7 @@ from handrail.driven.runs.run_events import StepDone
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import NodeError
-from handrail.project.agentweaver_files import ArtifactManifest, FlowState, sidecar_of, states_in
-from handrail.project.scope_stages import REVIEW_READERS, Evidence, Stage, StagePiece
+from handrail.project.scope_stages import FINISHED_WORK, REVIEW_READERS, Evidence, Stage, StagePiece
 from handrail.settings.secrets import without_secrets
 from handrail.source.values import Unresolved
 
@@ -143,10 +142,6 @@ class ScopeContext:
     runs: tuple[ScopeRun, ...]
     blocking: list[str]
 
-    @property
-    def folder(self) -> str:
-        return os.path.join(self.project, AGENTWEAVER, self.key)
-
     @cached_property
     def inputs(self) -> TaskArtifacts:
         return TaskArtifacts(ProjectFiles(self.project), self.key)
@@ -157,10 +152,6 @@ class ScopeContext:
             return self.shelf.records()
         except StateError:
             return []
-
-    @cached_property
-    def states(self) -> list[FlowState]:
-        return [state for state in states_in(self.folder) if isinstance(state, FlowState)]
 
     def blocking_in(self, run: str | None) -> list[str]:
         """The severities that block in a run: those that it was given, else the usual ones."""
@@ -234,28 +225,24 @@ def _content(ground: ScopeContext, stage: Stage, there: Mapping[str, str]) -> di
 
 
 def _piece(ground: ScopeContext, path: str) -> StagePiece:
-    """A file with the newest thing that was recorded about it: by Handrail, or by AgentWeaver beside the file."""
+    """A file with its newest record."""
     shown = os.path.relpath(path, ground.project)
     digest, changed = digest_of_file(path), os.stat(path).st_mtime
     record = next((one for one in reversed(ground.records) if one.path == shown), None)
-    manifest = sidecar_of(path, ground.folder)
-    if record is not None and (manifest is None or manifest.created <= record.created):
-        flow = next((run.summary.flow for run in ground.runs if run.summary.id == record.run), None)
-        piece = StagePiece(
-            path=shown,
-            time=record.created,
-            basis="record",
-            id=record.id,
-            sha256=record.sha256,
-            digest=digest,
-            run=record.run,
-            flow=flow,
-            inputs=_made_from(ground.records, record),
-        )
-    elif manifest is not None:
-        piece = _of_manifest(shown, manifest, digest)
-    else:
+    if record is None:
         return StagePiece(path=shown, time=changed, basis="file time", digest=digest)
+    flow = next((run.summary.flow for run in ground.runs if run.summary.id == record.run), None)
+    piece = StagePiece(
+        path=shown,
+        time=record.created,
+        basis="record",
+        id=record.id,
+        sha256=record.sha256,
+        digest=digest,
+        run=record.run,
+        flow=flow,
+        inputs=_made_from(ground.records, record),
+    )
     return replace(piece, time=max(changed, piece.time), basis="file time") if piece.is_edited else piece
 
 
@@ -263,20 +250,6 @@ def _made_from(records: list[ArtifactVersion], record: ArtifactVersion) -> tuple
     """The inputs of a file, in all versions that the same run published: a later step may only have added to it."""
     same = [one for one in records if (one.path, one.run) == (record.path, record.run)]
     return tuple(dict.fromkeys(id_ for one in same for id_ in one.inputs))
-
-
-def _of_manifest(path: str, manifest: ArtifactManifest, digest: str | None) -> StagePiece:
-    return StagePiece(
-        path=path,
-        time=manifest.created,
-        basis="manifest",
-        id=manifest.id,
-        sha256=manifest.sha256,
-        digest=digest,
-        run=manifest.run,
-        flow=manifest.flow,
-        inputs=manifest.inputs,
-    )
 
 
 def _of_work(ground: ScopeContext, stage: Stage) -> Evidence:
@@ -288,10 +261,9 @@ def _of_work(ground: ScopeContext, stage: Stage) -> Evidence:
         if work.prompt in stage.prompts
     ]
     done += [
-        StagePiece(path="", time=ended.time, basis="saved state", flow=f"{state.flow} of AgentWeaver")
-        for state in ground.states
-        for ended in state.done
-        if ended.kind in stage.kinds and ended.time is not None
+        StagePiece(path=record.path, time=record.created, basis="record", run=record.run)
+        for record in ground.records
+        if (record.schema, record.key) == (FINISHED_WORK, stage.id)
     ]
     last = max(done, key=lambda piece: piece.time, default=None)
     return Evidence(stage=stage, pieces=() if last is None else (last,))

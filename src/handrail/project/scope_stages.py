@@ -17,9 +17,11 @@ from handrail.source.plain_text import counted
 
 CODE = "code"
 """The need of a stage that is made from the files of the project."""
-Basis = Literal["lineage", "content", "record", "run", "manifest", "saved state", "file time"]
+FINISHED_WORK = "finished-work/v1"
+"""The schema of a published artifact that records a finished stage without files. Its key is the id of the stage."""
+Basis = Literal["lineage", "content", "record", "run", "file time"]
 """How something is known, the surest first."""
-_SURE: tuple[Basis, ...] = ("lineage", "content", "record", "run", "manifest", "saved state", "file time")
+_SURE: tuple[Basis, ...] = ("lineage", "content", "record", "run", "file time")
 StageState = Literal["made", "stale", "incomplete", "invalid", "missing"]
 
 
@@ -32,7 +34,6 @@ class Stage:
     flow: str
     files: tuple[tuple[str, ...], ...] = ()
     prompts: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     reads: str | None = None
     is_optional: bool = False
@@ -46,7 +47,6 @@ def stages_from(data: Mapping[str, Any]) -> tuple[Stage, ...]:
             row["flow"],
             tuple(tuple(kinds) for kinds in row.get("files", ())),
             tuple(row.get("prompts", ())),
-            tuple(row.get("kinds", ())),
             tuple(row.get("needs", ())),
             row.get("reads"),
             row.get("optional", False),
