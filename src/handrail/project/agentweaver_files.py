@@ -68,12 +68,8 @@ def moment_of(data: dict[str, Any], name: str) -> float | None:
     """A member that is a point in time, in seconds; None if it is none."""
     try:
         found = datetime.fromisoformat(data[name])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    found = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-    try:
-        return found.timestamp()
-    except (OverflowError, OSError, ValueError):
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
         return None
 
 

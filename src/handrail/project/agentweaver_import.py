@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
@@ -20,6 +21,7 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import HandrailError, NotFound, RefusedError, StateError
 from handrail.base.files import Unreadable, make_private, read_limited, real_inside, write_whole
 from handrail.base.folders import entries, files_below
+from handrail.driven.artifacts.agentweaver_params import CONTINUES_BY_KIND
 from handrail.driven.artifacts.names import artifact_id
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import MAX_ARTIFACT_BYTES, ArtifactDraft, Shelf, Shelves, digest_of_file
@@ -70,22 +72,14 @@ class ImportItem:
 
     kind: str
     name: str
+    scope: str | None = None
     path: str
     result: ImportResult
     note: str
-    scope: str | None = None
     command: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "scope": self.scope,
-            "path": self.path,
-            "result": self.result,
-            "note": self.note,
-            "command": self.command,
-        }
+        return dict(vars(self))
 
 
 def result_counts(items: list[ImportItem]) -> dict[ImportResult, int]:
@@ -100,16 +94,6 @@ IMPLEMENTATION = "implementation"
 MAX_RUN_NAME = 100
 MAX_NOTE = 600
 """How many characters of a note are shown."""
-LOOP_KINDS = frozenset(
-    {
-        "design-review-loop-flow",
-        "review-loop-flow",
-        "review-project-loop-flow",
-        "run-go-linter-loop-flow",
-        "run-go-tests-loop-flow",
-    }
-)
-"""AgentWeaver continues a loop of these kinds from its first phase."""
 MAX_PLUGIN_BYTES = 1024 * 1024
 PLUGINS_NOTE = (
     "Handrail does not run JavaScript plugins: a plugin of a repository would run its code without being asked. Flows "
@@ -142,10 +126,13 @@ class AgentWeaverImport:
         """Take over what has a meaning in Handrail. Notes have no secrets in them."""
         if not any(os.path.isdir(os.path.join(base, FOLDER)) for base in self._bases):
             raise NotFound(f"there is no folder `{FOLDER}` in `{self.project}` or in your home folder")
+        begin = time.time()
         items = [replace(item, note=_shown_note(self.secrets.mask(item.note))) for item in self._items()]
         for base in self._bases if not self.is_dry else ():
-            make_private(os.path.dirname(mark := import_mark(self.places.state, base)))
+            mark = import_mark(self.places.state, base)
+            make_private(os.path.dirname(mark))
             write_whole(mark, b"", durable=False)
+            os.utime(mark, (begin, begin))  # what is saved from now on may not have been read
         return items
 
     @property
@@ -376,7 +363,7 @@ class AgentWeaverImport:
 def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactManifest]:
     """The last saved state with a finished implementation, as an artifact: no file of the scope shows that work."""
     done = [(one.implemented, one) for one in states if isinstance(one, FlowState) and one.implemented is not None]
-    for time, state in sorted(done, key=lambda found: found[0])[-1:]:
+    for ended, state in sorted(done, key=lambda found: found[0])[-1:]:
         yield ArtifactManifest(
             id=f"{state.scope}:{IMPLEMENTATION}",
             key=IMPLEMENTATION,
@@ -387,7 +374,7 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactM
             step=IMPLEMENTATION,
             schema=FINISHED_WORK,
             family="helper-json",
-            created=time,
+            created=ended,
             sha256=digest_of_file(state.path) or "",
             payload=state.path,
         )
@@ -458,7 +445,7 @@ def _how_to_continue(state: FlowState, phases: Sequence[str] | None, agents: Seq
         return f"Handrail has no flow `{state.flow}`", None
     issue = [state.issue] if state.issue is not None and issue_key(state.issue) is not None else []
     run = ("handrail", "run", state.flow, *issue, "--scope", state.scope, *agents)
-    if state.has_ended and state.kind in LOOP_KINDS:
+    if state.has_ended and CONTINUES_BY_KIND.get(state.kind) == "again":
         return "a new run begins the next round", command_line(*run)
     if (phase := state.next_phase) is None:
         is_done = state.status == "completed"

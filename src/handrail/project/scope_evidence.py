@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from handrail.driven.flows.outline import child_of
 from handrail.driven.flows.plan import FlowPlan, Step, path_segment
 from handrail.driven.forms.form import blocking_severities
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import StoredRequest, about_from_text
+from handrail.driven.runs.request import about_from_text
 from handrail.driven.runs.run_events import StepDone
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.summary import Summary
@@ -59,17 +59,13 @@ def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun
     for summary in runs.summaries():
         try:
             about = about_from_text(summary.id, runs.engine.load(summary.id)[0])
-            worked = tuple(_worked(runs.load(summary.id), set(prompts))) if _may_use(about, prompts) else ()
+            may_use = any(prompt in about.prompts for prompt in prompts)  # compiling the flows takes long
+            worked = tuple(_worked(runs.load(summary.id), set(prompts))) if may_use else ()
         except (HandrailError, LookupError):  # it is damaged, or was removed just now
             continue
         blocking = about.request.params.get("reviewBlockingSeverities")
         found.setdefault(about.request.scope, []).append(ScopeRun(about.request.scope, summary, worked, blocking))
     return found
-
-
-def _may_use(about: StoredRequest, prompts: Iterable[str]) -> bool:
-    """True if one of the prompts may be used. Compiling the flows takes long, so this looks at the names only."""
-    return any(prompt in about.prompts for prompt in prompts)
 
 
 def _worked(run: LoadedRun, prompts: set[str]) -> Iterator[WorkedStep]:
@@ -96,16 +92,8 @@ def _step_at(run: LoadedRun, path: str) -> Step | None:
 GIT_SECONDS = 30.0
 MAX_GIT_OUTPUT = 64 * 1024 * 1024
 _GIT_LIST = (
-    "git",
-    "-c",
-    "core.fsmonitor=false",
-    "ls-files",
-    "-z",
-    "--cached",
-    "--others",
-    "--exclude-standard",
-    "--",
-    ".",
+    *("git", "-c", "core.fsmonitor=false"),
+    *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."),
 )
 _SCOPE_FOLDERS = tuple(f"{folder}/".encode() for folder in (AGENTWEAVER, HANDRAIL))
 
@@ -183,7 +171,7 @@ def _of_files(ground: ScopeContext, stage: Stage) -> Evidence:
     return Evidence(stage=stage)
 
 
-def _bundle(ground: ScopeContext, stage: Stage, kinds: tuple[str, ...]) -> Evidence:
+def _bundle(ground: ScopeContext, stage: Stage, kinds: Sequence[str]) -> Evidence:
     iterated = [kind for kind in kinds if "{iteration}" in ground.inputs.table.kinds[kind].file]
     turn = ground.inputs.newest(*iterated) if iterated else None
     if iterated and turn is None:

@@ -7,7 +7,7 @@ versions that an artifact was made from, else the time of publishing. Without a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, field
@@ -32,27 +32,15 @@ class Stage:
     id: str
     title: str
     flow: str
-    files: tuple[tuple[str, ...], ...] = ()
-    prompts: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    files: Sequence[Sequence[str]] = ()
+    prompts: Sequence[str] = ()
+    needs: Sequence[str] = ()
     reads: str | None = None
-    is_optional: bool = False
+    optional: bool = False
 
 
 def stages_from(data: Mapping[str, Any]) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(
-            row["id"],
-            row["title"],
-            row["flow"],
-            tuple(tuple(kinds) for kinds in row.get("files", ())),
-            tuple(row.get("prompts", ())),
-            tuple(row.get("needs", ())),
-            row.get("reads"),
-            row.get("optional", False),
-        )
-        for row in data["stages"]
-    )
+    return tuple(Stage(**row) for row in data["stages"])
 
 
 @dataclass(frozen=True, kw_only=True)

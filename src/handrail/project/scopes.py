@@ -125,7 +125,7 @@ class Scopes:
         return ScopeView(
             key,
             self._folders(key),
-            [one for one in found if one.state != "missing" or not one.stage.is_optional],
+            [one for one in found if one.state != "missing" or not one.stage.optional],
             list(ground.runs),
             self._not_imported(key),
             len(others - own),

@@ -7,6 +7,7 @@ import os
 import click
 
 from handrail.app import App
+from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound
 from handrail.cli.options import command
 from handrail.cli.output import Shell
@@ -107,11 +108,5 @@ def _grouped(items: list[ImportItem]) -> list[ImportItem]:
 def _one_item(same: list[ImportItem]) -> ImportItem:
     first = same[0]
     name = f"{counted(len(same), 'artifact')} of {first.scope}"
-    return ImportItem(
-        kind=first.kind,
-        name=name,
-        path=os.path.commonpath([item.path for item in same]),
-        result=first.result,
-        note="`handrail artifacts` lists them",
-        scope=first.scope,
-    )
+    path = os.path.commonpath([item.path for item in same])
+    return replace(first, name=name, path=path, note="`handrail artifacts` lists them")

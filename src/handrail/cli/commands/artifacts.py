@@ -212,8 +212,8 @@ def _show_scope(shell: Shell, view: ScopeView) -> None:
 
 def _say_not_imported(shell: Shell, files: list[str]) -> None:
     if files:
-        told = f"AgentWeaver saved {counted(len(files), 'file')} that Handrail has not imported"
-        shell.say(f"{told}; `handrail import agentweaver` does it, and says how to go on")
+        message = f"AgentWeaver saved {counted(len(files), 'file')} that Handrail has not imported"
+        shell.say(f"{message}; `handrail import agentweaver` does it, and says how to go on")
 
 
 def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:

@@ -22,10 +22,11 @@ from handrail.cli.terminal import WaitingLine
 from handrail.settings.routes import DEFAULT
 from handrail.source.diagnostics import has_errors
 from handrail.source.plain_text import counted
-from handrail.steps.playbook.draft import ProjectTree, draft_from, facts_of, languages_and_frameworks, playbook_files
+from handrail.steps.playbook.draft import draft_from, languages_and_frameworks, playbook_files
 from handrail.steps.playbook.guidance import TOKEN, Selection, TaskGuidance, guide
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
 from handrail.steps.playbook.spec import MANIFEST, OWN, PHASES, Playbook, PlaybookEntry
+from handrail.steps.playbook.survey import ProjectTree, facts_of
 
 INIT_FLOW = "playbook-init"
 INIT_SCOPE = "playbook"

@@ -90,8 +90,8 @@ def agentweaver(subject: Subject) -> Iterator[Checkup]:
     left = not_imported(state, project, scope_files(os.path.join(project, SCOPES)))
     left += not_imported(state, home, entries(os.path.join(home, FOLDER)))
     if left:
-        told = f"AgentWeaver saved {counted(len(left), 'file')} that Handrail has not imported: {some(left, 3)}"
-        yield Checkup("agentweaver", "warning", told, command="handrail import agentweaver")
+        message = f"AgentWeaver saved {counted(len(left), 'file')} that Handrail has not imported: {some(left, 3)}"
+        yield Checkup("agentweaver", "warning", message, command="handrail import agentweaver")
     else:
         yield Checkup("agentweaver", "ok", "nothing of AgentWeaver is left to import")
 
