@@ -47,6 +47,7 @@ STATE_FOLDERS = {
     "runs": "runs: a journal and the pinned flows of each attempt, by project",
     "artifacts": "published files and where they come from, by project and scope",
     "scopes": "locks of scopes that are reset, by project",
+    "imported": "when `handrail import` last looked at a project or at your home folder",
     "worktrees": "records of the worktrees of runs: which run and project each belongs to",
     "trees": "the worktrees of runs, unless `worktree: {folder: …}` in the user's settings names another folder",
     "hosts": "links from the conversations of agents to their sessions",

@@ -84,16 +84,17 @@ def test_files_without_a_record_are_judged_by_their_times(project: Project) -> N
     assert stages(project)["plan"]["state"] == "made"
 
 
-def test_agentweavers_manifest_says_who_made_a_file_and_when(project: Project) -> None:
+def test_an_imported_manifest_of_agentweaver_says_who_made_a_file_and_when(project: Project) -> None:
     put(project, "plan")
     path = project.folder / place("plan-json-file", KEY)
     write_manifest(path, created="2026-01-02T03:04:05.000Z")
-    found = stages(project)["plan"]
-    assert (found["flow"], found["edited"]) == (None, [])  # the other file is newer
     write_manifest(project.folder / place("plan-file", KEY), created="2026-01-02T03:04:06.000Z")
     found = stages(project)["plan"]
-    assert (found["made"], found["basis"]) == ("2026-01-02T03:04:06+00:00", "manifest")
-    assert (found["run"], found["flow"]) == ("run-1", "plan-flow")
+    assert (found["basis"], found["run"]) == ("file time", None)
+    project.json("import", "agentweaver")
+    found = stages(project)["plan"]
+    assert (found["made"], found["basis"]) == ("2026-01-02T03:04:06+00:00", "record")
+    assert (found["run"], found["edited"]) == ("agentweaver:run-1", [])
     path.write_text(path.read_text() + "\n")
     assert stages(project)["plan"]["edited"] == [place("plan-json-file", KEY)]
 

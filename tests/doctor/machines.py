@@ -170,6 +170,10 @@ def _manifest(machine: Machine) -> None:
     machine.project.write(".agentweaver/playbook/manifest.yaml", "version: 2\n")
 
 
+def _saved_state(machine: Machine) -> None:
+    machine.project.write(".agentweaver/scopes/abc-1/.artifacts/.agentweaver-flow-state-plan.json", "{}")
+
+
 def _index_lock(machine: Machine) -> None:
     path = machine.project.write(".git/index.lock", "")
     os.utime(path, (time.time() - 3600, time.time() - 3600))
@@ -281,6 +285,10 @@ FAULTS: dict[str, Fault] = {
     "a wrong playbook": Fault(
         _manifest, "playbook", "error", "has to be 1, found a whole number `2`", "handrail playbook check",
         lambda machine: machine.sh("rm -r .agentweaver"),
+    ),
+    "what AgentWeaver saved was not imported": Fault(
+        _saved_state, "agentweaver", "warning", "AgentWeaver saved 1 file that Handrail has not imported",
+        "handrail import agentweaver", lambda machine: machine.project.run("import", "agentweaver"),
     ),
     "a project chooses a program": Fault(
         lambda machine: machine.project.write(".agentweaver/.env", "CLAUDE_BIN=./evil\n"), "variables", "warning",

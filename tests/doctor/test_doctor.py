@@ -47,6 +47,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         "links": "ok",
         "config": "ok",
         "playbook": "skipped",
+        "agentweaver": "ok",
         "plugins": "skipped",
         "variables": "ok",
         **{f"services.{name}": "skipped" for name in ("jira", "github", "gitlab", "telegram")},

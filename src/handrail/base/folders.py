@@ -1,4 +1,7 @@
-"""Removes a folder, or exchanges two, in one step: after a crash a name leads to a whole folder or to none."""
+"""Folders: lists what is in one, and removes one or exchanges two in one step.
+
+After a crash, a name leads to a whole folder or to none.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ import shutil
 import sys
 
 from handrail.base.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TRASH = ".removed"
 """The ending of a folder that is being removed. It is not a run and not a session any more."""
@@ -42,3 +49,33 @@ def exchange(left: str, right: str) -> bool:
         return bool(system.renameat2(_CURRENT_FOLDER, paths[0], _CURRENT_FOLDER, paths[1], _EXCHANGE) == 0)
     except (OSError, AttributeError):  # the function does not exist here
         return False
+
+
+MAX_ENTRIES = 20_000
+"""How many entries of a folder are looked at."""
+
+
+def entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name. Empty if there is no folder, or if it is a link. At most `MAX_ENTRIES`."""
+    if os.path.islink(folder):
+        return []
+    try:
+        with os.scandir(folder) as found:
+            return sorted((entry for entry, _ in zip(found, range(MAX_ENTRIES), strict=False)), key=lambda e: e.name)
+    except OSError:
+        return []
+
+
+def files_below(folder: str, *, without: tuple[str, ...] = ()) -> Iterator[os.DirEntry[str]]:
+    """The regular files in a folder and below. Links are not followed. `without` are names of folders to leave out."""
+    waiting, left = [folder], MAX_ENTRIES
+    while waiting:
+        for entry in entries(waiting.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in without:
+                    waiting.append(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                left -= 1
+                if left < 0:
+                    return
+                yield entry

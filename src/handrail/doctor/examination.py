@@ -77,6 +77,11 @@ EXAMS: dict[str, Exam] = {
     "settings": Exam("definitions", "the settings of the user and of the project", "definitions:settings"),
     "definitions": Exam("definitions", "all workflows and flows, as `handrail validate`", "definitions:definitions"),
     "playbook": Exam("definitions", "the playbook of the project", "definitions:playbook"),
+    "agentweaver": Exam(
+        "definitions",
+        "states, manifests and routes that AgentWeaver saved and no import has seen",
+        "definitions:agentweaver",
+    ),
     "plugins": Exam(
         "definitions", "that each plugin is trusted and keeps to its contract", "definitions:plugins", 120.0
     ),

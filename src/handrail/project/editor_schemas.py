@@ -19,8 +19,8 @@ from handrail.extensions import registry
 from handrail.extensions.plugins.plugin import MANIFEST_FILE, manifest_schema
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema
-from handrail.steps.playbook.spec import ENTRY, MANIFEST_KEYS, entry_json_schema
-from handrail.steps.playbook.spec import manifest_json_schema as playbook_schema
+from handrail.source.fields import json_schema
+from handrail.steps.playbook.spec import ENTRY, MANIFEST_KEYS
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 FOLDER = os.path.join(".handrail", "editor")
@@ -47,8 +47,8 @@ KINDS = {
         lambda: flow_schema(registry.node_declarations(), registry.checks()),
     ),
     "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda: settings_schema(registry.executors())),
-    "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", playbook_schema),
-    "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", entry_json_schema),
+    "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", lambda: json_schema(MANIFEST_KEYS)),
+    "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", lambda: json_schema(ENTRY)),
     "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", manifest_schema),
 }
 

@@ -99,13 +99,9 @@ def program_of_desktop(env: Mapping[str, str]) -> str | None:
 
 def can_send(channel: Channel, env: Mapping[str, str], *, has_bell: bool) -> bool:
     """True if this process can use the channel. If not, another one may, and nothing is said."""
-    match channel.kind:
-        case "bell":
-            return has_bell
-        case "desktop":
-            return program_of_desktop(env) is not None
-        case _:
-            return True
+    if channel.kind == "bell":
+        return has_bell
+    return channel.kind != "desktop" or program_of_desktop(env) is not None
 
 
 def channel_name(channel: Channel) -> str:

@@ -14,7 +14,6 @@ from handrail.base.dataclasses import dataclass, field
 from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.summary import Summary, moment
-from handrail.driven.worktrees.leftovers import Leftover
 from handrail.driven.worktrees.worktrees import Worktrees
 from handrail.guided.sessions.forced_cancel import last_change, remove_session
 from handrail.guided.sessions.sessions import Sessions
@@ -116,11 +115,8 @@ def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tupl
     free = [left for left in found if left.work is None]
     if not dry_run:
         free = [left for left in free if asyncio.run(worktrees.sweep(left))]
-    return [_left_item(left) for left in free], held
-
-
-def _left_item(left: Leftover) -> PruneItem:
-    return PruneItem("worktree", left.run or left.name, left.name, left.kind, None)
+    removed = [PruneItem("worktree", left.run or left.name, left.name, left.kind, None) for left in free]
+    return removed, held
 
 
 def _has_work(worktrees: Worktrees, item: PruneItem) -> bool:

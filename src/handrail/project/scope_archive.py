@@ -16,10 +16,10 @@ from contextlib import contextmanager
 
 from handrail.base.errors import NotFound, RefusedError, StateError
 from handrail.base.files import sync_folder
-from handrail.base.folders import exchange
-from handrail.project.agentweaver_files import ARCHIVES, INNER, entries
+from handrail.base.folders import entries, exchange
 from handrail.source.plain_text import some
 
+INNER, ARCHIVES = ".artifacts", "restart-archives"
 WORKSPACE, ARTIFACTS = "workspace", "artifacts"
 _ATTEMPT = re.compile(r"attempt-([0-9]{4,9})\Z")
 _NEW, _OLD = ".handrail-new", ".handrail-old"

@@ -1,4 +1,4 @@
-"""Collects what exists of each stage of a scope: files and their records, steps of runs, saved states.
+"""Collects what exists of each stage of a scope: files, published artifacts, steps of runs.
 
 Also finds the last change of the project's own files, as far as git knows them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,13 +22,12 @@ from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf, digest_of_fi
 from handrail.driven.flows.plan import step_at
 from handrail.driven.forms.form import blocking_severities
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import StoredRequest, about_from_text
+from handrail.driven.runs.request import about_from_text
 from handrail.driven.runs.run_events import StepDone
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import NodeError
-from handrail.project.agentweaver_files import ArtifactManifest, FlowState, sidecar_of, states_in
-from handrail.project.scope_stages import REVIEW_READERS, Evidence, Stage, StagePiece
+from handrail.project.scope_stages import FINISHED_WORK, REVIEW_READERS, Evidence, Stage, StagePiece
 from handrail.settings.secrets import without_secrets
 from handrail.source.values import Unresolved
 
@@ -59,17 +58,13 @@ def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun
     for summary in runs.summaries():
         try:
             about = about_from_text(summary.id, runs.engine.load(summary.id)[0])
-            worked = tuple(_worked(runs.load(summary.id), set(prompts))) if _may_use(about, prompts) else ()
+            may_use = any(prompt in about.prompts for prompt in prompts)  # compiling the flows takes long
+            worked = tuple(_worked(runs.load(summary.id), set(prompts))) if may_use else ()
         except (HandrailError, LookupError):  # it is damaged, or was removed just now
             continue
         blocking = about.request.params.get("reviewBlockingSeverities")
         found.setdefault(about.request.scope, []).append(ScopeRun(about.request.scope, summary, worked, blocking))
     return found
-
-
-def _may_use(about: StoredRequest, prompts: Iterable[str]) -> bool:
-    """True if one of the prompts may be used. Compiling the flows takes long, so this looks at the names only."""
-    return any(prompt in about.prompts for prompt in prompts)
 
 
 def _worked(run: LoadedRun, prompts: set[str]) -> Iterator[WorkedStep]:
@@ -82,16 +77,8 @@ def _worked(run: LoadedRun, prompts: set[str]) -> Iterator[WorkedStep]:
 GIT_SECONDS = 30.0
 MAX_GIT_OUTPUT = 64 * 1024 * 1024
 _GIT_LIST = (
-    "git",
-    "-c",
-    "core.fsmonitor=false",
-    "ls-files",
-    "-z",
-    "--cached",
-    "--others",
-    "--exclude-standard",
-    "--",
-    ".",
+    *("git", "-c", "core.fsmonitor=false"),
+    *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."),
 )
 _SCOPE_FOLDERS = tuple(f"{folder}/".encode() for folder in (AGENTWEAVER, HANDRAIL))
 
@@ -128,10 +115,6 @@ class ScopeContext:
     runs: tuple[ScopeRun, ...]
     blocking: list[str]
 
-    @property
-    def folder(self) -> str:
-        return os.path.join(self.project, AGENTWEAVER, self.key)
-
     @cached_property
     def inputs(self) -> TaskArtifacts:
         return TaskArtifacts(ProjectFiles(self.project), self.key)
@@ -142,10 +125,6 @@ class ScopeContext:
             return self.shelf.records()
         except StateError:
             return []
-
-    @cached_property
-    def states(self) -> list[FlowState]:
-        return [state for state in states_in(self.folder) if isinstance(state, FlowState)]
 
     def blocking_in(self, run: str | None) -> list[str]:
         """The severities that block in a run: those that it was given, else the usual ones."""
@@ -177,7 +156,7 @@ def _of_files(ground: ScopeContext, stage: Stage) -> Evidence:
     return Evidence(stage=stage)
 
 
-def _bundle(ground: ScopeContext, stage: Stage, kinds: tuple[str, ...]) -> Evidence:
+def _bundle(ground: ScopeContext, stage: Stage, kinds: Sequence[str]) -> Evidence:
     iterated = [kind for kind in kinds if "{iteration}" in ground.inputs.table.kinds[kind].file]
     turn = ground.inputs.newest(*iterated) if iterated else None
     if iterated and turn is None:
@@ -219,28 +198,24 @@ def _content(ground: ScopeContext, stage: Stage, there: Mapping[str, str]) -> di
 
 
 def _piece(ground: ScopeContext, path: str) -> StagePiece:
-    """A file with the newest thing that was recorded about it: by Handrail, or by AgentWeaver beside the file."""
+    """A file with its newest record."""
     shown = os.path.relpath(path, ground.project)
     digest, changed = digest_of_file(path), os.stat(path).st_mtime
     record = next((one for one in reversed(ground.records) if one.path == shown), None)
-    manifest = sidecar_of(path, ground.folder)
-    if record is not None and (manifest is None or manifest.created <= record.created):
-        flow = next((run.summary.flow for run in ground.runs if run.summary.id == record.run), None)
-        piece = StagePiece(
-            path=shown,
-            time=record.created,
-            basis="record",
-            id=record.id,
-            sha256=record.sha256,
-            digest=digest,
-            run=record.run,
-            flow=flow,
-            inputs=_made_from(ground.records, record),
-        )
-    elif manifest is not None:
-        piece = _of_manifest(shown, manifest, digest)
-    else:
+    if record is None:
         return StagePiece(path=shown, time=changed, basis="file time", digest=digest)
+    flow = next((run.summary.flow for run in ground.runs if run.summary.id == record.run), None)
+    piece = StagePiece(
+        path=shown,
+        time=record.created,
+        basis="record",
+        id=record.id,
+        sha256=record.sha256,
+        digest=digest,
+        run=record.run,
+        flow=flow,
+        inputs=_made_from(ground.records, record),
+    )
     return replace(piece, time=max(changed, piece.time), basis="file time") if piece.is_edited else piece
 
 
@@ -248,20 +223,6 @@ def _made_from(records: list[ArtifactVersion], record: ArtifactVersion) -> tuple
     """The inputs of a file, in all versions that the same run published: a later step may only have added to it."""
     same = [one for one in records if (one.path, one.run) == (record.path, record.run)]
     return tuple(dict.fromkeys(id_ for one in same for id_ in one.inputs))
-
-
-def _of_manifest(path: str, manifest: ArtifactManifest, digest: str | None) -> StagePiece:
-    return StagePiece(
-        path=path,
-        time=manifest.created,
-        basis="manifest",
-        id=manifest.id,
-        sha256=manifest.sha256,
-        digest=digest,
-        run=manifest.run,
-        flow=manifest.flow,
-        inputs=manifest.inputs,
-    )
 
 
 def _of_work(ground: ScopeContext, stage: Stage) -> Evidence:
@@ -273,10 +234,9 @@ def _of_work(ground: ScopeContext, stage: Stage) -> Evidence:
         if work.prompt in stage.prompts
     ]
     done += [
-        StagePiece(path="", time=ended.time, basis="saved state", flow=f"{state.flow} of AgentWeaver")
-        for state in ground.states
-        for ended in state.done
-        if ended.kind in stage.kinds and ended.time is not None
+        StagePiece(path=record.path, time=record.created, basis="record", run=record.run)
+        for record in ground.records
+        if (record.schema, record.key) == (FINISHED_WORK, stage.id)
     ]
     last = max(done, key=lambda piece: piece.time, default=None)
     return Evidence(stage=stage, pieces=() if last is None else (last,))

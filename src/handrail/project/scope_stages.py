@@ -7,7 +7,7 @@ versions that an artifact was made from, else the time of publishing. Without a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, field
@@ -17,9 +17,11 @@ from handrail.source.plain_text import counted
 
 CODE = "code"
 """The need of a stage that is made from the files of the project."""
-Basis = Literal["lineage", "content", "record", "run", "manifest", "saved state", "file time"]
+FINISHED_WORK = "finished-work/v1"
+"""The schema of a published artifact that records a finished stage without files. Its key is the id of the stage."""
+Basis = Literal["lineage", "content", "record", "run", "file time"]
 """How something is known, the surest first."""
-_SURE: tuple[Basis, ...] = ("lineage", "content", "record", "run", "manifest", "saved state", "file time")
+_SURE: tuple[Basis, ...] = ("lineage", "content", "record", "run", "file time")
 StageState = Literal["made", "stale", "incomplete", "invalid", "missing"]
 
 
@@ -30,29 +32,15 @@ class Stage:
     id: str
     title: str
     flow: str
-    files: tuple[tuple[str, ...], ...] = ()
-    prompts: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    files: Sequence[Sequence[str]] = ()
+    prompts: Sequence[str] = ()
+    needs: Sequence[str] = ()
     reads: str | None = None
-    is_optional: bool = False
+    optional: bool = False
 
 
 def stages_from(data: Mapping[str, Any]) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(
-            row["id"],
-            row["title"],
-            row["flow"],
-            tuple(tuple(kinds) for kinds in row.get("files", ())),
-            tuple(row.get("prompts", ())),
-            tuple(row.get("kinds", ())),
-            tuple(row.get("needs", ())),
-            row.get("reads"),
-            row.get("optional", False),
-        )
-        for row in data["stages"]
-    )
+    return tuple(Stage(**row) for row in data["stages"])
 
 
 @dataclass(frozen=True, kw_only=True)

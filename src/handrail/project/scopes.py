@@ -13,6 +13,7 @@ import handrail
 from handrail.base import locks
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import NotFound, RefusedError, StateError
+from handrail.base.folders import entries, files_below
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
 from handrail.driven.artifacts.scope import default_scope, issue_key
 from handrail.driven.artifacts.shelf import Shelf, Shelves
@@ -20,7 +21,7 @@ from handrail.driven.forms.form import DEFAULT_BLOCKING_SEVERITIES, blocking_sev
 from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
 from handrail.project import scope_archive
-from handrail.project.agentweaver_files import ARCHIVES, FlowState, entries, files_below
+from handrail.project.agentweaver_files import not_imported, scope_files
 from handrail.project.scope_evidence import ScopeContext, ScopeRun, gather_evidence, last_code_change, runs_by_scope
 from handrail.project.scope_stages import Stage, StagePiece, StageStanding, judge_stages, stages_from
 from handrail.settings.folders import file_name
@@ -34,13 +35,16 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class ScopeView:
-    """A scope at one moment: its stages, its runs, what AgentWeaver saved, other artifacts, and its archives."""
+    """A scope at one moment: its stages, its runs, other artifacts, and its archives.
+
+    `not_imported` are the files that AgentWeaver saved and no import has seen.
+    """
 
     key: str
     folders: list[str]
     standings: list[StageStanding]
     runs: list[ScopeRun]
-    states: list[FlowState]
+    not_imported: list[str]
     others: int
     archives: list[str]
     is_current: bool
@@ -53,7 +57,6 @@ class Reset:
     key: str
     archives: list[tuple[str, str, int, int]]
     waiting: list[ScopeRun]
-    claimed: list[FlowState]
 
 
 class Scopes:
@@ -65,7 +68,7 @@ class Scopes:
         self.project = folder or runs.project
         self.runs = runs
         self.kept = kept
-        self.state = os.path.join(state, "scopes", file_name(self.project))
+        self.state = state
         self.env = env
 
     @cached_property
@@ -122,13 +125,17 @@ class Scopes:
         return ScopeView(
             key,
             self._folders(key),
-            [one for one in found if one.state != "missing" or not one.stage.is_optional],
+            [one for one in found if one.state != "missing" or not one.stage.optional],
             list(ground.runs),
-            ground.states,
+            self._not_imported(key),
             len(others - own),
             [path for folder in self._folders(key) for path in scope_archive.attempts(folder)],
             key == default_scope(self.project),
         )
+
+    def _not_imported(self, key: str) -> list[str]:
+        found = scope_files(os.path.join(self.runs.project, AGENTWEAVER, key))
+        return not_imported(self.state, self.runs.project, found)
 
     def _ground(self, key: str) -> ScopeContext:
         try:
@@ -154,11 +161,13 @@ class Scopes:
         for folder in filled:
             scope_archive.refuse_link(folder)
         open_ = [run for run in runs if run.summary.status not in (*ENDED, "damaged")]
-        claimed = [state for state in self._ground(key).states if state.status == "running"]
-        return Reset(key, [self._archive(folder) for folder in filled], open_, claimed)
+        return Reset(key, [self._archive(folder) for folder in filled], open_)
 
     def _archive(self, folder: str) -> tuple[str, str, int, int]:
-        sizes = [entry.stat(follow_symlinks=False).st_size for entry in files_below(folder, without=(ARCHIVES,))]
+        sizes = [
+            entry.stat(follow_symlinks=False).st_size
+            for entry in files_below(folder, without=(scope_archive.ARCHIVES,))
+        ]
         return folder, scope_archive.next_attempt(folder), len(sizes), sum(sizes)
 
     def reset(self, key: str) -> Reset:
@@ -192,5 +201,6 @@ class Scopes:
         def busy() -> StateError:
             return StateError(f"the scope `{key}` is being reset by another process", "wait until it ends")
 
-        with locks.locked(os.path.join(self.state, f"{file_name(key)}.lock"), PATIENCE, busy):
+        path = os.path.join(self.state, "scopes", file_name(self.project), f"{file_name(key)}.lock")
+        with locks.locked(path, PATIENCE, busy):
             yield

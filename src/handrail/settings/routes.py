@@ -96,8 +96,11 @@ def find_preset(known: Mapping[str, dict[str, str]], name: str) -> dict[str, str
     return found
 
 
-def save_entry(config: str, section: str, name: str, entry: Mapping[str, str]) -> str:
-    """Put an entry into a section of the settings. Returns the file. Raises `RefusedError` if it cannot be edited."""
+def save_entry(config: str, section: str, name: str, entry: Mapping[str, str], *, is_dry: bool = False) -> str:
+    """Put an entry into a section of the settings. Returns the file. Raises `RefusedError` if it cannot be edited.
+
+    If it `is_dry`, nothing is written.
+    """
     path = os.path.realpath(os.path.join(config, SETTINGS_FILE))
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -110,8 +113,9 @@ def save_entry(config: str, section: str, name: str, entry: Mapping[str, str]) -
         edited = put_entry(text, section, name, entry)
     except ValueError as error:
         raise _cannot_edit(path, section, name, entry, str(error)) from error
-    make_private(os.path.dirname(path))
-    write_whole(path, edited.encode(), durable=True, mode=mode_of(path))
+    if not is_dry:
+        make_private(os.path.dirname(path))
+        write_whole(path, edited.encode(), durable=True, mode=mode_of(path))
     return path
 
 

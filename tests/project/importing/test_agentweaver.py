@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -245,9 +246,51 @@ def test_an_unknown_flow_is_named(project: Project) -> None:
 
 def test_a_finished_implementation_of_agentweaver_counts_for_the_scope(project: Project) -> None:
     child = {"resumeKind": "flow-run", "executionState": {"flowKind": "implement-flow", "phases": [phase("i", "done")]}}
-    state(project.folder, KEY, "auto-common", run_phases=[phase("implement", "running", value=child)])
-    found = {one["id"]: one for one in project.json("scope", KEY)["stages"]}["implementation"]
-    assert (found["state"], found["basis"], found["flow"]) == ("made", "saved state", "auto-common of AgentWeaver")
+    path = state(project.folder, KEY, "auto-common", run_phases=[phase("implement", "running", value=child)])
+    assert implementation(project)["state"] == "missing"
+    for result in ("taken", "already"):
+        (item,) = items(project, kind="artifact")
+        assert (item["name"], item["result"], item["path"]) == ("implementation@v1", result, str(path))
+    found = implementation(project)
+    assert (found["state"], found["basis"], found["made"]) == ("made", "record", "2026-01-02T03:00:00+00:00")
+    assert found["run"] == "agentweaver:8f14e45f-ceea-467f-9d2b-0a7b8e2f0001"
+
+
+def test_the_last_finished_implementation_counts(project: Project) -> None:
+    early = {**phase("i", "done"), "finishedAt": "2025-01-02T03:00:00.000Z"}
+    state(project.folder, KEY, "implement", run_phases=[early])
+    state(project.folder, KEY, "bug-fix", run_phases=[phase("i", "done"), phase("j", "skipped")])
+    state(project.folder, KEY, "plan", run_phases=[phase("i", "done")])
+    items(project)
+    assert implementation(project)["made"] == "2026-01-02T03:00:00+00:00"
+
+
+def implementation(project: Project) -> dict[str, Any]:
+    return next(one for one in project.json("scope", KEY)["stages"] if one["id"] == "implementation")
+
+
+def test_a_scope_says_what_was_not_imported(project: Project) -> None:
+    path = artifact(project.folder, KEY, "plan-abc-1-1.md", "# one")
+    saved = state(project.folder, KEY, "plan")
+    assert project.json("scope", KEY)["notImported"] == [f"{path}.manifest.json", str(saved)]
+    told = "AgentWeaver saved 2 files that Handrail has not imported; `handrail import agentweaver` does it"
+    assert told in project.run("scope", KEY).out
+    assert told in project.run("scope").out
+    items(project, "--dry-run")
+    assert told in project.run("scope", KEY).out
+    items(project)
+    assert project.json("scope", KEY)["notImported"] == []
+    assert "AgentWeaver" not in project.run("scope", KEY).out
+    os.utime(saved, (time.time() + 60,) * 2)
+    assert project.json("scope", KEY)["notImported"] == [str(saved)]
+
+
+def test_presets_keep_their_order(project: Project, home: Path) -> None:
+    presets = {"one": routes(ROUTE), "two": routes(OTHER)}
+    put(home / "execution-routing.json", {"version": 1, "namedPresets": presets})
+    assert [item["name"] for item in items(project, kind="preset")] == ["one", "two"]
+    written = settings(project).read_text()
+    assert written.index("one") < written.index("two")
 
 
 def settings(project: Project) -> Path:

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from handrail.source.fields import json_schema
+from handrail.steps.playbook import spec
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
-from handrail.steps.playbook.spec import entry_json_schema, manifest_json_schema
 from support import Project
 
 MANIFEST = "version: 1\nproject: {name: P}\npractices: {globs: ['practices/*.md']}\n"
@@ -107,7 +108,7 @@ def test_validate_and_check_show_the_same_problems(project: Project) -> None:
 def test_the_schemas_name_every_key(project: Project) -> None:
     del project
     assert {"version", "project", "practices", "context_budgets", "selection"} <= set(
-        manifest_json_schema()["properties"]
+        json_schema(spec.MANIFEST_KEYS)["properties"]
     )
-    assert {"id", "title", "applies_to", "severity"} <= set(entry_json_schema()["properties"])
-    assert manifest_json_schema()["required"] == ["version", "project"]
+    assert {"id", "title", "applies_to", "severity"} <= set(json_schema(spec.ENTRY)["properties"])
+    assert json_schema(spec.MANIFEST_KEYS)["required"] == ["version", "project"]

@@ -7,26 +7,23 @@ import os
 import click
 
 from handrail.app import App
+from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound
 from handrail.cli.options import command
 from handrail.cli.output import Shell
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
 from handrail.extensions import registry
+from handrail.project.agentweaver_files import FOLDER
 from handrail.project.agentweaver_import import (
     RESULT_WORDS,
+    AgentWeaverImport,
     ImportItem,
     ImportResult,
-    ImportSource,
-    KnownFlows,
-    RouteTarget,
     result_counts,
-    take_over,
 )
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import counted, plain
-
-FOLDER = ".agentweaver"
 
 
 @click.command("import")
@@ -65,16 +62,16 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
 
 
 def _take_over(app: App, *, dry_run: bool) -> list[ImportItem]:
-    flows = KnownFlows(app.flow_named, app.flows)
-    source = ImportSource(
+    return AgentWeaverImport(
         project=app.project,
-        home=app.places.home,
+        places=app.places,
         kept=app.runs.kept,
         secrets=app.secrets,
-        flows=flows,
-        routes=RouteTarget(app.places.config, registry.executors(), flows.id_of, dry_run),
-    )
-    return take_over(source, is_dry=dry_run)
+        flow_named=app.flow_named,
+        catalog=app.flows,
+        agents=registry.executors(),
+        is_dry=dry_run,
+    ).take_over()
 
 
 def _project_in(folder: str) -> str:
@@ -111,11 +108,5 @@ def _grouped(items: list[ImportItem]) -> list[ImportItem]:
 def _one_item(same: list[ImportItem]) -> ImportItem:
     first = same[0]
     name = f"{counted(len(same), 'artifact')} of {first.scope}"
-    return ImportItem(
-        kind=first.kind,
-        name=name,
-        path=os.path.commonpath([item.path for item in same]),
-        result=first.result,
-        note="`handrail artifacts` lists them",
-        scope=first.scope,
-    )
+    path = os.path.commonpath([item.path for item in same])
+    return replace(first, name=name, path=path, note="`handrail artifacts` lists them")

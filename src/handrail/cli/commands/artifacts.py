@@ -22,7 +22,7 @@ from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelves, artifact_named, pick_artifact
 from handrail.driven.runs.summary import moment
 from handrail.settings.folders import shown_path
-from handrail.source.plain_text import command_line, counted, plain, plain_lines, some
+from handrail.source.plain_text import command_line, counted, plain, plain_lines
 
 if TYPE_CHECKING:
     from handrail.project.scope_stages import StageStanding
@@ -175,7 +175,8 @@ def _list_scopes(shell: Shell, views: list[ScopeView]) -> None:
         return shell.say("no scopes in this project; `handrail run plan ISSUE` makes one")
     rows: list[tuple[str, ...]] = [("SCOPE", "LAST CHANGE", "RUNS", "STAGES")]
     rows += [(_scope_title(view), _last_change(view), str(len(view.runs) or ""), _stages_words(view)) for view in views]
-    return print_table(shell, rows)
+    print_table(shell, rows)
+    return _say_not_imported(shell, [path for view in views for path in view.not_imported])
 
 
 def _scope_title(view: ScopeView) -> str:
@@ -205,12 +206,16 @@ def _show_scope(shell: Shell, view: ScopeView) -> None:
     for run in open_:
         word = "interrupted" if run.is_interrupted else run.status
         shell.say(plain(f"run {run.id} of {run.flow} is {word}; `handrail runs {run.id}` shows it"))
-    if view.states:
-        names = some([f"{state.flow} ({state.status})" for state in view.states])
-        shell.say(plain(f"saved by AgentWeaver: {names}; `handrail import agentweaver --dry-run` says how to go on"))
+    _say_not_imported(shell, view.not_imported)
     if view.archives:
         shell.say(f"{counted(len(view.archives), 'archive')}; the newest is {shown_path(view.archives[-1], shell.cwd)}")
     return None
+
+
+def _say_not_imported(shell: Shell, files: list[str]) -> None:
+    if files:
+        message = f"AgentWeaver saved {counted(len(files), 'file')} that Handrail has not imported"
+        shell.say(f"{message}; `handrail import agentweaver` does it, and says how to go on")
 
 
 def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:
@@ -260,7 +265,7 @@ def _scope_json(view: ScopeView) -> dict[str, Any]:
         "folders": view.folders,
         "stages": [_stage_json(view, one) for one in view.standings],
         "runs": [run.summary.to_json() for run in view.runs],
-        "agentweaver": [{"flow": one.flow, "status": one.status, "file": one.path} for one in view.states],
+        "notImported": view.not_imported,
         "otherArtifacts": view.others,
         "archives": view.archives,
     }
@@ -298,15 +303,14 @@ def _reset_scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, atte
         return _restore_scope(app, shell, key, attempt, yes)
     done = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)
     if shell.as_json:
-        return shell.data({"scope": key, "dryRun": not yes, "archives": _archives_json(done), **_open_json(done)})
+        waiting = [run.summary.id for run in done.waiting]
+        return shell.data({"scope": key, "dryRun": not yes, "archives": _archives_json(done), "openRuns": waiting})
     for folder, path, files, size in done.archives:
         verb = "archived" if yes else "would archive"
         what = f"{counted(files, 'file')} ({size} bytes) of {shown_path(folder, shell.cwd)}"
         shell.say(plain(f"{verb}: {what} in {shown_path(path, shell.cwd)}"))
     for run in done.waiting:
         shell.say(plain(f"run {run.summary.id} has not ended; after a reset, do not resume it: start a new run"))
-    for state in done.claimed:
-        shell.say(plain(f"AgentWeaver's state says that `{state.flow}` is running; make sure that it is not"))
     if not done.archives:
         return shell.say("the scope is empty; nothing to archive")
     if yes:
@@ -320,10 +324,6 @@ def _archives_json(done: Reset) -> list[dict[str, Any]]:
         {"folder": folder, "archive": path, "files": files, "bytes": size}
         for folder, path, files, size in done.archives
     ]
-
-
-def _open_json(done: Reset) -> dict[str, Any]:
-    return {"openRuns": [run.summary.id for run in done.waiting], "claimed": [state.flow for state in done.claimed]}
 
 
 def _restore_scope(app: App, shell: Shell, key: str, attempt: str, yes: bool) -> None:

@@ -52,13 +52,8 @@ def init_with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
 
 def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     """Write a playbook from the files of the project alone, if a person accepts it."""
-    from handrail.steps.playbook.draft import (
-        ProjectTree,
-        draft_from,
-        facts_of,
-        languages_and_frameworks,
-        playbook_files,
-    )
+    from handrail.steps.playbook.draft import draft_from, languages_and_frameworks, playbook_files
+    from handrail.steps.playbook.survey import ProjectTree, facts_of
 
     name = os.path.basename(app.project)
     with WaitingLine(shell, "reading the files of the project"):

@@ -1,6 +1,6 @@
 """Checks of what people wrote: settings, workflows, flows, the playbook, plugins, and their trust.
 
-Also checks who else can change these files.
+Also checks who else can change these files, and whether AgentWeaver left something that can be imported.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import stat
 from collections.abc import Iterator
 
 from handrail.base.errors import StateError
+from handrail.base.folders import entries
 from handrail.doctor.checkup import Checkup, Subject
 from handrail.extensions.plugins.plugin import Plugin
+from handrail.project.agentweaver_files import FOLDER, SCOPES, not_imported, scope_files
 from handrail.settings.folders import shown_path
 from handrail.source.diagnostics import Diagnostic, as_line, has_errors
 from handrail.source.plain_text import counted, some
@@ -81,6 +83,17 @@ def playbook(subject: Subject) -> Iterator[Checkup]:
         message = as_line(worst._replace(file=shown_path(worst.file, subject.app.project)))
         fix = "run `handrail playbook check`, which shows each place"
         yield Checkup("playbook", "error" if found.playbook is None else "warning", message, fix)
+
+
+def agentweaver(subject: Subject) -> Iterator[Checkup]:
+    project, home, state = subject.app.project, subject.app.places.home, subject.app.places.state
+    left = not_imported(state, project, scope_files(os.path.join(project, SCOPES)))
+    left += not_imported(state, home, entries(os.path.join(home, FOLDER)))
+    if left:
+        message = f"AgentWeaver saved {counted(len(left), 'file')} that Handrail has not imported: {some(left, 3)}"
+        yield Checkup("agentweaver", "warning", message, command="handrail import agentweaver")
+    else:
+        yield Checkup("agentweaver", "ok", "nothing of AgentWeaver is left to import")
 
 
 def plugins(subject: Subject) -> Iterator[Checkup]:

@@ -24,15 +24,7 @@ PLANNING = {
     "planJsonFile": "plan-json-file",
 }
 QA = {"qaFile": "qa-file", "qaJsonFile": "qa-json-file"}
-_SCHEMAS = {
-    "design-json-file": "implementation-design/v1",
-    "plan-json-file": "implementation-plan/v1",
-    "qa-json-file": "qa-plan/v1",
-    "design-review-json-file": "design-review/v1",
-    "planning-answers-json-file": "user-input/v1",
-    "instant-task-input-json-file": "user-input/v1",
-    "task-context-json-file": "task-context/v1",
-}
+_REVIEW = {"reviewFile": "design-review-file", "reviewJsonFile": "design-review-json-file"}
 _TASK = {
     "taskContextJsonFile": "task-context-json-file",
     "jiraTaskFile": "jira-task-file",
@@ -92,7 +84,7 @@ class TaskArtifacts:
 
     def refuse_invalid(self, kind: str, path: str) -> None:
         """Raise `NodeError` if a file does not match the schema of its kind."""
-        schema = _SCHEMAS.get(kind)
+        schema = self.table.kinds[kind].schema
         wrong = None if schema is None else self.world.against_schema(path, schema)
         if wrong is not None:
             raise NodeError("inputs-invalid", wrong, transient=False)
@@ -123,8 +115,11 @@ def missing_files(paths: Mapping[str, str]) -> list[str]:
 
 
 def _maybe(name: str, path: str | None) -> dict[str, Any]:
-    title = name[0].upper() + name[1:]
-    return {f"has{title}": path is not None, f"{name}Path": path, name: path or NOT_PROVIDED}
+    return {f"has{_title(name)}": path is not None, f"{name}Path": path, name: path or NOT_PROVIDED}
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
@@ -137,21 +132,20 @@ def for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
 def for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
     """The params that a flow of the kind `plan-revise-flow` gets from the scope."""
     turn, paths = _planned(inputs)
-    kinds = {"reviewFile": "design-review-file", "reviewJsonFile": "design-review-json-file"}
-    has_own = not missing_files(inputs.bundle(kinds, turn))
-    review = turn if has_own else inputs.newest_complete(kinds)
+    has_own = not missing_files(inputs.bundle(_REVIEW, turn))
+    review = turn if has_own else inputs.newest_complete(_REVIEW)
     if review is None:
         message = "a plan can be revised after a design review, and there is none"
         raise NodeError("inputs-missing", message, transient=False)
     revised = inputs.bundle({**PLANNING, **QA}, turn + 1)
     return {
         "reviewIteration": review,
-        **inputs.checked(kinds, review, "a plan can be revised after a complete design review"),
+        **inputs.checked(_REVIEW, review, "a plan can be revised after a complete design review"),
         "sourcePlanningIteration": turn,
         "outputIteration": turn + 1,
         **paths,
         **inputs.qa(turn),
-        **{f"revised{name[0].upper()}{name[1:]}": path for name, path in revised.items()},
+        **{f"revised{_title(name)}": path for name, path in revised.items()},
         **inputs.optional({**_TASK, **_MORE}),
     }
 
@@ -238,28 +232,19 @@ NEXT_OF_KIND = {
     "task-describe-flow": ("iteration", "jira-description-file"),
 }
 """Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
-_PLANNING_NAMES = ("planningIteration", "designFile", "designJsonFile", "planFile", "planJsonFile")
-_QA_NAMES = ("hasQaArtifacts", "qaFilePath", "qaJsonFilePath", "qaFile", "qaJsonFile")
-
-
-def _optional_names(*names: str) -> tuple[str, ...]:
-    return tuple(f for name in names for f in (f"has{name[0].upper()}{name[1:]}", f"{name}Path", name))
-
-
-_TASK_NAMES = _optional_names("taskContextJsonFile", "jiraTaskFile", "taskInputJsonFile")
-_MORE_NAMES = _optional_names("jiraAttachmentsManifestFile", "jiraAttachmentsContextFile", "planningAnswersJsonFile")
+_QA_NAMES = ("hasQaArtifacts", *(f"{name}Path" for name in QA), *QA)
+_TASK_NAMES, _MORE_NAMES = (tuple(name for one in kinds for name in _maybe(one, None)) for kinds in (_TASK, _MORE))
 SCOPE_PARAM_NAMES = {
-    "design-review-flow": ("iteration", *_PLANNING_NAMES, *_QA_NAMES, *_TASK_NAMES, *_MORE_NAMES),
+    "design-review-flow": ("iteration", "planningIteration", *PLANNING, *_QA_NAMES, *_TASK_NAMES, *_MORE_NAMES),
     "plan-revise-flow": (
-        *("reviewIteration", "reviewFile", "reviewJsonFile", "sourcePlanningIteration", "outputIteration"),
-        *_PLANNING_NAMES[1:],
+        *("reviewIteration", *_REVIEW, "sourcePlanningIteration", "outputIteration"),
+        *PLANNING,
         *_QA_NAMES,
-        *("revisedDesignFile", "revisedDesignJsonFile", "revisedPlanFile", "revisedPlanJsonFile"),
-        *("revisedQaFile", "revisedQaJsonFile"),
+        *(f"revised{_title(name)}" for name in (*PLANNING, *QA)),
         *_TASK_NAMES,
         *_MORE_NAMES,
     ),
-    "review-flow": (*_PLANNING_NAMES, *_TASK_NAMES),
+    "review-flow": ("planningIteration", *PLANNING, *_TASK_NAMES),
 }
 """The params that flows of these kinds get from the scope of their task."""
 

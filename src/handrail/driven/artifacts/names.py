@@ -100,18 +100,14 @@ class ArtifactTable:
         """The path of an artifact. `names` lists the files of a folder; it is empty if there is no folder."""
         key = safe_name(wanted.key, "key" if wanted.kind else "scope")
         if wanted.kind is None:
-            place = _FilePattern(
-                posixpath.join(project, HANDRAIL, key), "{key}-{iteration}." + safe_extension(wanted.extension)
-            )
-            return place.path(safe_name(wanted.name or "", "name"), wanted.iteration, names)
+            pattern = posixpath.join(project, HANDRAIL, key, "{key}-{iteration}." + safe_extension(wanted.extension))
+            return _file_path(pattern, safe_name(wanted.name or "", "name"), wanted.iteration, names)
         if wanted.kind not in self.kinds:
             raise Unresolved("artifact-kind", f"there is no artifact kind `{wanted.kind}`")
         kind = self.kinds[wanted.kind]
         if kind.needs_iteration and wanted.iteration is None:
             raise Unresolved("artifact-needs-iteration", f"`{wanted.kind}` needs an iteration")
-        return _FilePattern(*posixpath.split(posixpath.join(project, AGENTWEAVER, key, kind.file))).path(
-            key, wanted.iteration, names
-        )
+        return _file_path(posixpath.join(project, AGENTWEAVER, key, kind.file), key, wanted.iteration, names)
 
     def iterations(self, kind: str, key: str, project: str, names: FileLister) -> set[int]:
         """The iterations of which a file of this kind exists."""
@@ -154,22 +150,17 @@ def _contract(family: str, schema: str) -> Contract:
     return Contract(family, schema, int(version[1]) if version else 1)
 
 
-@dataclass(frozen=True)
-class _FilePattern:
-    """A folder, and the name pattern of files in it."""
-
-    folder: str
-    file: str
-
-    def path(self, key: str, iteration: int | None, names: FileLister) -> str:
-        before, mark, after = (part.replace("{key}", key) for part in self.file.partition("{iteration}"))
-        if mark:
-            found = _turns(names(self.folder), before, after) if iteration is None else {whole_iteration(iteration)}
-            before = f"{before}{max(found, default=1)}"
-        file = before + after
-        if len(file.encode()) > MAX_NAME_BYTES:
-            raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
-        return posixpath.join(self.folder, file)
+def _file_path(pattern: str, key: str, iteration: int | None, names: FileLister) -> str:
+    """The path of a file. `pattern` is its folder and the pattern of its name; without an iteration, the newest one."""
+    folder, name = posixpath.split(pattern)
+    before, mark, after = (part.replace("{key}", key) for part in name.partition("{iteration}"))
+    if mark:
+        found = _turns(names(folder), before, after) if iteration is None else {whole_iteration(iteration)}
+        before = f"{before}{max(found, default=1)}"
+    file = before + after
+    if len(file.encode()) > MAX_NAME_BYTES:
+        raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
+    return posixpath.join(folder, file)
 
 
 def _turns(names: Iterable[str], before: str, after: str) -> set[int]:

@@ -8,6 +8,7 @@ import re
 from urllib.parse import urlsplit
 
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
+from handrail.settings.folders import checkout
 from handrail.source.values import Unresolved
 
 NO_BRANCH = "no-branch"
@@ -72,15 +73,8 @@ def _exists(project: str, scope: str) -> bool:
 
 def _checkout(project: str) -> tuple[str, str]:
     """The top folder of the checkout and its branch, read from git's files."""
-    folder = project
-    while True:
-        git = os.path.join(folder, ".git")
-        if os.path.exists(git):
-            return folder, _branch(git)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return project, NO_BRANCH
-        folder = above
+    here = checkout(project)
+    return (project, NO_BRANCH) if here is None else (here.top, _branch(os.path.join(here.top, ".git")))
 
 
 def _branch(git: str) -> str:

@@ -134,8 +134,7 @@ class Shelf:
         with self._locked():
             self._catch_up()
             self._store(sha256, content)
-            made = self._made.get((draft.run, draft.step, draft.key, sha256))
-            if made is not None:
+            if (made := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
                 return made
             record = self._next(draft, sha256, len(content), version)
             line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
@@ -159,6 +158,11 @@ class Shelf:
         """All published artifacts, in order."""
         self._catch_up()
         return list(self._all)
+
+    def published(self, draft: ArtifactDraft, sha256: str) -> ArtifactVersion | None:
+        """The record of the same artifact with this digest, if the same step of the same run published it."""
+        self._catch_up()
+        return self._made.get((draft.run, draft.step, draft.key, sha256))
 
     def latest(self, key: str) -> ArtifactVersion | None:
         self._catch_up()

@@ -216,7 +216,7 @@ async def remove_worktree(
     """
     async with trees.locked(tree) as hold:
         tree = trees.at(tree.path) or tree
-        git = Git(folder=_where(tree), env=env, hold=hold)
+        git = Git(folder=place_of(tree), env=env, hold=hold)
         now = await standing(tree, git) if tree.phase not in ("making", "removing") else None
         lost = now.would_lose if now is not None else None
         if lost is not None and not force:
@@ -246,5 +246,6 @@ async def clear_worktree(tree: Worktree, git: Git, *, force: bool = False) -> No
         await shared.read("update-ref", "-d", f"refs/heads/{tree.branch}", tip)
 
 
-def _where(tree: Worktree) -> str:
+def place_of(tree: Worktree) -> str:
+    """A folder of the repository that still exists."""
     return next((folder for folder in (tree.top, tree.repository) if os.path.isdir(folder)), "/")

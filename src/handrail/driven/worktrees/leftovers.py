@@ -11,7 +11,7 @@ from typing import Literal
 
 from handrail.base import files, locks
 from handrail.base.dataclasses import dataclass
-from handrail.driven.worktrees.completion import clear_worktree, own_commits, standing
+from handrail.driven.worktrees.completion import clear_worktree, own_commits, place_of, standing
 from handrail.driven.worktrees.creation import BRANCH_PREFIX
 from handrail.driven.worktrees.git import Git, missing_worktrees, remove_all, target_of
 from handrail.driven.worktrees.records import LOCK, RECORD, Worktree, WorktreeRecords
@@ -159,8 +159,7 @@ async def _sweep_tree(trees: WorktreeRecords, tree: Worktree, git: Git) -> bool:
     async with trees.locked(tree) as hold:
         if trees.at(tree.path) != tree:
             return False
-        place = next((folder for folder in (tree.top, tree.repository) if os.path.isdir(folder)), "/")
         trees.moved(tree, "removing")
-        await clear_worktree(tree, Git(folder=place, env=git.env, hold=hold))
+        await clear_worktree(tree, Git(folder=place_of(tree), env=git.env, hold=hold))
         trees.forget(tree)
     return True

@@ -1,7 +1,7 @@
-"""Makes a new playbook from the files of a project: its facts, rules from them, their evidence, and the files.
+"""Makes a new playbook from the facts about a project: rules, their evidence, and the files.
 
 A rule of a draft (`playbook-draft/v1`) may also have the keys `phases`, `severity`, `priority` and `applies_to` of
-a practice. It runs nothing, follows no links and writes nothing.
+a practice. It runs nothing and writes nothing.
 """
 
 from __future__ import annotations
@@ -11,81 +11,12 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
-from handrail.base.errors import HandrailError
-from handrail.base.files import Unreadable, path_flaw, read_limited, real_inside
+from handrail.base.files import Unreadable, read_limited, real_inside
 from handrail.source.plain_text import counted, some
 from handrail.steps.playbook.spec import BUDGETS, MANIFEST, OWN, PAGE, PHASES, SEVERITIES
-from handrail.steps.playbook.survey import PURPOSES, ProjectFact, SurveyInput, find_check_commands, survey
-
-IGNORED = (".git", "node_modules", "dist", "manifest-history", ".venv", "__pycache__", ".handrail", ".agentweaver")
-MOST_PROJECT_FILES = 100_000
-LARGEST_PROJECT_TEXT = 256 * 1024
-
-
-class TooManyFiles(HandrailError):
-    """The project has more files than an inventory reads."""
-
-    code = "too-many-files"
-
-
-class ProjectTree:
-    """A project's folder. `own` are paths that are left out: the files with a result."""
-
-    def __init__(self, project: str, own: tuple[str, ...] = ()) -> None:
-        self.project = project
-        self.own = own
-        self._texts: dict[str, str] = {}
-
-    @cached_property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of all files, sorted, without the folders of tools. Raises `TooManyFiles`."""
-        found: list[str] = []
-        for folder, folders, names in os.walk(self.project):
-            folders[:] = sorted(name for name in folders if name not in IGNORED)
-            below = os.path.relpath(folder, self.project)
-            found += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
-            if len(found) > MOST_PROJECT_FILES:
-                raise TooManyFiles(f"the project has more than {MOST_PROJECT_FILES} files")
-        left_out = {os.path.relpath(os.path.join(self.project, path), self.project) for path in self.own}
-        return tuple(sorted(p for p in found if path_flaw(p) is None and _is_printable(p) and p not in left_out))
-
-    def text(self, path: str) -> str:
-        """The text of a small file; empty for any other, and for a link."""
-        if path not in self._texts:
-            self._texts[path] = self._read(path)
-        return self._texts[path]
-
-    def _read(self, path: str) -> str:
-        real = os.path.join(self.project, path)
-        if os.path.islink(real):
-            return ""
-        try:
-            return read_limited(real, LARGEST_PROJECT_TEXT).decode("utf-8", "replace")
-        except Unreadable:
-            return ""
-
-    @cached_property
-    def scripts(self) -> dict[str, str]:
-        """The scripts in `package.json`, by name."""
-        try:
-            data = json.loads(self.text("package.json"))
-        except (ValueError, RecursionError):
-            return {}
-        found = data.get("scripts") if isinstance(data, dict) else None
-        rows = found.items() if isinstance(found, dict) else ()
-        return {name: line for name, line in sorted(rows) if isinstance(line, str)}
-
-
-def _is_printable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
+from handrail.steps.playbook.survey import PURPOSES, ProjectFact
 
 _WHEN = {
     "test": "Run it before you say that the work is done, and make it pass.",
@@ -95,13 +26,30 @@ _WHEN = {
     "build": "Make sure that it still works.",
 }
 _MUST = ("test", "lint")
+_FILES_RULES: dict[str, dict[str, Any]] = {
+    "convention": {
+        "id": "conventions",
+        "title": "What people wrote down already",
+        "rule": "Read these files and follow them:",
+        "severity": "must",
+    },
+    "ci": {
+        "id": "ci",
+        "title": "What CI checks",
+        "rule": "Every change has to pass what these files run:",
+        "severity": "should",
+        "phases": ["implement", "review", "repair"],
+    },
+}
+"""Kind of fact → the rule about its files."""
 
 
 def rules_of(facts: Iterable[ProjectFact]) -> list[dict[str, Any]]:
     """The rules that the facts support, in the format of `playbook-draft/v1` with `applies_to` and `severity`."""
     every = list(facts)
     rules = [_command_rule(fact) for fact in every if fact.kind in PURPOSES]
-    rules += [rule for rule in (_layout_rules(every), _convention_rules(every), _ci_rule(every)) if rule is not None]
+    of_files = [_files_rule(every, kind, rule) for kind, rule in _FILES_RULES.items()]
+    rules += [rule for rule in (_layout_rules(every), *of_files) if rule is not None]
     return _with_own_ids(rules)
 
 
@@ -134,23 +82,11 @@ def _folder(fact: ProjectFact) -> str:
     return "the top folder" if fact.value == "." else f"`{fact.value}/`"
 
 
-def _convention_rules(facts: list[ProjectFact]) -> dict[str, Any] | None:
-    found = [fact for fact in facts if fact.kind == "convention"]
-    if not found:
-        return None
-    text = "Read these files and follow them:\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
-    title, evidence = "What people wrote down already", [fact.evidence for fact in found]
-    return {"id": "conventions", "title": title, "rule": text, "evidence_paths": evidence, "severity": "must"}
-
-
-def _ci_rule(facts: list[ProjectFact]) -> dict[str, Any] | None:
-    found = [fact for fact in facts if fact.kind == "ci"]
-    if not found:
-        return None
-    text = "Every change has to pass what these files run:\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
-    evidence = [fact.evidence for fact in found]
-    rule = {"id": "ci", "title": "What CI checks", "rule": text, "evidence_paths": evidence, "severity": "should"}
-    return {**rule, "phases": ["implement", "review", "repair"]}
+def _files_rule(facts: list[ProjectFact], kind: str, rule: dict[str, Any]) -> dict[str, Any] | None:
+    """A rule with the files of a kind of fact; None if there are none."""
+    found = [fact for fact in facts if fact.kind == kind]
+    text = f"{rule['rule']}\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
+    return {**rule, "rule": text, "evidence_paths": [fact.evidence for fact in found]} if found else None
 
 
 def _with_own_ids(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -247,14 +183,6 @@ def path_and_line(evidence: str) -> tuple[str, int | None]:
 
 
 LARGEST_EVIDENCE = 4 * 1_048_576
-
-
-def facts_of(repository: ProjectTree) -> list[ProjectFact]:
-    """What the files of a project say about how its people work."""
-    checks = find_check_commands(repository.project)
-    tests = tuple((" ".join(check.argv), check.source) for check in checks)
-    manager = next((check.argv[0] for check in checks if check.source == "package.json"), "npm")
-    return survey(SurveyInput(repository.paths, repository.text, tests, tuple(repository.scripts), manager))
 
 
 def languages_and_frameworks(facts: Iterable[ProjectFact]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ paths, globs and links stay inside its folder, and sizes are limited.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import real_inside
@@ -69,7 +69,7 @@ def whole_number(reader: MappingReader, name: str) -> int | None:
     return int(node.value)
 
 
-LocatedEntry = tuple[PlaybookEntry, MappingReader, Source]
+LocatedEntry = tuple[PlaybookEntry, MappingReader]
 RELATIONS = ("related", "related_practices", "related_examples")
 
 
@@ -96,7 +96,7 @@ def read_entry(source: Source, path: str, kind: EntryKind, report: Report) -> Lo
         severity=reader.text("severity"),
         related=tuple(node.value for name in RELATIONS for node in text_items(reader, name) or ()),
     )
-    return (entry, reader, source) if id_ is not None and title is not None else None
+    return (entry, reader) if id_ is not None and title is not None else None
 
 
 def _phases(reader: MappingReader) -> tuple[str, ...]:
@@ -120,34 +120,20 @@ def _applies(reader: MappingReader) -> AppliesTo:
     return AppliesTo(**values)
 
 
-def same_ids(entries: Iterable[LocatedEntry]) -> list[Diagnostic]:
-    """A problem for each entry whose id another one has."""
+def check_ids(entries: list[LocatedEntry]) -> None:
+    """Report each entry whose id another one has, and each related id that no entry has."""
     first: dict[str, PlaybookEntry] = {}
-    problems: list[Diagnostic] = []
-    for entry, reader, source in entries:
+    for entry, reader in entries:
         other = first.setdefault(entry.id, entry)
         if other is not entry:
-            node = reader.node.value["id"]
-            place, hint = (node.line, node.column, node.width), f"`{other.path}` has it already; choose another one"
-            problems.append(source.problem("playbook-id-twice", place, f"the id `{entry.id}` is used twice", hint))
-    return problems
-
-
-def related_problems(entries: Iterable[LocatedEntry]) -> list[Diagnostic]:
-    """A problem for each related id that no entry has."""
-    every = list(entries)
-    known = {entry.id for entry, _, _ in every}
-    problems: list[Diagnostic] = []
-    for _, reader, source in every:
-        named = [
-            node for name in RELATIONS if name in reader.node.value for node in reader.node.value[name].value or ()
-        ]
-        for node in named:
-            if node.kind == "text" and node.value.strip() and node.value not in known:
-                place, hint = (node.line, node.column, node.width), did_you_mean(node.value, sorted(known))
-                message = f"no entry has the id `{node.value}`"
-                problems.append(source.problem("playbook-related", place, message, hint or "name the id of an entry"))
-    return problems
+            hint = f"`{other.path}` has it already; choose another one"
+            reader.on(reader.node.value["id"], "playbook-id-twice", f"the id `{entry.id}` is used twice", hint)
+    for _, reader in entries:
+        named = [reader.node.value[name].value or () for name in RELATIONS if name in reader.node.value]
+        for node in (node for nodes in named for node in nodes):
+            if node.kind == "text" and node.value.strip() and node.value not in first:
+                hint = did_you_mean(node.value, sorted(first)) or "name the id of an entry"
+                reader.on(node, "playbook-related", f"no entry has the id `{node.value}`", hint)
 
 
 MAX_FILES = 10_000
@@ -252,7 +238,7 @@ class _PlaybookLoad:
         about = nested_reader(reader, "project", spec.PROJECT)
         sections = {name: self._section(reader, name) for name in SECTIONS}
         practices, examples = (self._entries(name, sections[name]) for name in ("practices", "examples"))
-        self.problems += [*same_ids([*practices, *examples]), *related_problems([*practices, *examples])]
+        check_ids([*practices, *examples])
         selection = nested_reader(reader, "selection", spec.SELECTION)
         matching = selection.text("matching") if selection else None
         always = self._always(reader)
@@ -262,8 +248,8 @@ class _PlaybookLoad:
             name=(about.text("name") if about else None) or "",
             languages=_about(about, "languages"),
             frameworks=_about(about, "frameworks"),
-            practices=tuple(entry for entry, *_ in practices),
-            examples=tuple(entry for entry, *_ in examples),
+            practices=tuple(entry for entry, _ in practices),
+            examples=tuple(entry for entry, _ in examples),
             templates=tuple(name for name, _ in sections["templates"]),
             always=always,
             budgets=self._budgets(reader),
@@ -317,10 +303,8 @@ class _PlaybookLoad:
                     break
         return self._names
 
-    def _entries(
-        self, section: str, named: list[tuple[str, TreeNode]]
-    ) -> list[tuple[PlaybookEntry, MappingReader, Source]]:
-        found: list[tuple[PlaybookEntry, MappingReader, Source]] = []
+    def _entries(self, section: str, named: list[tuple[str, TreeNode]]) -> list[LocatedEntry]:
+        found: list[LocatedEntry] = []
         manifest = self.sources[os.path.join(self.path, MANIFEST)]
         assert manifest is not None
         for path, node in named:

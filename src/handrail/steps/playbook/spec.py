@@ -198,16 +198,6 @@ SHAPES = (MANIFEST_KEYS, PROJECT, FILES_KEYS, SELECTION, ENTRY, APPLIES_TO)
 """All shapes, in the order of the reference."""
 
 
-def manifest_json_schema() -> dict[str, Any]:
-    """The JSON Schema of `manifest.yaml`."""
-    return json_schema(MANIFEST_KEYS)
-
-
-def entry_json_schema() -> dict[str, Any]:
-    """The JSON Schema of the front matter of a practice or an example."""
-    return json_schema(ENTRY)
-
-
 _GLOB_TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|.", re.DOTALL)
 _GLOB_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 MAX_ALTERNATIVES = 64

@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass
+from handrail.base.errors import HandrailError
+from handrail.base.files import Unreadable, path_flaw, read_limited
 from handrail.source.definition_files import Root, UnopenedFile
 
 TASK_LANGUAGES = ("typescript", "javascript", "node", "go", "golang", "python", "react", "vue", "svelte")
@@ -250,29 +252,85 @@ _DEPENDENCIES = re.compile(
 )
 
 
-class SurveyInput(NamedTuple):
-    """What a survey looks at: all paths, how to get the text of a file, and test commands with their files."""
-
-    paths: tuple[str, ...]
-    text: Callable[[str], str]
-    tests: tuple[tuple[str, str], ...] = ()
-    scripts: tuple[str, ...] = ()
-    manager: str = "npm"
+IGNORED = (".git", "node_modules", "dist", "manifest-history", ".venv", "__pycache__", ".handrail", ".agentweaver")
+MOST_PROJECT_FILES = 100_000
+LARGEST_PROJECT_TEXT = 256 * 1024
 
 
-def survey(seen: SurveyInput) -> list[ProjectFact]:
-    """All facts, without repetition: the first command for a purpose and a language is the one that counts."""
-    languages = _languages(seen.paths)
-    facts = [*languages, *_frameworks(seen)]
-    commands = [*_written(seen), *_tests(seen), *_tools(seen, {fact.value for fact in languages})]
+class TooManyFiles(HandrailError):
+    """The project has more files than an inventory reads."""
+
+    code = "too-many-files"
+
+
+class ProjectTree:
+    """A project's folder. `own` are paths that are left out: the files with a result."""
+
+    def __init__(self, project: str, own: tuple[str, ...] = ()) -> None:
+        self.project = project
+        self.own = own
+        self._texts: dict[str, str] = {}
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all files, sorted, without the folders of tools. Raises `TooManyFiles`."""
+        found: list[str] = []
+        for folder, folders, names in os.walk(self.project):
+            folders[:] = sorted(name for name in folders if name not in IGNORED)
+            below = os.path.relpath(folder, self.project)
+            found += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
+            if len(found) > MOST_PROJECT_FILES:
+                raise TooManyFiles(f"the project has more than {MOST_PROJECT_FILES} files")
+        left_out = {os.path.relpath(os.path.join(self.project, path), self.project) for path in self.own}
+        return tuple(sorted(p for p in found if path_flaw(p) is None and _is_printable(p) and p not in left_out))
+
+    def text(self, path: str) -> str:
+        """The text of a small file; empty for any other, and for a link."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def _read(self, path: str) -> str:
+        real = os.path.join(self.project, path)
+        if os.path.islink(real):
+            return ""
+        try:
+            return read_limited(real, LARGEST_PROJECT_TEXT).decode("utf-8", "replace")
+        except Unreadable:
+            return ""
+
+    @cached_property
+    def scripts(self) -> dict[str, str]:
+        """The scripts in `package.json`, by name."""
+        found = _mapping(_mapping(_json(self.text("package.json"))).get("scripts"))
+        return {name: line for name, line in sorted(found.items()) if isinstance(line, str)}
+
+
+def _is_printable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def facts_of(tree: ProjectTree) -> list[ProjectFact]:
+    """What the files of a project say about how its people work, without repetition.
+
+    The first command for a purpose and a language is the one that counts.
+    """
+    languages, checks = _languages(tree.paths), find_check_commands(tree.project)
+    facts = [*languages, *_frameworks(tree)]
+    manager = next((check.argv[0] for check in checks if check.source == "package.json"), "npm")
+    commands = [*_written(tree, manager), *_tests(tree, checks), *_tools(tree, {fact.value for fact in languages})]
     taken: set[tuple[str, str]] = set()
     for fact in commands:
         if (fact.kind, fact.language) not in taken and (fact.kind, "") not in taken:
             taken.add((fact.kind, fact.language))
             facts.append(fact)
-    facts += _layout(seen.paths)
-    facts += [ProjectFact("convention", path, f"{path}:1") for path in seen.paths if CONVENTIONS.fullmatch(path)]
-    facts += [ProjectFact("ci", path, f"{path}:1") for path in seen.paths if CI.match(path)]
+    facts += _layout(tree.paths)
+    facts += [ProjectFact("convention", path, f"{path}:1") for path in tree.paths if CONVENTIONS.fullmatch(path)]
+    facts += [ProjectFact("ci", path, f"{path}:1") for path in tree.paths if CI.match(path)]
     return facts
 
 
@@ -293,47 +351,47 @@ def _languages(paths: Iterable[str]) -> list[ProjectFact]:
     return [ProjectFact("language", language, f"{first[language]}:1", language) for language in main]
 
 
-def _frameworks(seen: SurveyInput) -> Iterator[ProjectFact]:
-    files = [path for path in seen.paths if "/" not in path and _DEPENDENCIES.match(path)]
+def _frameworks(tree: ProjectTree) -> Iterator[ProjectFact]:
+    files = [path for path in tree.paths if "/" not in path and _DEPENDENCIES.match(path)]
     for name, pattern in FRAMEWORKS.items():
-        found = ((path, line_of(seen.text(path), pattern)) for path in files)
+        found = ((path, line_of(tree.text(path), pattern)) for path in files)
         place = next(((path, line) for path, line in found if line is not None), None)
         if place is not None:
             yield ProjectFact("framework", name, f"{place[0]}:{place[1]}")
 
 
-def _written(seen: SurveyInput) -> Iterator[ProjectFact]:
+def _written(tree: ProjectTree, manager: str) -> Iterator[ProjectFact]:
     """What people wrote down themselves: targets of a Makefile or a justfile, and scripts of `package.json`."""
     for file, program in (("Makefile", "make"), ("makefile", "make"), ("justfile", "just"), ("Justfile", "just")):
-        text = seen.text(file) if file in seen.paths else ""
+        text = tree.text(file) if file in tree.paths else ""
         for name, purpose in WRITTEN.items() if text else ():
             line = line_of(text, rf"^{re.escape(name)}\s*:(?!=)")
             if line is not None:
                 yield ProjectFact(purpose, f"{program} {name}", f"{file}:{line}")
-    language = "typescript" if "tsconfig.json" in seen.paths else "javascript"
+    language = "typescript" if "tsconfig.json" in tree.paths else "javascript"
     for name, purpose in WRITTEN.items():
-        line = line_of(seen.text("package.json"), _NAMED.format(re.escape(name))) if name in seen.scripts else None
+        line = line_of(tree.text("package.json"), _NAMED.format(re.escape(name))) if name in tree.scripts else None
         if line is not None:
-            yield ProjectFact(purpose, f"{seen.manager} run {name}", f"package.json:{line}", language)
+            yield ProjectFact(purpose, f"{manager} run {name}", f"package.json:{line}", language)
 
 
-def _tests(seen: SurveyInput) -> Iterator[ProjectFact]:
-    for command, file in seen.tests:
+def _tests(tree: ProjectTree, checks: Iterable[CheckCommand]) -> Iterator[ProjectFact]:
+    for command, file in ((" ".join(check.argv), check.source) for check in checks):
         if command.startswith(("make ", "just ")) or file == "package.json":
             continue
         words = re.escape(command.split()[-1]) if "pytest" in command else r"\S"
-        line = line_of(seen.text(file), words) or 1
+        line = line_of(tree.text(file), words) or 1
         found = languages_of(file) or [{"go.mod": "go", "Cargo.toml": "rust", "pom.xml": "java"}.get(file, "python")]
         yield ProjectFact("test", command, f"{file}:{line}", found[0])
 
 
-def _tools(seen: SurveyInput, languages: set[str]) -> Iterator[ProjectFact]:
-    names = [path for path in seen.paths if "/" not in path]
+def _tools(tree: ProjectTree, languages: set[str]) -> Iterator[ProjectFact]:
+    names = [path for path in tree.paths if "/" not in path]
     for tool in TOOLS:
         for name in names:
             if not re.fullmatch(tool.files, name):
                 continue
-            line = line_of(seen.text(name), tool.line) if tool.line else 1
+            line = line_of(tree.text(name), tool.line) if tool.line else 1
             if line is not None:
                 language = "javascript" if tool.language == "typescript" and "typescript" not in languages else None
                 yield ProjectFact(tool.purpose, tool.command, f"{name}:{line}", language or tool.language)
@@ -397,18 +455,6 @@ def find_check_commands(project: str) -> list[CheckCommand]:
     return [found for look in _LOOKS for found in look(folder)]
 
 
-def _make(folder: Folder) -> Iterator[CheckCommand]:
-    name = folder.has("GNUmakefile", "makefile", "Makefile")
-    if name is not None and _TARGET.search(folder.text(name)):
-        yield CheckCommand(("make", "test"), name)
-
-
-def _just(folder: Folder) -> Iterator[CheckCommand]:
-    name = folder.has("justfile", "Justfile", ".justfile")
-    if name is not None and _RECIPE.search(folder.text(name)):
-        yield CheckCommand(("just", "test"), name)
-
-
 def _node(folder: Folder) -> Iterator[CheckCommand]:
     about = _mapping(_json(folder.text("package.json")))
     script = _mapping(about.get("scripts")).get("test")
@@ -448,12 +494,14 @@ def _interpreter(folder: Folder) -> tuple[str, ...]:
     return (f"{own}/bin/python",) if own else ("python3",)
 
 
-def _by_file(argv: tuple[str, ...], *names: str) -> Callable[[Folder], Iterator[CheckCommand]]:
-    """A language whose projects all have the same command."""
+def _by_file(
+    argv: tuple[str, ...], *names: str, line: re.Pattern[str] | None = None
+) -> Callable[[Folder], Iterator[CheckCommand]]:
+    """A tool or a language whose projects all have the same command, if one of the files has such a line."""
 
     def look(folder: Folder) -> Iterator[CheckCommand]:
         name = folder.has(*names)
-        if name is not None:
+        if name is not None and (line is None or line.search(folder.text(name))):
             yield CheckCommand(argv, name)
 
     return look
@@ -466,8 +514,8 @@ def _dotnet(folder: Folder) -> Iterator[CheckCommand]:
 
 
 _LOOKS: tuple[Callable[[Folder], Iterator[CheckCommand]], ...] = (
-    _make,
-    _just,
+    _by_file(("make", "test"), "GNUmakefile", "makefile", "Makefile", line=_TARGET),
+    _by_file(("just", "test"), "justfile", "Justfile", ".justfile", line=_RECIPE),
     _node,
     _python,
     _by_file(("go", "test", "./..."), "go.mod"),

@@ -7,7 +7,6 @@ the kind of the observation, and what the paths look like that are its evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
@@ -15,8 +14,7 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 from handrail.steps.nodes.files.json_files import time_text, write_json, write_text
-from handrail.steps.playbook.draft import IGNORED, ProjectTree, TooManyFiles, facts_of
-from handrail.steps.playbook.survey import ProjectFact
+from handrail.steps.playbook.survey import IGNORED, ProjectFact, ProjectTree, TooManyFiles, facts_of
 
 SECTIONS = {
     "stack_indicators": "Stack",
@@ -27,15 +25,6 @@ SECTIONS = {
     "runtime_configs": "Runtime settings",
     "generated_code": "Generated code",
 }
-
-
-@dataclass(frozen=True)
-class ObservationInput:
-    """The paths of the files of a project, how to get the text of one, and the scripts of its `package.json`."""
-
-    paths: tuple[str, ...]
-    text: Callable[[str], str]
-    scripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,26 +97,26 @@ RULES = (
 )  # fmt: skip
 
 
-def observations(seen: ObservationInput) -> dict[str, list[tuple[Observation, list[str]]]]:
+def observations(tree: ProjectTree) -> dict[str, list[tuple[Observation, list[str]]]]:
     """The rules that have evidence, by section and in the order of their kinds, each with its sorted evidence."""
     texts = {rule: re.compile(rule.text) for rule in RULES if rule.text}
     by_text: dict[Observation, list[str]] = {rule: [] for rule in texts}
-    for path in seen.paths:
-        text = seen.text(path)
+    for path in tree.paths:
+        text = tree.text(path) if _TEXTUAL.search(path) else ""
         for rule, pattern in texts.items() if text else ():
             if pattern.search(text):
                 by_text[rule].append(path)
     found: dict[str, list[tuple[Observation, list[str]]]] = {name: [] for name in SECTIONS}
     for rule in sorted(RULES, key=lambda rule: rule.kind):
-        paths = by_text[rule] if rule.text else _matching(rule, seen)
-        if paths and not (rule.needs_scripts and not seen.scripts):
+        paths = by_text[rule] if rule.text else _matching(rule, tree)
+        if paths and not (rule.needs_scripts and not tree.scripts):
             found[rule.section].append((rule, paths))
     return found
 
 
-def _matching(rule: Observation, seen: ObservationInput) -> list[str]:
+def _matching(rule: Observation, tree: ProjectTree) -> list[str]:
     pattern = re.compile(rule.path)
-    paths = [path for path in seen.paths if pattern.search(path)]
+    paths = [path for path in tree.paths if pattern.search(path)]
     return sorted({path.rpartition("/")[0] for path in paths}) if rule.of_folder else paths
 
 
@@ -152,20 +141,17 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     as_json, as_markdown = (work.params[name] for name in ("outputJsonFile", "outputFile"))
-    repository = ProjectTree(context.project, (as_json, as_markdown))
+    tree = ProjectTree(context.project, (as_json, as_markdown))
     try:
-        paths = repository.paths
+        facts = facts_of(tree)
     except TooManyFiles as error:
         raise NodeError(error.code, error.message, transient=False) from error
-    source_text = lambda path: repository.text(path) if _TEXTUAL.search(path) else ""  # noqa: E731 - one expression
-    seen = ObservationInput(paths, source_text, tuple(repository.scripts))
-    facts = facts_of(repository)
     sections = {
-        name: [_observation(rule, paths, seen) for rule, paths in rows] for name, rows in observations(seen).items()
+        name: [_observation(rule, paths, tree) for rule, paths in rows] for name, rows in observations(tree).items()
     }
     evidence = sorted({path for rows in sections.values() for row in rows for path in row["evidence_paths"]})
     count = sum(map(len, sections.values()))
-    summary = f"{counted(count, 'observation')} about {counted(len(seen.paths), 'file')} of the project."
+    summary = f"{counted(count, 'observation')} about {counted(len(tree.paths), 'file')} of the project."
     data = {
         "summary": summary,
         "repository_root": context.project,
@@ -180,9 +166,9 @@ async def run(work: Work, context: NodeContext) -> Any:
     return {"summary": summary, "outputJsonFile": as_json, "outputFile": as_markdown, "evidenceCount": len(evidence)}
 
 
-def _observation(rule: Observation, paths: list[str], seen: ObservationInput) -> dict[str, Any]:
+def _observation(rule: Observation, paths: list[str], tree: ProjectTree) -> dict[str, Any]:
     row: dict[str, Any] = {"kind": rule.kind, "title": rule.title, "evidence_paths": paths[:MAX_EVIDENCE]}
-    details: dict[str, Any] = {"scripts": list(seen.scripts)} if rule.has_scripts and seen.scripts else {}
+    details: dict[str, Any] = {"scripts": list(tree.scripts)} if rule.has_scripts and tree.scripts else {}
     if len(paths) > MAX_EVIDENCE:
         details["more_paths"] = len(paths) - MAX_EVIDENCE
     return {**row, "details": details} if details else row

@@ -15,15 +15,10 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import Field
 from handrail.steps.nodes.files.json_files import read_json, write_json, write_text
 from handrail.steps.nodes.playbook.guidance import playbook_error
-from handrail.steps.playbook.draft import (
-    ProjectTree,
-    facts_of,
-    languages_and_frameworks,
-    playbook_files,
-    wrong_evidence,
-)
+from handrail.steps.playbook.draft import languages_and_frameworks, playbook_files, wrong_evidence
 from handrail.steps.playbook.load import read_playbook
 from handrail.steps.playbook.spec import MANIFEST, OWN, PAGE
+from handrail.steps.playbook.survey import ProjectTree, facts_of
 
 RESULT_FILE = Field(
     "writeResultJsonFile", ("text",), "the file for the result", required=True, shortest=1, names="path"
