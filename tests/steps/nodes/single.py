@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions import registry
 from handrail.extensions.contracts import NodeContext, NodeError, Work
+from handrail.extensions.registry import Registry
 from support import Project
 
 KEY = "T-1"
@@ -26,7 +26,7 @@ def within(project: Project, seconds: float | None, node: str, env: dict[str, st
     """The same, with a limit of time."""
     context = NodeContext(project=str(project.folder), env=env)
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=seconds)
-    return asyncio.run(registry.nodes()[node].run(work, context))
+    return asyncio.run(Registry().nodes()[node].run(work, context))
 
 
 def refused(project: Project, node: str, env: Any = None, **params: Any) -> tuple[str, str]:

@@ -12,7 +12,6 @@ from handrail.cli.options import command
 from handrail.cli.output import Shell
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions import registry
 from handrail.project.agentweaver_import import (
     RESULT_WORDS,
     ImportItem,
@@ -72,7 +71,7 @@ def _take_over(app: App, *, dry_run: bool) -> list[ImportItem]:
         kept=app.runs.kept,
         secrets=app.secrets,
         flows=flows,
-        routes=RouteTarget(app.places.config, registry.executors(), flows.id_of, dry_run),
+        routes=RouteTarget(app.places.config, app.registry.executors(), flows.id_of, dry_run),
     )
     return take_over(source, is_dry=dry_run)
 

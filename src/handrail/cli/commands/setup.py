@@ -20,7 +20,6 @@ from handrail.base.files import real_inside
 from handrail.cli.options import command, command_for_scope
 from handrail.cli.output import Shell
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions import registry
 from handrail.project.editor_schemas import FOLDER, KINDS, editor_schema, schema_files, write_schemas
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean
@@ -55,9 +54,9 @@ def known_agent(agent: str, known: list[str], what: str) -> str:
     return agent
 
 
-def installable(agent: str) -> str:
+def installable(app: App, agent: str) -> str:
     """The agent, if Handrail can be installed into it."""
-    return known_agent(agent, registry.installable(), "Handrail cannot be installed into")
+    return known_agent(agent, app.registry.installable(), "Handrail cannot be installed into")
 
 
 def _apply_and_report(
@@ -87,18 +86,19 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
 
     Without AGENT, it offers every agent that it finds on the PATH.
     """
-    for name in [agent] if agent else _offered_agents(shell, found_agents(app.env)):
-        installer = installer_for(app, installable(name), for_project=not for_user)
-        done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
+    for name in [agent] if agent else _offered_agents(app, shell):
+        installer = installer_for(app, installable(app, name), for_project=not for_user)
+        done = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
             changes, unknown = installer.plan_install(), app.names_unknown_to([name])
         _apply_and_report(shell, installer, changes, done, dry_run, unknown)
 
 
-def _offered_agents(shell: Shell, found: list[str]) -> list[str]:
+def _offered_agents(app: App, shell: Shell) -> list[str]:
     """The agents that the person chooses. Without a terminal nobody can choose, so the command has to name one."""
+    found = found_agents(app.registry, app.env)
     if not found:
-        known = ", ".join(registry.installable())
+        known = ", ".join(app.registry.installable())
         raise HandrailError("no agent was found on the PATH", f"install one of these first: {known}")
     if shell.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in found)}")
@@ -111,7 +111,7 @@ def _offered_agents(shell: Shell, found: list[str]) -> list[str]:
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Remove Handrail from an agent and restore its files."""
-    installable(agent)
+    installable(app, agent)
     if not dry_run:
         app.refuse_agents(f"uninstall {agent}")
     installer = installer_for(app, agent, for_project=not for_user)
@@ -124,15 +124,15 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 @command
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
-    del app
-    agent = known_agent(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
-    written = write_marketplace(agent, os.path.abspath(folder))
+    known = app.registry.markets()
+    market = app.registry.market(known_agent(agent or known[0], known, "there is no marketplace for"))
+    written = write_marketplace(market, os.path.abspath(folder))
     for path in written if not shell.quiet else ():
         shell.say(f"create   {shown_path(path, shell.cwd)}")
     if shell.as_json:
         return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
     shell.say("then type:")
-    for line in registry.market(agent).marketplace_steps(folder):
+    for line in market.marketplace_steps(folder):
         shell.say(f"  {line}")
     return None
 
@@ -198,7 +198,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
 
 def _project_installer(app: App, agent: str) -> Installer | None:
     """The installer for this project; None if Handrail is installed for all projects of the user."""
-    if installer_for(app, installable(agent), for_project=False).known():
+    if installer_for(app, installable(app, agent), for_project=False).known():
         return None
     return installer_for(app, agent, for_project=True)
 
@@ -221,7 +221,7 @@ def _create_files(app: App, shell: Shell) -> list[str]:
     own = os.path.join(app.project, ".handrail")
     if os.path.realpath(own) != own:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
-    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files()]
+    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files(app.registry)]
     for source, name in sorted([*_template_files(template, ""), *schemas], key=lambda item: item[1]):
         path = os.path.join(own, name)
         if real_inside(own, name) is None:
@@ -272,14 +272,15 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
         return _write_schemas(app, shell, os.path.abspath(folder) if folder else os.path.join(app.project, FOLDER))
     if kind is None:
         raise UsageError("a kind of file is missing", f"write one of {', '.join(KINDS)}, or `--write`")
-    return shell.data(editor_schema(kind))
+    return shell.data(editor_schema(kind, app.registry))
 
 
 def _write_schemas(app: App, shell: Shell, folder: str) -> None:
-    found = {shown_path(path, shell.cwd): is_new for path, is_new in write_schemas(app.project, folder).items()}
+    written = write_schemas(app.project, folder, app.registry)
+    found = {shown_path(path, shell.cwd): is_new for path, is_new in written.items()}
     if shell.as_json:
-        written = [path for path, is_new in found.items() if is_new]
-        return shell.data({"written": written, "unchanged": [path for path in found if path not in written]})
+        new = [path for path, is_new in found.items() if is_new]
+        return shell.data({"written": new, "unchanged": [path for path in found if path not in new]})
     for path, is_new in found.items():
         shell.say(f"{'written: ' if is_new else 'unchanged:'} {path}")
     return None

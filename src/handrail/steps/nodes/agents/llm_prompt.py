@@ -102,7 +102,8 @@ def fixed(agent: str) -> OneAgentNode:
     about = f"`llm-prompt` for the agent `{agent}`."
     shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
     promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
-    return OneAgentNode(agent, replace(NODE, about=about, params=(*shared, promised), routed=False, makes=()))
+    params = (*shared, promised)
+    return OneAgentNode(agent, replace(NODE, about=about, params=params, routed=False, makes=(), agent=agent))
 
 
 async def run(work: Work, context: NodeContext) -> Any:

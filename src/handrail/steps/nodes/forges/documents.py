@@ -9,7 +9,6 @@ import re
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import replace
-from handrail.extensions import registry
 from handrail.extensions.contracts import NodeContext, NodeError, Work
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
@@ -201,7 +200,7 @@ async def run_forge_node(work: Work, context: NodeContext, what: str) -> dict[st
     forge, name = ("gitlab", "mergeRequest") if _OF_GITLAB.match(address) else ("github", "pullRequest")
     params = {**{key: value for key, value in work.params.items() if key != "change"}, f"{name}Url": address}
     node = f"{forge}-{what}"
-    found = await registry.nodes()[node].run(replace(work, node=node, params=params), context)
+    found = await context.registry.nodes()[node].run(replace(work, node=node, params=params), context)
     named = {f"{name}Url": "url", f"{name}State": "changeState"}
     return {"forge": forge, **{named.get(key, key): value for key, value in found.items()}}
 
