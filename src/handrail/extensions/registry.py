@@ -145,7 +145,7 @@ class Registry:
         self.forget()
 
     def forget(self) -> None:
-        """Search for the plugins again when they are needed next: they may have changed."""
+        """Search for the plugins again when they are needed next. Other threads may use the registry meanwhile."""
         self._found: tuple[Extensions, ...] | None = None
         self._nodes: Mapping[str, NodeKind] | None = None
         self._tool_names: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
@@ -153,9 +153,10 @@ class Registry:
 
     @property
     def _plugins(self) -> tuple[Extensions, ...]:
-        if self._found is None:
-            self._found = () if self._find is None else (self._find(),)
-        return self._found
+        found = self._found
+        if found is None:
+            self._found = found = () if self._find is None else (self._find(),)
+        return found
 
     def version(self) -> str:
         """A text that changes if the plugins that are here change, or the checks that are built in."""
@@ -170,8 +171,7 @@ class Registry:
     def refuse_unusable(self, names: Iterable[str]) -> None:
         """Raise the error of the first of these that is of a plugin which cannot be used now."""
         for name in dict.fromkeys(names):
-            error = self.unusable(name)
-            if error is not None:
+            if (error := self.unusable(name)) is not None:
                 raise error
 
     def schema_folders(self) -> dict[str, str]:
@@ -180,7 +180,8 @@ class Registry:
 
     def nodes(self) -> Mapping[str, NodeKind]:
         """All nodes: one per module, and one per executor."""
-        if self._nodes is None:
+        nodes = self._nodes
+        if nodes is None:
             from functools import partial
 
             from handrail.extensions.registry_rows import LazyMapping
@@ -190,8 +191,8 @@ class Registry:
             }
             rows |= {name: partial(self._node, name) for name in NODES}
             rows |= {name: partial(more.node, name) for more in self._plugins for name in more.nodes}
-            self._nodes = LazyMapping(dict(sorted(rows.items())))
-        return self._nodes
+            self._nodes = nodes = LazyMapping(dict(sorted(rows.items())))
+        return nodes
 
     def _node(self, name: str) -> NodeKind:
         """A node that is built in. One that runs others is made with all nodes."""
@@ -275,10 +276,11 @@ class Registry:
 
     def tool_names(self, agent: str) -> tuple[frozenset[str], frozenset[str]]:
         """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
-        if agent not in self._tool_names:
+        names = self._tool_names.get(agent)
+        if names is None:
             now, former = self.own_tools(agent) if self.unusable(agent) is None else ((), ())
-            self._tool_names[agent] = self._with_aliases(agent, now), self._with_aliases(agent, former)
-        return self._tool_names[agent]
+            self._tool_names[agent] = names = self._with_aliases(agent, now), self._with_aliases(agent, former)
+        return names
 
     def _with_aliases(self, agent: str, tools: tuple[str, ...]) -> frozenset[str]:
         return frozenset(name for tool in tools for name in (tool, *self.host(agent).aliases(tool)))
@@ -296,10 +298,11 @@ class Registry:
 
     def known_tools(self) -> frozenset[str]:
         """The names that lists may use for the tools of all hosts, of all versions."""
-        if self._known_tools is None:
+        known = self._known_tools
+        if known is None:
             every = (names for name in self.hosts() for names in self.tool_names(name))
-            self._known_tools = frozenset().union(*every)
-        return self._known_tools
+            self._known_tools = known = frozenset().union(*every)
+        return known
 
     def executors(self) -> list[str]:
         """The agents that can run steps."""

@@ -73,11 +73,7 @@ def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck
             phase.on(item, "wrong-type", message, f"write {examples}")
             continue
         chosen = _chosen_check(phase, item, checks, registry.check_names())
-        check = None
-        if chosen is not None and checks[chosen.kind].takes_any:
-            check = _unusable_check(phase, item, chosen.kind, checks[chosen.kind], registry)
-        elif chosen is not None:
-            check = _exit_check(phase, item, chosen, checks[chosen.kind])
+        check = _exit_check(phase, item, chosen, checks[chosen.kind], registry) if chosen is not None else None
         if check is not None:
             found_.append(check)
             lines.append(item.line)
@@ -143,8 +139,10 @@ def _unusable_check(
 
 
 def _exit_check(
-    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check
+    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check, registry: Registry
 ) -> ExitCheck | None:
+    if declared.takes_any:
+        return _unusable_check(phase, item, chosen.kind, declared, registry)
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
