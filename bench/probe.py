@@ -11,6 +11,7 @@ import json
 import sys
 import time
 
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.events import State
 from handrail.guided.sessions.words import context_text
 from handrail.guided.workflows.catalog import Catalog, CatalogCache, read_catalog
@@ -25,7 +26,7 @@ def load(root: str, cache: str | None = None) -> dict[str, object]:
 
     gc.disable()  # as `handrail` itself does before it reads definitions
     begin = time.perf_counter()
-    catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)]), False)
+    catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)], Registry()), False)
     seconds = time.perf_counter() - begin
     return {
         "workflows": len(catalog.workflows),
@@ -37,8 +38,8 @@ def load(root: str, cache: str | None = None) -> dict[str, object]:
 
 def _remembered(root: str, cache: str) -> tuple[Catalog, bool]:
     """The catalog, and whether the cache had all of it."""
-    memory = CatalogCache(cache, time.time_ns)
-    catalog = read_catalog([("project", root)], memory)
+    memory = CatalogCache(cache, time.time_ns, Registry())
+    catalog = read_catalog([("project", root)], Registry(), memory)
     remembered = not memory.changed
     memory.save()
     return catalog, remembered
@@ -46,7 +47,7 @@ def _remembered(root: str, cache: str) -> tuple[Catalog, bool]:
 
 def context(root: str, key: str, task: str) -> dict[str, object]:
     """The context text in the first phase."""
-    catalog = read_catalog([("project", root)])
+    catalog = read_catalog([("project", root)], Registry())
     plan = catalog.plan(catalog.find(key))
     state = State("active", plan="0" * 32, task=task, task_id="wf-1763236800000-abc123")
     rounds: list[float] = []

@@ -25,6 +25,7 @@ from handrail.driven.artifacts.schemas import find_schema, schema_ids
 from handrail.driven.flows.files import ShippedFlows
 from handrail.driven.flows.prompts import PromptLibrary
 from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.settings.folders import UserFolders, prompt_roots, shipped_flows
 from handrail.settings.settings import SETTINGS
 
@@ -56,7 +57,7 @@ AGREED = {
 def needed() -> dict[str, list[str]]:
     """Everything that has to have an example, by kind."""
     return {
-        "nodes": [*registry.NODES, *(f"{agent}-prompt" for agent in registry.executors())],
+        "nodes": [*registry.NODES, *(f"{agent}-prompt" for agent in Registry().executors())],
         "prompts": list(library()),
         "schemas": sorted(schema_ids()),
         "settings": [field.name for field in SETTINGS.fields],
@@ -69,7 +70,7 @@ def needed() -> dict[str, list[str]]:
 def library() -> PromptLibrary:
     """The prompts that come with Handrail."""
     roots = prompt_roots("/nowhere", UserFolders({"HOME": "/nowhere"}))
-    return PromptLibrary(roots, lambda id_: find_schema(id_, "/nowhere"))
+    return PromptLibrary(roots, lambda id_: find_schema(id_, "/nowhere", {}))
 
 
 def place(kind: str, name: str) -> Path:

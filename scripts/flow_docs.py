@@ -10,6 +10,7 @@ from handrail.cli.run_options import about_param, examples, name_of_param
 from handrail.driven.flows.files import ShippedFlow, ShippedFlows
 from handrail.driven.flows.outline import PhaseBlock, phase_blocks
 from handrail.driven.flows.overview import Brief, brief
+from handrail.extensions.registry import Registry
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows
 from handrail.view.text.diagrams import flow_picture
@@ -68,7 +69,7 @@ def flow_pictures() -> dict[str, str]:
 
 @cache
 def _brief(id_: str) -> Brief:
-    definitions = Definitions(NOWHERE, {}, UserFolders({"HOME": NOWHERE}))
+    definitions = Definitions(NOWHERE, {}, UserFolders({"HOME": NOWHERE}), Registry())
     flows = definitions.with_shipped(id_)
     plan = flows.find(id_).plan
     assert plan is not None, id_

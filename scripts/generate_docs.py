@@ -19,8 +19,10 @@ from handrail.driven.flows.keys import AFTER_KINDS
 from handrail.driven.flows.keys import SHAPES as FLOW_SHAPES
 from handrail.extensions import registry
 from handrail.extensions.contracts import Check, Node
+from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.extensions.plugins.plugin import MANIFEST_FILE
 from handrail.extensions.plugins.search import plugin_folders
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
 from handrail.guided.workflows.plan import PLACEHOLDERS
 from handrail.guided.workflows.tool_names import VOCABULARY
@@ -89,7 +91,7 @@ def placeholders() -> str:
 
 
 def tools() -> str:
-    agents = registry.installable()
+    agents = Registry().installable()
     head = (
         "# Names of tools\n\n"
         "The lists `blacklist` and `whitelist` of a phase mean the same to every agent if they use these names. "
@@ -114,9 +116,9 @@ def tools() -> str:
 
 def _tools(agent: str, name: str) -> str:
     """The tools of an agent that have this name."""
-    now, former = registry.own_tools(agent)
+    now, former = Registry().own_tools(agent)
     parts = [
-        ", ".join(f"`{tool}`" for tool in own if name in (tool, *registry.host(agent).aliases(tool)))
+        ", ".join(f"`{tool}`" for tool in own if name in (tool, *Registry().host(agent).aliases(tool)))
         for own in (now, former)
     ]
     return "<br>".join(filter(None, [parts[0], parts[1] and f"*other versions:* {parts[1]}"])) or "has none"
@@ -184,10 +186,10 @@ def nodes() -> str:
         "*Interrupted* says what happens to a step that was running when Handrail was killed, unless the step has "
         "`rerun`: `safe` runs it again, `ask` asks a person, `never` fails the run.\n"
     )
-    agents = ", ".join(f"`{agent}-prompt`" for agent in registry.executors())
+    agents = ", ".join(f"`{agent}-prompt`" for agent in Registry().executors())
     more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`. "
     more += "A file in `outputFile` has to exist afterwards.\n"
-    declared = registry.node_declarations()
+    declared = node_declarations(Registry())
     agent = f"## {AGENT}-prompt\n\n{more}\n{example('nodes', AGENT)}"
     return f"# Nodes\n\n{about}\n" + "\n".join([*(_node(name, declared[name]) for name in registry.NODES), agent])
 
@@ -212,7 +214,7 @@ def checks() -> str:
         "    timeout: 60\n  - kind: file              # long: `kind`, and all params by name\n    path: docs/plan.md\n"
         "```\n\nIn `exit` a check may have a `name`, in `expect` a `when` and a `message`.\n"
     )
-    declared = registry.checks()
+    declared = check_declarations(Registry())
     rows = [
         f"| [{name}](#{name}) | {', '.join(f'`{place}`' for place in check.places)} | {check.about} |"
         for name, check in declared.items()

@@ -6,6 +6,7 @@ from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader
 from handrail.driven.expressions.tree import CONDITIONS, SCOPES, VALUES, ExpressionForm, ExpressionScope
 from handrail.driven.flows.loader import flow_resources
 from handrail.driven.flows.references import CONTEXT
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.values import as_json
@@ -53,7 +54,7 @@ def _forms(forms: dict[str, ExpressionForm], *, is_condition: bool) -> str:
 
 def _resolved(example: str, is_condition: bool) -> str:
     """What an example is, as JSON."""
-    source, known = Source("example.yaml", example), flow_resources()
+    source, known = Source("example.yaml", example), flow_resources(Registry())
     problems: list[Diagnostic] = []
     reader = ExpressionReader(source, problems.append, {}, ArtifactKinds(known.artifact_kinds, known.artifact_lists))
     tree, troubles = read_yaml(source.text)

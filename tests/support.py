@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import handrail
 from handrail.cli.main import main
-from handrail.extensions import registry
 from handrail.extensions.callers import OPEN
+from handrail.extensions.registry import Registry
 from handrail.settings.folders import UserFolders
 from handrail.settings.trust import TrustStore
 
@@ -69,13 +68,10 @@ class Project:
         self.folder.mkdir()
         for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_"))]:
             patch.delenv(name)
-        finders: list[Any] = []  # so that no later test finds the plugins of this project
-        patch.setattr(handrail, "FINDERS", finders)
-        patch.setattr(registry, "FINDERS", finders)
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")
-        for signs in registry.signs().values():
+        for signs in Registry().signs().values():
             for name in signs.VARIABLES:
                 patch.delenv(name, raising=False)
         open_to_agents(self.home)

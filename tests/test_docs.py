@@ -18,6 +18,8 @@ from handrail.doctor.probe import ORDER
 from handrail.driven.expressions.tree import CONDITIONS, VALUES
 from handrail.driven.flows.keys import AFTER_KINDS
 from handrail.extensions import registry
+from handrail.extensions.declarations import check_declarations
+from handrail.extensions.registry import Registry
 from handrail.settings.folders import MARKERS
 from handrail.settings.trust import TrustStore
 from support import open_to_agents
@@ -36,7 +38,7 @@ def test_generated_pages_are_up_to_date() -> None:
 
 LOOKED_FOR = {
     "a schema goes into": (".handrail/schemas/NAME.json", []),
-    "the kinds of `expect` and `after`": ("reference/checks.md", [*registry.checks(), *AFTER_KINDS]),
+    "the kinds of `expect` and `after`": ("reference/checks.md", [*check_declarations(Registry()), *AFTER_KINDS]),
     "the forms of values and conditions": ("reference/values.md", [*VALUES, *CONDITIONS]),
     "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
     "what null means": ("**Null is no value.**", []),

@@ -22,7 +22,7 @@ import yaml
 import handrail
 from agentweaver.agent import write_script
 from handrail.driven.artifacts.schemas import artifact_table
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.settings.environment import LOGINS, variable_of
 from steps.nodes.repositories import Checkout, isolate
 from steps.services.web import Asked, Reply, serve
@@ -249,7 +249,7 @@ def test_every_variable_of_handrail_and_of_the_services_has_an_example() -> None
     read = re.compile(rf"\"((?:{services})_[A-Z_]+|[A-Z]+_BIN)\"")
     sources = Path(handrail.__file__).parent.rglob("*.py")
     found = {name for source in sources for name in read.findall(source.read_text(encoding="utf-8"))}
-    programs = {variable_of(registry.executor(agent).PROGRAM) for agent in registry.executors()} - {None}
+    programs = {variable_of(Registry().executor(agent).PROGRAM) for agent in Registry().executors()} - {None}
     assert "CODEX_BIN" in programs
     assert (found | programs) - {*NEEDED["variables"], *INTERNAL, *OF_AGENTS, *WITHHELD} == set()
 

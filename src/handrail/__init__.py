@@ -10,8 +10,3 @@ FOR_ONE_CALL = "HANDRAIL_FOR_ONE_CALL"
 NAMED_AGENT = "acp"
 """The agent with names of its own: `acp:NAME`. The settings of the user say which program each name means."""
 TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools
-FINDERS: list = []  # type: ignore[type-arg]  # importing `typing` takes a sixth of the time that Python takes to start
-"""How to find the plugins of the project that this process works for: a function that returns its `Extensions`.
-
-`App` sets it, and the registry calls it only if something asks for a name that is not built in, or for all names.
-"""

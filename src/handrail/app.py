@@ -14,6 +14,7 @@ from functools import cached_property
 
 import handrail
 from handrail.base.errors import HandrailError, NotFound
+from handrail.extensions.registry import Registry, built_in_hosts, workflow_folders
 from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path, workflow_roots
 from handrail.settings.trust import Trust, without_trust_variable
 
@@ -26,10 +27,8 @@ if TYPE_CHECKING:
     from handrail.driven.worktrees.worktrees import Worktrees
     from handrail.extensions.callers import Caller
     from handrail.extensions.contracts import Stubs
-    from handrail.extensions.plugins.plugins import Plugins
-    from handrail.guided.sessions.events import CheckResult
     from handrail.guided.sessions.exit_checks import OnCheck
-    from handrail.guided.sessions.sessions import Conversation, Sessions
+    from handrail.guided.sessions.sessions import Conversation, Leaving, Sessions
     from handrail.guided.sessions.store import SessionReport
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
@@ -61,21 +60,17 @@ class App:
         self.token = token
         self.places = UserFolders(env)
         self.trust = Trust(self.places.state, self.project)
+        self.registry = Registry(lambda: self.definitions.plugins)
         self._by = by
-        handrail.FINDERS[:] = [self._plugins]
-
-    def _plugins(self) -> Plugins:
-        return self.definitions.plugins
 
     @cached_property
     def caller(self) -> Caller:
         """Who calls this process, or whoever the caller of this class says."""
-        from handrail.extensions import registry
         from handrail.extensions.callers import Caller, ancestors, find_caller, has_terminal
 
         if self._by is not None:
             return Caller(self._by)
-        return find_caller(self.env, ancestors(os.getpid()), registry.signs(), has_terminal=has_terminal())
+        return find_caller(self.env, ancestors(os.getpid()), self.registry.signs(), has_terminal=has_terminal())
 
     @property
     def is_leashed(self) -> bool:
@@ -86,7 +81,6 @@ class App:
 
     def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
         """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
-        from handrail.extensions import registry
         from handrail.extensions.callers import refusal
 
         if not self.is_leashed:
@@ -99,18 +93,19 @@ class App:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
         agent = by.removeprefix("agent:")
-        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.built_in_hosts() else None
+        cancel = self.registry.host(agent).COMMANDS["cancel"] if agent in built_in_hosts() else None
         raise refusal(self.caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def definitions(self) -> Definitions:
         from handrail.project.definitions import Definitions
 
-        return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
+        return Definitions(self.project, self.env, self.places, self.registry, lambda: self.trust.is_for_call)
 
     def forget_definitions(self) -> None:
         """Read all definitions again when they are needed next: their files have changed."""
         self.__dict__.pop("definitions", None)
+        self.registry.forget()
 
     @property
     def catalog(self) -> Catalog:
@@ -124,19 +119,23 @@ class App:
     def sessions(self) -> Sessions:
         from handrail.guided.sessions.sessions import Sessions
 
-        return Sessions(self.project, self.env, self.clock, self.token, lambda: self.caller.by)
+        def practices(project: str, names: tuple[str, ...], task: str) -> str:
+            from handrail.steps.playbook.guidance import practices_for  # needs a YAML parser
+
+            return practices_for(project, names, task)
+
+        return Sessions(self.project, self.env, self.clock, self.token, practices, lambda: self.caller.by)
 
     @cached_property
     def runs(self) -> Runs:
         from handrail.driven.runs.runs import Runs
-        from handrail.extensions import registry
         from handrail.extensions.contracts import Site
         from handrail.guided.sessions.guide import SessionGuide
         from handrail.source.suggestions import did_you_mean
 
-        name = self.settings.engine
-        if name not in registry.engines():
-            hint = did_you_mean(name, registry.engines()) or f"known: {', '.join(registry.engines())}"
+        name, known = self.settings.engine, self.registry.engines()
+        if name not in known:
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
         site = Site(
             project=self.project,
@@ -145,9 +144,10 @@ class App:
             clock=self.clock,
             secrets=self.secrets.rules,
             by=self.caller.by,
+            registry=self.registry,
         )
-        guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
-        return Runs(site, registry.engine(name, site), self.settings, guide, self.trust)
+        guide = SessionGuide(self.sessions, self, self.registry, self.settings.idle_stops, self.stubs)
+        return Runs(site, self.registry.engine(name, site), self.settings, guide, self.trust)
 
     @cached_property
     def worktrees(self) -> Worktrees:
@@ -193,10 +193,15 @@ class App:
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
-        from handrail.extensions import registry
         from handrail.settings.settings import read_settings
 
-        return read_settings(self.places.config, self.project, registry.executors(), registry.effects)
+        return read_settings(self.places.config, self.project, self.registry.executors(), self.effects)
+
+    def effects(self) -> dict[str, tuple[str, ...]]:
+        """The nodes that `propose` can run, and the names that a rule for them can ask for."""
+        from handrail.extensions.declarations import effects
+
+        return effects(self.registry)
 
     @property
     def settings(self) -> Settings:
@@ -211,7 +216,12 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1], *self._plugins().seen_problems)
+        found = (
+            *self.catalog.problems,
+            *self.flows.problems,
+            *self._settings[1],
+            *self.definitions.plugins.seen_problems,
+        )
         return [problem for problem in found if problem.severity != "note"]
 
     def validate(
@@ -236,7 +246,6 @@ class App:
                 checked.add(self.at(other).validate([path for path, at in owners.items() if at == other], agents))
         for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
             checked.add(self.at(nested).validate([nested], agents, is_nested=True))
-        handrail.FINDERS[:] = [self._plugins]  # no longer those of the other projects
         return checked
 
     def at(self, project: str) -> App:
@@ -252,10 +261,9 @@ class App:
 
     def _ground(self, agents: tuple[str, ...]) -> ProjectContents:
         from handrail import SETTINGS_FILE
-        from handrail.extensions import registry
         from handrail.project.validation import ProjectContents
 
-        folders = registry.workflow_folders(self.env, self.places.home)
+        folders, plugins = workflow_folders(self.env, self.places.home), self.definitions.plugins
         return ProjectContents(
             project=self.project,
             catalog=self.catalog,
@@ -268,26 +276,26 @@ class App:
                 for folder in (self.places.config, os.path.join(self.project, ".handrail"))
             ),
             settings_problems=tuple(self._settings[1]),
-            plugin_problems=tuple(self._plugins().all_problems),
-            plugins=tuple(plugin.place.folder for plugin in self._plugins().found),
+            plugin_problems=tuple(plugins.all_problems),
+            plugins=tuple(plugin.place.folder for plugin in plugins.found),
             agents=agents or tuple(self.installed()),
+            registry=self.registry,
         )
 
     def installed(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""
-        from handrail.extensions import registry
-
-        places = {
-            agent: [self.places.installation(agent, one) for one in (None, self.project)] for agent in registry.hosts()
-        }
-        return [agent for agent, records in places.items() if any(map(os.path.exists, records))]
+        return [
+            agent
+            for agent in self.registry.hosts()
+            if any(os.path.exists(self.places.installation(agent, one)) for one in (None, self.project))
+        ]
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
         from handrail.guided.workflows.tool_names import not_understood
 
         specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
-        return self._shown([problem for one in specs for problem in not_understood(one.phases, agents)])
+        return self._shown([problem for one in specs for problem in not_understood(one.phases, agents, self.registry)])
 
     def flow_named(self, name: str) -> FoundFlow:
         return self.definitions.flow_named(name)
@@ -307,9 +315,7 @@ class App:
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
-        from handrail.extensions import registry
-
-        agents = [name for name in [agent] if name in registry.installable()] if agent else self.installed()
+        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed()
         return [*self._shown(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _shown(self, problems: list[Diagnostic]) -> list[str]:
@@ -328,14 +334,13 @@ class App:
         run: str | None = None,
     ) -> SessionReport:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
-        from handrail.extensions import registry
         from handrail.guided.sessions.events import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.guided.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
         self.trust.refuse(lambda: self.definitions.programs_of_workflow(spec), run)
-        registry.refuse_unusable(check.kind for stop in plan.stops for check in stop.checks)
+        self.registry.refuse_unusable(check.kind for stop in plan.stops for check in stop.checks)
         notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
@@ -346,18 +351,14 @@ class App:
         opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run, limits[2])
         return self.sessions.start(plan, opening)
 
-    async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> SessionReport:
-        """Run the exit checks of the current phase, and leave it if they hold."""
-        leaving = self.sessions.leaving(id_)
-        self.check_settings()
-        results: tuple[CheckResult, ...] = ()
-        if leaving.checks:
-            from handrail.extensions.contracts import CheckContext
-            from handrail.guided.sessions.exit_checks import run_checks
+    async def next(self, leaving: Leaving, summary: str, on_check: OnCheck | None = None) -> SessionReport:
+        """Run the exit checks of a phase, and leave it if they hold."""
+        from handrail.extensions.contracts import CheckContext
+        from handrail.guided.sessions.sessions import PhaseExit
 
-            context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
-            results = await run_checks(leaving.checks, context, self.trust.holds(leaving.session.run()), shown)
-        return self.sessions.leave(leaving, self.secrets.mask(summary), results)
+        self.check_settings()
+        context = CheckContext(self.folder, self.env, self.secrets.mask, self.project, self.registry)
+        return await self.sessions.next(leaving, summary, PhaseExit(context, self.trust, on_check))
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> SessionReport:
         """Cancel a workflow. If its conversation is linked to another project, it is cancelled there."""
@@ -366,14 +367,13 @@ class App:
 
     def link_of(self, id_: str) -> str | None:
         """The path of the link of the conversation that this session's id names; None if it names none."""
-        from handrail.extensions import registry
         from handrail.guided.sessions import hook_files
 
         agent, _, conversation = id_.partition("-")
-        for name in registry.hosts() if "/" in id_ else ():  # the name of a plugin's agent may have a `-`
+        for name in self.registry.hosts() if "/" in id_ else ():  # the name of a plugin's agent may have a `-`
             if id_.startswith(f"{name}-"):
                 agent, conversation = name, id_[len(name) + 1 :]
-        return hook_files.link_path(self.places, agent, conversation) if registry.is_host(agent) else None
+        return hook_files.link_path(self.places, agent, conversation) if self.registry.is_host(agent) else None
 
     def sessions_at(self, link: str | None) -> Sessions:
         """The sessions of the project that a link leads to; those of this project if it leads nowhere."""

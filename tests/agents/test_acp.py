@@ -13,8 +13,8 @@ import pytest
 
 from handrail.agents.acp import executor
 from handrail.agents.acp.client import Policy
-from handrail.extensions import registry
 from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError
+from handrail.extensions.registry import Registry
 from handrail.settings.acp_agents import AcpAgent
 from handrail.steps.nodes.agents.agent_jobs import call_agent
 from support import is_running
@@ -50,7 +50,7 @@ class Peer:
         job = AgentJob(**{**given, "acp": AcpAgent(self.command, **(agent or {})), **changes})
 
         async def hear() -> list[AgentSaid]:
-            return [said async for said in call_agent(registry.executor("acp"), job)]
+            return [said async for said in call_agent(Registry().executor("acp"), job)]
 
         said = asyncio.run(hear())
         assert [one.kind for one in said].count("finished") == 1

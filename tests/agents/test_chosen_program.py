@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.settings.environment import NoSuchProgram, chosen_program
 from support import Project
 
@@ -35,7 +35,7 @@ def user_file(project: Project, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("agent", registry.installable())
+@pytest.mark.parametrize("agent", Registry().installable())
 def test_the_variable_chooses_the_program_of_a_step(
     talk: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
 ) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handrail.agents.outcomes import NewLines
-from handrail.extensions import registry
 from handrail.extensions.contracts import AgentJob, AgentSaid
+from handrail.extensions.registry import Registry
 
 ID = "01a1e197-3365-7790-9ad7-6707fe4a0388"
 BEGUN: dict[str, Any] = {
@@ -69,7 +69,7 @@ class Agent:
 
     def reader(self, session: str | None = None) -> Any:
         job = AgentJob(prompt="", cwd="/", env={"HOME": str(self.home)}, timeout=60.0, session=session)
-        return registry.executor(self.name).reader(job, str(self.home))
+        return Registry().executor(self.name).reader(job, str(self.home))
 
 
 def counts(said: list[AgentSaid]) -> list[tuple[int, int]]:

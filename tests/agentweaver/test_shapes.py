@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 
 CASES = Path(__file__).parent / "cases"
 FILES = sorted(CASES.rglob("*.json"))
@@ -51,7 +51,7 @@ STEPS = [member for member in FOUND if "node" in member]
 
 def test_every_node() -> None:
     assert (len(NODES), {step["node"] for step in STEPS}) == (39, NODES)
-    assert registry.nodes().keys() >= NODES
+    assert Registry().nodes().keys() >= NODES
 
 
 def test_every_form_of_a_value_as_a_param() -> None:

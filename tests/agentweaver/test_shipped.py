@@ -11,6 +11,7 @@ import pytest
 from agentweaver.agent import Mood
 from agentweaver.scene import ISSUE, KEY, Scene
 from handrail.driven.flows.files import ShippedFlows
+from handrail.extensions.registry import Registry
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows
 
@@ -19,7 +20,7 @@ OWN = "description: mine\nphases: [{id: a, steps: [{id: x, node: set, params: {n
 
 
 def definitions(scene: Scene) -> Definitions:
-    return Definitions(str(scene.project.folder), {}, UserFolders({"HOME": str(scene.project.home)}))
+    return Definitions(str(scene.project.folder), {}, UserFolders({"HOME": str(scene.project.home)}), Registry())
 
 
 def test_there_are_those_of_agentweaver_and_further_ones() -> None:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import open_to_agents
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
@@ -134,7 +134,7 @@ class Site:
         self.home = folder / "home"
         (self.folder / ".handrail" / "flows").mkdir(parents=True)
         open_to_agents(self.home)
-        variables = {name for signs in registry.signs().values() for name in signs.VARIABLES}
+        variables = {name for signs in Registry().signs().values() for name in signs.VARIABLES}
         own = ("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_")
         self.env = {n: v for n, v in os.environ.items() if n not in variables and not n.startswith(own)}
         self.env |= {"HOME": str(folder / "user"), "HANDRAIL_HOME": str(self.home), "NO_COLOR": "1"}

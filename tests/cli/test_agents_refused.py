@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions import registry
 from handrail.extensions.callers import OPEN, ancestors, find_caller
+from handrail.extensions.registry import Registry
 from support import Project
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
@@ -20,7 +20,7 @@ ASKING = (
     "phases:\n- id: a\n  steps:\n  - id: ask\n    node: user-input\n    params: {formId: f, title: Who?, "
     "fields: [{id: who, type: text, label: Who}]}\n"
 )
-AGENT, (VARIABLE, *_) = next((name, signs.VARIABLES) for name, signs in registry.signs().items() if signs.VARIABLES)
+AGENT, (VARIABLE, *_) = next((name, signs.VARIABLES) for name, signs in Registry().signs().items() if signs.VARIABLES)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def leashed(project: Project) -> Project:
     return project
 
 
-above = find_caller({}, ancestors(os.getpid()), registry.signs(), has_terminal=False)
+above = find_caller({}, ancestors(os.getpid()), Registry().signs(), has_terminal=False)
 pytestmark = pytest.mark.skipif(above.sign is not None, reason="an agent runs the tests, so nobody else can call")
 LOOSENING = [
     ("cancel", "--yes", "--session", "s"),
@@ -101,7 +101,7 @@ def test_a_step_of_a_run_is_refused_too(leashed: Project) -> None:
 @pytest.mark.whole
 def test_the_process_of_an_agent_above_is_enough(leashed: Project, tmp_path: Path) -> None:
     """The agent's program is a script here, and it removes its variables."""
-    (program,) = (name for name in registry.signs()[AGENT].PROGRAMS if "/" not in name)
+    (program,) = (name for name in Registry().signs()[AGENT].PROGRAMS if "/" not in name)
     script = tmp_path / program
     script.write_text(f"#!/bin/sh\n'{HANDRAIL}' cancel --yes --session s\nexit $?\n")
     script.chmod(0o755)
@@ -143,9 +143,9 @@ def test_the_person_is_told_when_the_life_of_a_driven_run_ends(project: Project)
 
 
 def test_the_hint_names_what_a_person_types_in_the_agent(leashed: Project) -> None:
-    host = next(name for name in registry.hosts() if registry.signs()[name].VARIABLES)
-    said = as_agent(leashed, "cancel", **{registry.signs()[host].VARIABLES[0]: "1"})
-    assert registry.host(host).COMMANDS["cancel"] in said.err
+    host = next(name for name in Registry().hosts() if Registry().signs()[name].VARIABLES)
+    said = as_agent(leashed, "cancel", **{Registry().signs()[host].VARIABLES[0]: "1"})
+    assert Registry().host(host).COMMANDS["cancel"] in said.err
 
 
 def test_a_state_that_is_open_to_agents_takes_every_command(leashed: Project) -> None:

@@ -12,6 +12,7 @@ from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.flows.loader import flow_resources, load_flow
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.request import RunRequest
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from support import Project
 
@@ -43,7 +44,7 @@ def test_a_param_that_agentweaver_gives_or_a_person_may_give_is_no_problem(proje
 
 def test_the_names_of_given_params_are_complete(project: Project) -> None:
     text = json.dumps({"kind": "k", "version": 1, "phases": [{"id": "a", "steps": [{"id": "s", "node": "set"}]}]})
-    plan, _ = load_flow(Source(str(project.folder / FLOWS / "x.json"), text), "x", flow_resources())
+    plan, _ = load_flow(Source(str(project.folder / FLOWS / "x.json"), text), "x", flow_resources(Registry()))
     assert plan is not None
     project.write(".agentweaver/scopes/t/review-t-1.md", "x")
     assert TaskArtifacts(ProjectFiles(str(project.folder)), "t").newest("review-file") == 1

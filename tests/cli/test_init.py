@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import Project
 
 EXAMPLE = ".handrail/workflows/hello/workflow.yaml"
 
 
-@pytest.mark.parametrize("agent", registry.installable())
+@pytest.mark.parametrize("agent", Registry().installable())
 def test_init_creates_the_example_and_installs_for_this_project(project: Project, agent: str) -> None:
     said = project.run("init", "--agent", agent)
     assert said.code == 0, said.err

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import Project
 
 
@@ -58,7 +58,7 @@ def test_quiet_does_not_list_the_files_of_an_installation(project: Project) -> N
 def test_an_agent_that_is_no_host_is_told_apart_from_a_misspelt_one(project: Project) -> None:
     said = project.run("install", "scripted").err
     assert "Handrail cannot be installed into `scripted`" in said
-    assert f"possible today: {', '.join(registry.installable())}" in said
+    assert f"possible today: {', '.join(Registry().installable())}" in said
     assert "did you mean `claude`?" in project.run("install", "cladue").err
 
 

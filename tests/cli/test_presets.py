@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.settings.routes import DEFAULT, parse_route, shipped_presets
 from handrail.settings.settings import GROUPS
 from support import Project
@@ -17,7 +17,7 @@ def test_a_shipped_preset_names_groups_and_agents_that_exist(name: str) -> None:
     routes = shipped_presets()[name]
     assert DEFAULT in routes
     assert routes.keys() <= {DEFAULT, *GROUPS}
-    assert {parse_route(route).agent for route in routes.values()} <= set(registry.executors())
+    assert {parse_route(route).agent for route in routes.values()} <= set(Registry().executors())
 
 
 def test_a_shipped_preset_chooses_the_agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

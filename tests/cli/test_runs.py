@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.extensions import registry
 from support import Project
 
 LOG = "/bin/sh, -c, 'echo {} >> log'"
@@ -186,3 +187,18 @@ def test_two_processes_cannot_drive_one_run(project: Project) -> None:
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
+
+
+@pytest.mark.parametrize("key", ["engine", '"engin\\x65"'])
+def test_runs_are_those_of_the_engine_that_the_settings_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setitem(registry.ENGINES, "memory", "driven.runs.memory_engine")
+    project.write(".handrail/flows/f.yaml", "phases: [{id: a, steps: [{id: x, node: set, params: {y: 1}}]}]")
+    project.json("run", "f")
+    (embedded,) = project.json("runs")["runs"]
+    project.write(".handrail/settings.yaml", f"{key}: memory\n")
+    other = project.json("run", "f")["run"]
+    assert [run["run"] for run in project.json("runs")["runs"]] == [other]
+    project.write(".handrail/settings.yaml", "")
+    assert project.json("runs")["runs"] == [embedded]

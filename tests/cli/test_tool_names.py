@@ -8,11 +8,11 @@ import pytest
 
 from agents.calls.talking import tell
 from handrail import STEP_TOOL
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.tool_names import VOCABULARY
 from support import Project
 
-AGENTS = registry.installable()
+AGENTS = Registry().installable()
 STRANGE = {
     "claude": ("run_shell_command", "bash"),
     "codex": ("Edit", "edit"),
@@ -120,6 +120,6 @@ def test_files_of_pi_workflows_are_checked_only_for_installed_agents(project: Pr
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_word_of_the_vocabulary_is_the_name_of_a_tool_or_the_agent_has_no_such_tool(agent: str) -> None:
-    now, former = registry.tool_names(agent)
+    now, former = Registry().tool_names(agent)
     missing = {word for word in VOCABULARY if word not in now | former}
     assert missing == ({"fetch"} if agent == "pi" else set())

@@ -18,6 +18,7 @@ from conformance.corpus import Case
 from conformance.seen import Facts, Seen
 from handrail.app import App
 from handrail.base.errors import HandrailError, NotFound, RefusedError
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.events import SentOn
 from handrail.guided.sessions.machine import AgentStopped, Resumed, Tell
 from handrail.guided.sessions.store import SessionReport
@@ -56,7 +57,7 @@ class Host:
 
     def catalog(self) -> Catalog:
         """The definitions of the case, as they are on disk now."""
-        return read_catalog([("project", str(self.workflows))])
+        return read_catalog([("project", str(self.workflows))], Registry())
 
     def task_id(self) -> str:
         view = self.view()
@@ -133,7 +134,7 @@ class Host:
         try:
             match verb:
                 case "next":
-                    view = asyncio.run(self.app.next(SESSION, ""))
+                    view = asyncio.run(self.app.next(self.app.sessions.leaving(SESSION), ""))
                 case "loop":
                     view = self.app.sessions.loop(SESSION)
                 case "status":

@@ -14,8 +14,9 @@ from handrail.driven.flows.load_state import FlowResources
 from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.flows.prompts import PromptFile
-from handrail.extensions import registry
 from handrail.extensions.contracts import Node
+from handrail.extensions.declarations import check_declarations, node_declarations
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from handrail.source.fields import ANYTHING, Field
 
@@ -26,7 +27,7 @@ def node(*required: str, prompt: Literal["forbidden", "optional", "required"] = 
     return Node(about="", params=params, others="used", open_outputs=True, prompt=prompt)
 
 
-OURS_TOO = registry.node_declarations()
+OURS_TOO = node_declarations(Registry())
 NODES = {
     "noop": node(),
     "echo": node(prompt="optional"),
@@ -42,7 +43,7 @@ NODES = {
 TABLE = artifact_table()
 KNOWN = FlowResources(
     nodes=NODES,
-    checks=registry.checks(),
+    checks=check_declarations(Registry()),
     prompts={"plan": PromptFile("builtin", "plan.md", "Plan {task}.")},
     artifact_kinds=frozenset(TABLE.kinds),
     artifact_lists=frozenset(TABLE.lists),

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance import corpus, differences, gists, trees
 from handrail.base.errors import HandrailError
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.catalog import Catalog, read_catalog
 from handrail.guided.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 from handrail.source.diagnostics import Diagnostic
@@ -20,7 +21,7 @@ def test_files_are_loaded_as_in_pi_workflows(case: corpus.Case, tmp_path: Path) 
     root = tmp_path.resolve()
     trees.build(root, case["tree"])
     folders = [str(root / PROJECT), str(root / USER)]
-    catalog = read_catalog(zip(("project", "user"), folders, strict=True), orchestrating=folders)
+    catalog = read_catalog(zip(("project", "user"), folders, strict=True), Registry(), orchestrating=folders)
     original = differences.expected(case)
     mistyped = trees.mistyped(case["tree"])
     left_out = set(original["keys"]) - catalog.workflows.keys()

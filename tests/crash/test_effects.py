@@ -19,7 +19,8 @@ from crash.conftest import Stage
 from crash.effects import ANSWERS, EFFECTS, Effect, forge, gitlab, jira, lay_out, telegram
 from crash.pool import Pool
 from depth import Depth
-from handrail.extensions import registry
+from handrail.extensions.declarations import node_declarations
+from handrail.extensions.registry import Registry
 from steps.nodes.repositories import Checkout, isolate
 from steps.services.githubs import GitHub
 from steps.services.web import serve
@@ -150,7 +151,7 @@ def outside(pool: Pool, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def test_every_node_that_publishes_files_is_here() -> None:
-    declared = registry.node_declarations()
+    declared = node_declarations(Registry())
     makers = {name for name, node in declared.items() if node.makes or node.published}
     assert makers - {effect.node for effect in EFFECTS} == {"llm-prompt"}, "an agent is told that it was interrupted"
 
@@ -183,7 +184,7 @@ def test_a_message_is_never_sent_twice(outside: Outside, doom: Doom, times: int)
     value = case.run.state.steps[PATH].value
     assert len(outside.sent) == times
     assert (value["success"], UNKNOWN in str(value["reason"])) == (doom is RECORDED, doom is not RECORDED)
-    assert registry.node_declarations()["telegram-notify"].rerun == "never"
+    assert node_declarations(Registry())["telegram-notify"].rerun == "never"
 
 
 class Proposal(NamedTuple):

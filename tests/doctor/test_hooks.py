@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from doctor.machines import Machine
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import Project
 
 
@@ -16,7 +16,7 @@ def machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(project, monkeypatch)
 
 
-@pytest.mark.parametrize("agent", registry.installable())
+@pytest.mark.parametrize("agent", Registry().installable())
 def test_the_hook_of_every_agent_answers_for_the_user_and_for_a_project(machine: Machine, agent: str) -> None:
     machine.project.run("uninstall", agent)
     assert machine.project.run("install", agent, "--project").code == 0

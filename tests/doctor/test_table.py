@@ -21,7 +21,7 @@ from handrail.doctor.examination import EXAMS, Exam
 from handrail.doctor.exams.agents import version_checkup
 from handrail.doctor.exams.machine import FEW, FULL, LITTLE, space_status
 from handrail.doctor.exams.state import file_system
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import Project
 
 ENDLESS = threading.Event()
@@ -166,10 +166,10 @@ def test_a_missing_function_is_a_finding(machine: Machine, monkeypatch: pytest.M
 def test_the_agents_of_the_tests_count_as_tested() -> None:
     text = (Path(__file__).parents[2] / "scripts" / "agents").read_text()
     wanted = re.findall(r"^want (\w+) \S+ \S+@([\d.]+)", text, re.MULTILINE)
-    wanted = [(agent, version) for agent, version in wanted if agent in registry.installable()]
-    assert {agent for agent, _ in wanted} == set(registry.installable())
+    wanted = [(agent, version) for agent, version in wanted if agent in Registry().installable()]
+    assert {agent for agent, _ in wanted} == set(Registry().installable())
     for agent, version in wanted:
-        assert version in getattr(registry.executor(agent), "TESTED", ())
+        assert version in getattr(Registry().executor(agent), "TESTED", ())
 
 
 @pytest.mark.parametrize(

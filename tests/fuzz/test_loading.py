@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, pieces, share
 from handrail.base import jsonlite
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions import words
 from handrail.guided.sessions.events import State
 from handrail.guided.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
@@ -51,7 +52,7 @@ exit:
 
 Do {phaseNam} for {description}.
 """
-SHAPES = (WORKFLOW, PHASE, TOOLS, union_shape("exit", "", exit_checks(), EXIT))
+SHAPES = (WORKFLOW, PHASE, TOOLS, union_shape("exit", "", exit_checks(Registry()), EXIT))
 KEYS = tuple(f"{field.name}: " for shape in SHAPES for field in shape.fields)
 VALUES = ("true\n", "12\n", "1.5\n", "-1\n", "9e99\n", "[a, b]\n", "{a: b}\n", "|\n  x\n", '""\n', "~\n", '"\\0"\n')
 WORDS = ("subworkflow: ", "one.md", "../x", "/etc", "{phaseNme}", "- ", "  ", "\n", "---\n", "\x00", "\x1b[2J", "é")
@@ -69,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(folder: Path, workflow: bytes, one: bytes, two: bytes) -> None:
     for name, data in (("workflow.yaml", workflow), ("one.md", one), ("two.md", two)):
         (folder / name).write_bytes(data)
-    loaded = load(Root(str(folder.parent)), str(folder))
+    loaded = load(Root(str(folder.parent)), str(folder), Registry())
     assert (loaded.spec is None) == has_errors(loaded.problems)
     for problem in sorted_problems(loaded.problems):
         check_problem(problem, folder)
@@ -140,4 +141,4 @@ def test_a_mutated_workflow_gives_a_spec_or_printable_problems(
 def test_the_workflow_is_valid_before_the_mutation(folder: Path) -> None:
     """Otherwise the test above would only try invalid workflows."""
     check(folder, WORKFLOW_TEXT, PHASE_TEXT, SECOND_PHASE)
-    assert load(Root(str(folder.parent)), str(folder)).spec is not None
+    assert load(Root(str(folder.parent)), str(folder), Registry()).spec is not None

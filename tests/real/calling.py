@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
-from handrail.extensions import registry
 from handrail.extensions.contracts import AgentJob, AgentSaid
+from handrail.extensions.registry import Registry
 from handrail.settings.secrets import allowed_variables
 from handrail.steps.nodes.agents.agent_jobs import call_agent
 from real.hosts import Seat
@@ -33,12 +33,12 @@ Heard = list[AgentSaid]
 
 
 def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
-    env = allowed_variables(seat.env, (*registry.executor(seat.host.name).ENVIRONMENT, *OWN))
+    env = allowed_variables(seat.env, (*Registry().executor(seat.host.name).ENVIRONMENT, *OWN))
     return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=env, timeout=LONG), **changes)
 
 
 def hear(seat: Seat, given: AgentJob) -> AsyncIterator[AgentSaid]:
-    return call_agent(registry.executor(seat.host.name), given)
+    return call_agent(Registry().executor(seat.host.name), given)
 
 
 async def perform(seat: Seat, given: AgentJob) -> Heard:

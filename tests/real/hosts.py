@@ -19,6 +19,7 @@ from handrail.agents.probe.scripted_model import Json, ScriptedCall, ScriptedMod
 from handrail.doctor import probe
 from handrail.extensions import registry
 from handrail.extensions.contracts.offline import PROMPT, filled
+from handrail.extensions.registry import Registry
 from real.waiting import LONG
 from support import trust_below
 
@@ -61,7 +62,7 @@ class Host(NamedTuple):
 
 
 def _host(name: str) -> Host:
-    module = registry.offline(name)
+    module = Registry().offline(name)
     env = {**module.ENVIRONMENT, **({"COPILOT_PKG_CACHE_HOME": str(CACHE / "copilot")} if name == "copilot" else {})}
     programs = NODE if name == "claude" else None
     calls = module.write, module.shell, module.read

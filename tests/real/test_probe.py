@@ -19,6 +19,7 @@ from handrail.app import App
 from handrail.base.processes import descendants, living_processes
 from handrail.doctor import probe
 from handrail.doctor.probe import ORDER, AgentHome
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.phase_requirements import HARD_ROWS, Probe, ProbeRow, stamp, write_probe
 from real.hosts import CACHE, HOSTS, NODE
 from real.waiting import LONG, until
@@ -34,7 +35,7 @@ TOOLS = ("main agent", "shell", "patch", "mcp")
 @pytest.fixture(params=HOSTS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentHome]:
     """Each agent in turn, with Handrail and with everything that the scenes need."""
-    with AgentHome(request.param, str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
+    with AgentHome(request.param, Registry(), str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
         probe.prepare(place)
         yield place
 
@@ -66,7 +67,7 @@ def test_without_our_stubs_nothing_is_enforced_and_the_probe_says_so(place: Agen
 
 @pytest.fixture
 def claude(tmp_path: Path) -> Iterator[AgentHome]:
-    with AgentHome("claude", str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
+    with AgentHome("claude", Registry(), str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
         probe.prepare(place)
         yield place
 

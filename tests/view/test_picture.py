@@ -10,6 +10,7 @@ import pytest
 
 from handrail.driven.flows.files import ShippedFlows
 from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.extensions.registry import Registry
 from handrail.settings.folders import shipped_flows
 from handrail.source.definition_files import Source
 from handrail.view.text.diagrams import flow_picture
@@ -40,7 +41,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def drawn(text: str) -> str:
-    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources())
+    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources(Registry()))
     assert plan is not None, problems
     return flow_picture(plan)
 

@@ -111,7 +111,8 @@ def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
     for folder in (UserFolders(env).config, os.path.join(project, ".handrail")):
         try:
             with open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
-                if b"engine" in file.read():
+                text = file.read()
+                if b"engine" in text or b"\\" in text:  # an escape may stand for any letter of the key
                     return True
         except OSError:
             continue

@@ -15,7 +15,6 @@ from handrail.base.errors import HandrailError, UsageError
 from handrail.cli.forms import can_ask
 from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell
-from handrail.extensions import registry
 from handrail.settings.folders import shown_path
 from handrail.settings.trust import TRUST_VARIABLE, ProgramUse
 from handrail.source.suggestions import did_you_mean
@@ -198,6 +197,6 @@ def known_agent(agent: str, known: list[str], what: str) -> str:
     return agent
 
 
-def installable(agent: str) -> str:
+def installable(app: App, agent: str) -> str:
     """The agent, if Handrail can be installed into it."""
-    return known_agent(agent, registry.installable(), "Handrail cannot be installed into")
+    return known_agent(agent, app.registry.installable(), "Handrail cannot be installed into")

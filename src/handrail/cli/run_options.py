@@ -28,7 +28,6 @@ from handrail.driven.flows.plan import Param, Phase
 from handrail.driven.flows.prompts import LANGUAGES
 from handrail.driven.forms.form import blocking_severities
 from handrail.driven.runs.choices import Bounded, RunChoice
-from handrail.extensions import registry
 from handrail.settings.folders import shown_path
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.settings import GROUPS
@@ -158,10 +157,10 @@ def approve_option(function: F) -> F:
     )(function)
 
 
-def given_approvals(options: Mapping[str, Any]) -> tuple[str, ...]:
+def given_approvals(app: App, options: Mapping[str, Any]) -> tuple[str, ...]:
     """The effects of `--approve`. Raises `UsageError` for one that does not exist."""
     given: tuple[str, ...] = options["approve"]
-    known = registry.effects() if given else {}
+    known = app.effects() if given else {}
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known) or f"effects: {', '.join(known)}"
@@ -196,7 +195,7 @@ def given_choice(app: App, options: Mapping[str, Any]) -> RunChoice:
         given_routes(options["routes"]),
         options["preset"],
         given_bounds(options),
-        given_approvals(options) if "approve" in options else (),
+        given_approvals(app, options) if "approve" in options else (),
     )
 
 

@@ -13,19 +13,18 @@ from handrail.app import App
 from handrail.base.dataclasses import dataclass, field
 from handrail.base.errors import HandrailError
 from handrail.base.processes import run
-from handrail.extensions import registry
+from handrail.extensions.contracts import Executor
 from handrail.settings.environment import NoSuchProgram, chosen_program, variable_of
 
 VERSION_SECONDS = 30.0
 _VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
 
 
-def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -> str | None:
+def find_program(own: str, env: Mapping[str, str], named: str | None = None) -> str | None:
     """The path of an agent's program: the named one, that of its variable, or the one on the PATH; else None.
 
-    Raises `HandrailError` if the variable names no program.
+    `own` is what the agent calls it. Raises `HandrailError` if the variable names no program.
     """
-    own = registry.executor(agent).PROGRAM
     try:
         found = chosen_program(own, env) if named is None else None
     except NoSuchProgram as error:
@@ -34,9 +33,9 @@ def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -
     return os.path.abspath(found) if found else None
 
 
-def chosen_by(agent: str, env: Mapping[str, str]) -> str | None:
-    """The variable that chooses the program of an agent; None if none does."""
-    variable = variable_of(registry.executor(agent).PROGRAM)
+def chosen_by(own: str, env: Mapping[str, str]) -> str | None:
+    """The variable that chooses the program that an agent calls `own`; None if none does."""
+    variable = variable_of(own)
     return variable if variable and env.get(variable) else None
 
 
@@ -63,19 +62,12 @@ class AgentProgram:
     error: HandrailError | None = None
 
 
-async def find_programs(
-    agents: list[str], env: Mapping[str, str], started: Mapping[str, str]
-) -> dict[str, AgentProgram]:
-    """The programs of these agents with their versions. `env` chooses them; they are started with `started`."""
-    found = await asyncio.gather(*(_program(agent, env, started) for agent in agents))
-    return dict(zip(agents, found, strict=True))
-
-
-async def _program(agent: str, env: Mapping[str, str], started: Mapping[str, str]) -> AgentProgram:
+async def _program(own: str, app: App) -> AgentProgram:
+    """The program that an agent calls `own`, with its version."""
     path = None
     try:
-        path = find_program(agent, env)
-        return AgentProgram() if path is None else AgentProgram(path, await version_of(path, started))
+        path = find_program(own, app.run_env)
+        return AgentProgram() if path is None else AgentProgram(path, await version_of(path, app.env))
     except HandrailError as error:
         return AgentProgram(path, error=error)
 
@@ -123,12 +115,17 @@ class Subject:
 
     @property
     def agents(self) -> list[str]:
-        return [self.agent] if self.agent else registry.installable()
+        return [self.agent] if self.agent else self.app.registry.installable()
+
+    def executor(self, agent: str) -> Executor:
+        return self.app.registry.executor(agent)
 
     async def programs(self) -> dict[str, AgentProgram]:
         """The program of each agent. They are asked for their versions once, all at the same time."""
         if self._programs is None:
-            self._programs = await find_programs(self.agents, self.app.run_env, self.app.env)
+            agents = self.agents
+            found = await asyncio.gather(*(_program(self.executor(agent).PROGRAM, self.app) for agent in agents))
+            self._programs = dict(zip(agents, found, strict=True))
         return self._programs
 
 

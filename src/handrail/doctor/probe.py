@@ -18,8 +18,8 @@ from handrail.agents.probe.scripted_model import ReceivedRequest, ScriptedCall, 
 from handrail.app import App
 from handrail.base.processes import ProgramResult, Task, run_task
 from handrail.doctor import notes_server
-from handrail.extensions import registry
 from handrail.extensions.contracts.offline import HomeFiles, filled
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.phase_requirements import Probe, ProbeRow, stamp
 from handrail.settings.folders import UserFolders
 from handrail.settings.trust import TrustStore
@@ -51,8 +51,9 @@ def surroundings(home: str, path: str) -> dict[str, str]:
 class AgentHome:
     """One agent in its own home. A context manager that ends the model."""
 
-    def __init__(self, agent: str, program: str, env: Mapping[str, str], folder: str) -> None:
+    def __init__(self, agent: str, registry: Registry, program: str, env: Mapping[str, str], folder: str) -> None:
         self.agent = agent
+        self.host = registry.host(agent)
         self.program = program
         self.offline = registry.offline(agent)
         self.model = self.offline.PROTOCOL()
@@ -125,7 +126,7 @@ class AgentHome:
 
     async def start(self, words: str) -> ProgramResult:
         """Start a workflow in a new conversation, as a person types it."""
-        return await self.run(f"{registry.host(self.agent).COMMANDS['start']} {words}")
+        return await self.run(f"{self.host.COMMANDS['start']} {words}")
 
     async def run(self, prompt: str, thread: str | None = None) -> ProgramResult:
         return await self.perform(self.offline.argv(self.program, prompt, thread, self.home))
@@ -407,13 +408,15 @@ ORDER = (
 ShowRow = Callable[[ProbeRow], None]
 
 
-async def measure(agent: str, program: str, env: Mapping[str, str], shown: ShowRow) -> list[ProbeRow]:
+async def measure(
+    agent: str, registry: Registry, program: str, env: Mapping[str, str], shown: ShowRow
+) -> list[ProbeRow]:
     """The rows of one agent. `shown` gets each row as soon as it is known."""
     found: list[ProbeRow] = []
     with tempfile.TemporaryDirectory(prefix="handrail-probe-", ignore_cleanup_errors=True) as folder:
-        with AgentHome(agent, program, env, f"{folder}/bare") as place:
+        with AgentHome(agent, registry, program, env, f"{folder}/bare") as place:
             await _play(rewrite, place, found, shown)
-        with AgentHome(agent, program, env, f"{folder}/own") as place:
+        with AgentHome(agent, registry, program, env, f"{folder}/own") as place:
             prepare(place)
             for scene, _ in SCENES.values():
                 await _play(scene, place, found, shown)
@@ -426,8 +429,8 @@ async def _play(scene: Scene, place: AgentHome, found: list[ProbeRow], shown: Sh
         shown(row)
 
 
-async def probe(agent: str, program: str, version: str, env: Mapping[str, str], now: float, shown: ShowRow) -> Probe:
+async def probe(app: App, agent: str, program: str, version: str, shown: ShowRow) -> Probe:
     """The result of a whole probe. The stamp is taken before it, so that a later update makes it outdated."""
     before = stamp(program)
-    rows = await measure(agent, program, env, shown)
-    return Probe(agent, version, program, before, __version__, now, tuple(rows))
+    rows = await measure(agent, app.registry, program, app.env, shown)
+    return Probe(agent, version, program, before, __version__, app.clock(), tuple(rows))

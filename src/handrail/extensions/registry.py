@@ -1,15 +1,16 @@
 """Name → implementation, one row each: what is built in, and what plugins add as `ID/NAME`.
 
-A new check, agent, engine or node is one row in the tables here. Modules are imported when they are needed, and plugins
-are searched for only if something asks for all names, or for a name that is not built in. Hooks import this module, so
-it imports almost nothing itself.
+A new check, agent, engine or node is one row in the tables here. `App` makes a `Registry` of these rows and of the
+plugins of its project, and passes it on. Modules are imported when they are needed, and plugins are searched for only
+if something asks for all names, or for a name that is not built in. Hooks import this module, so it imports almost
+nothing itself.
 """
 
 from __future__ import annotations
 
 import sys
 
-from handrail import FINDERS, NAMED_AGENT
+from handrail import NAMED_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +19,7 @@ if TYPE_CHECKING:
 
     from handrail.base.errors import HandrailError
     from handrail.extensions.callers import Signs
-    from handrail.extensions.contracts import (
-        Check,
-        CheckKind,
-        Engine,
-        EngineKind,
-        Executor,
-        Host,
-        Market,
-        Node,
-        NodeKind,
-        Site,
-    )
+    from handrail.extensions.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeKind, Site
     from handrail.extensions.contracts.offline import Offline
     from handrail.extensions.registry_rows import Extensions
 
@@ -144,84 +134,211 @@ NODES: dict[str, str] = {
 AGENT_NODE = "handrail.steps.nodes.agents.llm_prompt"  # also makes the node `AGENT-prompt` of each executor
 
 
-_TOOL_NAMES: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
-"""The results of `tool_names`, by the modules that they come from: every phase of a catalog asks for them."""
-_KNOWN_TOOLS: list[tuple[dict[str, Mapping[str, str]], frozenset[str]]] = [({}, frozenset())]
-"""The result of `known_tools`, and the rows that it comes from."""
+class Registry:
+    """What is built in, and what the plugins of one project add.
 
+    `find` searches for the plugins, when they are first needed. None if there are none.
+    """
 
-def nodes() -> Mapping[str, NodeKind]:
-    """All nodes: one per module, and one per executor."""
-    from functools import partial
+    def __init__(self, find: Callable[[], Extensions] | None = None) -> None:
+        self._find = find
+        self.forget()
 
-    from handrail.extensions.registry_rows import LazyMapping
+    def forget(self) -> None:
+        """Search for the plugins again when they are needed next. Other threads may use the registry meanwhile."""
+        self._found: tuple[Extensions, ...] | None = None
+        self._nodes: Mapping[str, NodeKind] | None = None
+        self._tool_names: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+        self._known_tools: frozenset[str] | None = None
 
-    rows: dict[str, Callable[[], NodeKind]] = {f"{agent}-prompt": partial(_fixed, agent) for agent in executors()}
-    rows |= {name: partial(_node, name) for name in NODES}
-    rows |= {name: partial(more.node, name) for more in _extensions() for name in more.nodes}
-    return LazyMapping(dict(sorted(rows.items())))
+    @property
+    def _plugins(self) -> tuple[Extensions, ...]:
+        found = self._found
+        if found is None:
+            self._found = found = () if self._find is None else (self._find(),)
+        return found
 
+    def version(self) -> str:
+        """A text that changes if the plugins that are here change, or the checks that are built in."""
+        return repr((CHECKS, [more.version for more in self._plugins]))
 
-def node_declarations() -> Mapping[str, Node]:
-    """The declarations of all nodes."""
-    from functools import partial
+    def unusable(self, name: str) -> HandrailError | None:
+        """Why something of a plugin with this name cannot be used now; None if it can, or if it is built in."""
+        if name in NODES or name in CHECKS or name in AGENTS:
+            return None
+        return next((error for more in self._plugins if (error := more.error(name)) is not None), None)
 
-    from handrail.extensions.registry_rows import LazyMapping
+    def refuse_unusable(self, names: Iterable[str]) -> None:
+        """Raise the error of the first of these that is of a plugin which cannot be used now."""
+        for name in dict.fromkeys(names):
+            if (error := self.unusable(name)) is not None:
+                raise error
 
-    kinds = nodes()
-    return LazyMapping({name: partial(_node_declared, kinds, name) for name in kinds})
+    def schema_folders(self) -> dict[str, str]:
+        """The folder with schemas of each plugin that has one, by its id."""
+        return {id_: folder for more in self._plugins for id_, folder in more.folders("schemas")}
 
+    def nodes(self) -> Mapping[str, NodeKind]:
+        """All nodes: one per module, and one per executor."""
+        nodes = self._nodes
+        if nodes is None:
+            from functools import partial
 
-def checks() -> Mapping[str, Check]:
-    """The declarations of all kinds of checks, in the order of the registry."""
-    from functools import partial
+            from handrail.extensions.registry_rows import LazyMapping
 
-    from handrail.extensions.registry_rows import LazyMapping
+            rows: dict[str, Callable[[], NodeKind]] = {
+                f"{agent}-prompt": partial(_one_agent_node, agent) for agent in self.executors()
+            }
+            rows |= {name: partial(self._node, name) for name in NODES}
+            rows |= {name: partial(more.node, name) for more in self._plugins for name in more.nodes}
+            self._nodes = nodes = LazyMapping(dict(sorted(rows.items())))
+        return nodes
 
-    names = [*CHECKS, *(name for more in _extensions() for name in more.checks)]
-    return LazyMapping({name: partial(_check_declared, name) for name in names})
+    def _node(self, name: str) -> NodeKind:
+        """A node that is built in: a module, or one of several nodes of a module (`MODULE:NAME`).
 
+        A module that runs other nodes makes its node `with_nodes`.
+        """
+        place, _, part = NODES[name].partition(":")
+        module = _module(place)
+        found: NodeKind = getattr(module, part) if part else module
+        return module.with_nodes(self.nodes()) if hasattr(module, "with_nodes") else found
 
-def _node(name: str) -> NodeKind:
-    """The node of a row: a module, or one of several nodes of a module (`MODULE:NAME`)."""
-    module, _, part = NODES[name].partition(":")
-    found: NodeKind = getattr(_module(module), part) if part else _module(module)
-    return found
+    def check_names(self) -> list[str]:
+        """All kinds of checks, in the order of the registry."""
+        return [*CHECKS, *(name for more in self._plugins for name in more.checks)]
 
+    def check_kind(self, name: str) -> CheckKind:
+        """The module of a check. Raises `KeyError` if there is none."""
+        if name in CHECKS:
+            found: CheckKind = _module(CHECKS[name])
+            return found
+        for more in self._plugins:
+            if name in more.checks:
+                return more.check(name)
+        raise KeyError(name)
 
-def _fixed(agent: str) -> NodeKind:
-    found: NodeKind = _module(AGENT_NODE).fixed(agent)
-    return found
+    def engine(self, name: str, site: Site) -> Engine:
+        """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
+        if name in ENGINES:
+            kind: EngineKind = _module(ENGINES[name])
+        else:
+            kind = next(more.engine(name) for more in self._plugins if name in more.engines)
+        return kind.open_engine(site)
 
+    def engines(self) -> list[str]:
+        """The engines that can store runs."""
+        return [*ENGINES, *(name for more in self._plugins for name in more.engines)]
 
-def _node_declared(kinds: Mapping[str, NodeKind], name: str) -> Node:
-    from handrail.extensions.contracts.node import Node
+    def _agents(self) -> dict[str, Mapping[str, str]]:
+        """All agents: name → part → module."""
+        rows: dict[str, Mapping[str, str]] = dict(AGENTS)
+        for more in self._plugins:
+            rows |= more.agents
+        return rows
 
-    declared = getattr(kinds[name], "NODE", None)
-    if not isinstance(declared, Node):
-        raise TypeError(f"the node `{name}` has no `NODE = Node(...)`: {kinds[name]!r}")
-    if declared.where is not None and not callable(getattr(kinds[name], "preview", None)):
-        raise TypeError(f"the node `{name}` declares `where`, but has no function `preview`: {kinds[name]!r}")
-    return declared
+    def _part(self, agent: str, part: str) -> Any:
+        """A module of an agent. Raises `KeyError` if the agent is unknown or has no such part."""
+        if agent in AGENTS:
+            return _module(AGENTS[agent][part])
+        for more in self._plugins:
+            if agent in more.agents:
+                return more.part(agent, part)
+        raise KeyError(agent)
 
+    def hosts(self) -> list[str]:
+        """The agents that can call us."""
+        return [name for name, row in self._agents().items() if "host" in row]
 
-def effects() -> dict[str, tuple[str, ...]]:
-    """The nodes that `propose` can run, and the names that a rule for them can ask for. Imports every node."""
-    return {name: node.where for name, node in node_declarations().items() if node.where is not None}
+    def is_host(self, agent: str) -> bool:
+        """True if an agent can call us. Searches for no plugin if it is built in."""
+        return "host" in AGENTS.get(agent, ()) or ("/" in agent and agent in self.hosts())
 
+    def host(self, agent: str) -> Host:
+        """The host module of an agent. Raises `KeyError` if it has none, `HandrailError` if its plugin is unusable."""
+        found: Host = self._part(agent, "host")
+        return found
 
-def _check_declared(name: str) -> Check:
-    from handrail.extensions.contracts.check import Check
+    def _usable_hosts(self) -> list[str]:
+        """The agents that can call us, without those of plugins that cannot be used."""
+        return [name for name in self.hosts() if self.unusable(name) is None]
 
-    kind = check_kind(name)
-    declared = getattr(kind, "CHECK", None)
-    if not isinstance(declared, Check):
-        raise TypeError(f"the check `{name}` has no `CHECK = Check(...)`: {kind!r}")
-    return declared
+    def installable(self) -> list[str]:
+        """The agents that our stubs can be installed into: those that use links."""
+        return [name for name in self._usable_hosts() if self.host(name).LINKS]
 
+    def market(self, agent: str) -> Market:
+        """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
+        if agent not in self.markets():
+            raise KeyError(agent)
+        found: Market = self._part(agent, "host")
+        return found
 
-def _extensions() -> list[Extensions]:
-    return [find() for find in FINDERS]
+    def markets(self) -> list[str]:
+        """The agents that have marketplaces of plugins."""
+        return [name for name in self._usable_hosts() if hasattr(self.host(name), "marketplace")]
+
+    def tool_names(self, agent: str) -> tuple[frozenset[str], frozenset[str]]:
+        """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
+        names = self._tool_names.get(agent)
+        if names is None:
+            now, former = self.own_tools(agent) if self.unusable(agent) is None else ((), ())
+            self._tool_names[agent] = names = self._with_aliases(agent, now), self._with_aliases(agent, former)
+        return names
+
+    def _with_aliases(self, agent: str, tools: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(name for tool in tools for name in (tool, *self.host(agent).aliases(tool)))
+
+    def own_tools(self, agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tools of a host as it calls them: those that it has now, and those of other versions."""
+        row = AGENTS[agent] if agent in AGENTS else self._agents()[agent]
+        module = self._part(agent, "tools") if "tools" in row else None
+        return (module.TOOLS, module.FORMER_TOOLS) if module is not None else ((), ())
+
+    def tool_groups(self, agent: str) -> list[frozenset[str]]:
+        """The names of each tool of a host, of all versions."""
+        now, former = self.own_tools(agent)
+        return [frozenset((tool, *self.host(agent).aliases(tool))) for tool in (*now, *former)]
+
+    def known_tools(self) -> frozenset[str]:
+        """The names that lists may use for the tools of all hosts, of all versions."""
+        known = self._known_tools
+        if known is None:
+            every = (names for name in self.hosts() for names in self.tool_names(name))
+            self._known_tools = known = frozenset().union(*every)
+        return known
+
+    def executors(self) -> list[str]:
+        """The agents that can run steps."""
+        return [name for name, row in self._agents().items() if "executor" in row]
+
+    def has_executor(self, agent: str) -> bool:
+        """True if an agent can run steps: one of `executors`, or a named one such as `acp:NAME`."""
+        return is_built_in(agent) or agent in self.executors()
+
+    def executor_hint(self, agent: str) -> str:
+        """What to write instead of the name of an agent that cannot run steps."""
+        from handrail.source.suggestions import did_you_mean
+
+        known = self.executors()
+        return did_you_mean(agent, known) or f"known: {', '.join(known)}"
+
+    def executor(self, agent: str) -> Executor:
+        """The executor module of an agent. Raises `KeyError` if it has none."""
+        found: Executor = self._part(_kind(agent), "executor")
+        return found
+
+    def offline(self, agent: str) -> Offline:
+        """The module that runs an agent offline. Raises `KeyError` if it has none."""
+        found: Offline = self._part(agent, "offline")
+        return found
+
+    def signs(self) -> dict[str, Signs]:
+        """How to recognise each agent, by its name."""
+        from handrail.extensions.callers import Signs
+
+        own = {name: Signs(*row) for name, row in SIGNS.items()}
+        return {**own, **{name: signs for more in self._plugins for name, signs in more.signs.items()}}
 
 
 def built_in_nodes() -> list[str]:
@@ -229,173 +346,14 @@ def built_in_nodes() -> list[str]:
     return [*NODES, *(f"{agent}-prompt" for agent, row in AGENTS.items() if "executor" in row)]
 
 
-def version() -> str:
-    """A text that changes if the plugins that are here change, or the checks that are built in."""
-    return repr((CHECKS, [more.version for more in _extensions()]))
-
-
-def unusable(name: str) -> HandrailError | None:
-    """Why something of a plugin with this name cannot be used now; None if it can, or if it is built in."""
-    if name in NODES or name in CHECKS or name in AGENTS:
-        return None
-    return next((error for more in _extensions() if (error := more.error(name)) is not None), None)
-
-
-def refuse_unusable(names: Iterable[str]) -> None:
-    """Raise the error of the first of these that is of a plugin which cannot be used now."""
-    for name in dict.fromkeys(names):
-        error = unusable(name)
-        if error is not None:
-            raise error
-
-
-def hosts() -> list[str]:
-    """The agents that can call us."""
-    return [name for name, row in _agents().items() if "host" in row]
-
-
 def built_in_hosts() -> list[str]:
     """The agents that can call us, without those of plugins."""
     return [name for name, row in AGENTS.items() if "host" in row]
 
 
-def is_host(agent: str) -> bool:
-    """True if an agent can call us. Searches for no plugin if it is built in."""
-    return "host" in AGENTS.get(agent, ()) or ("/" in agent and agent in hosts())
-
-
-def host(agent: str) -> Host:
-    """The host module of an agent. Raises `KeyError` if it has none, `HandrailError` if its plugin cannot be used."""
-    found: Host = _part(agent, "host")
-    return found
-
-
-def _usable_hosts() -> list[str]:
-    """The agents that can call us, without those of plugins that cannot be used."""
-    return [name for name in hosts() if unusable(name) is None]
-
-
-def _agents() -> dict[str, Mapping[str, str]]:
-    """All agents: name → part → module."""
-    rows: dict[str, Mapping[str, str]] = dict(AGENTS)
-    for more in _extensions():
-        rows |= more.agents
-    return rows
-
-
-def _part(agent: str, part: str) -> Any:
-    """A module of an agent. Raises `KeyError` if the agent is unknown or has no such part."""
-    if agent in AGENTS:
-        return _module(AGENTS[agent][part])
-    for more in _extensions():
-        if agent in more.agents:
-            return more.part(agent, part)
-    raise KeyError(agent)
-
-
-def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
-    row = _agents()[agent]
-    if "tools" not in row or unusable(agent) is not None:
-        return frozenset(), frozenset()
-    key = (row["tools"], row["host"])
-    if key not in _TOOL_NAMES:
-        (now, former), aliases = own_tools(agent), host(agent).aliases
-        _TOOL_NAMES[key] = (
-            frozenset(name for tool in now for name in (tool, *aliases(tool))),
-            frozenset(name for tool in former for name in (tool, *aliases(tool))),
-        )
-    return _TOOL_NAMES[key]
-
-
-def own_tools(agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tools of a host as it calls them: those that it has now, and those of other versions."""
-    module = _part(agent, "tools") if "tools" in _agents()[agent] else None
-    return (module.TOOLS, module.FORMER_TOOLS) if module is not None else ((), ())
-
-
-def tool_groups(agent: str) -> list[frozenset[str]]:
-    """The names of each tool of a host, of all versions."""
-    now, former = own_tools(agent)
-    return [frozenset((tool, *host(agent).aliases(tool))) for tool in (*now, *former)]
-
-
-def known_tools() -> frozenset[str]:
-    """The names that lists may use for the tools of all hosts, of all versions."""
-    rows, known = _KNOWN_TOOLS[0]
-    now = _agents()
-    if rows != now:
-        known = frozenset().union(*(names for name in hosts() for names in tool_names(name)))
-        _KNOWN_TOOLS[0] = now, known
-    return known
-
-
-def installable() -> list[str]:
-    """The agents that our stubs can be installed into: those that use links."""
-    return [name for name in _usable_hosts() if host(name).LINKS]
-
-
-def market(agent: str) -> Market:
-    """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
-    if agent not in markets():
-        raise KeyError(agent)
-    found: Market = _part(agent, "host")
-    return found
-
-
-def markets() -> list[str]:
-    """The agents that have marketplaces of plugins."""
-    return [name for name in _usable_hosts() if hasattr(host(name), "marketplace")]
-
-
-def executors() -> list[str]:
-    """The agents that can run steps."""
-    return [name for name, row in _agents().items() if "executor" in row]
-
-
-def has_executor(agent: str) -> bool:
-    """True if an agent can run steps: one of `executors`, or a named one such as `acp:NAME`."""
-    return is_built_in(agent) or agent in executors()
-
-
 def is_built_in(agent: str) -> bool:
     """True if an agent can run steps, and comes with Handrail or is a named one such as `acp:NAME`."""
     return "executor" in AGENTS.get(_kind(agent), ())
-
-
-def engine(name: str, site: Site) -> Engine:
-    """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
-    kind: EngineKind
-    if name in ENGINES:
-        kind = _module(ENGINES[name])
-    else:
-        kind = next(more.engine(name) for more in _extensions() if name in more.engines)
-    return kind.open_engine(site)
-
-
-def engines() -> list[str]:
-    """The engines that can store runs."""
-    return [*ENGINES, *(name for more in _extensions() for name in more.engines)]
-
-
-def executor(agent: str) -> Executor:
-    """The executor module of an agent. Raises `KeyError` if it has none."""
-    found: Executor = _part(_kind(agent), "executor")
-    return found
-
-
-def offline(agent: str) -> Offline:
-    """The module that runs an agent offline. Raises `KeyError` if it has none."""
-    found: Offline = _part(agent, "offline")
-    return found
-
-
-def signs() -> dict[str, Signs]:
-    """How to recognise each agent, by its name."""
-    from handrail.extensions.callers import Signs
-
-    own = {name: Signs(*row) for name, row in SIGNS.items()}
-    return {**own, **{name: signs for more in _extensions() for name, signs in more.signs.items()}}
 
 
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
@@ -404,22 +362,15 @@ def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     return [f"{env.get(variable) or f'{home}/{folder}'}/workflows" for variable, folder in rows]
 
 
+def _one_agent_node(agent: str) -> NodeKind:
+    found: NodeKind = _module(AGENT_NODE).fixed(agent)
+    return found
+
+
 def _kind(agent: str) -> str:
     """The row of an agent: of `acp:NAME` that of `acp`."""
     kind, _, name = agent.partition(":")
     return kind if kind == NAMED_AGENT and name and ":" not in name else agent
-
-
-def check_kind(name: str) -> CheckKind:
-    """The module of a check. Raises `KeyError` if there is none."""
-    found: CheckKind
-    if name in CHECKS:
-        found = _module(CHECKS[name])
-        return found
-    for more in _extensions():
-        if name in more.checks:
-            return more.check(name)
-    raise KeyError(name)
 
 
 def _module(name: str) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
-from handrail.base.errors import HandrailError
-from handrail.extensions.callers import Signs
-from handrail.extensions.contracts.check import CheckKind
-from handrail.extensions.contracts.engine import EngineKind
-from handrail.extensions.contracts.node import NodeKind
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.base.errors import HandrailError
+    from handrail.extensions.callers import Signs
+    from handrail.extensions.contracts import CheckKind, EngineKind, NodeKind
 
 
 class Extensions(Protocol):
@@ -44,6 +44,10 @@ class Extensions(Protocol):
     def engine(self, name: str) -> EngineKind: ...
 
     def part(self, agent: str, part: str) -> Any: ...
+
+    def folders(self, kind: str) -> list[tuple[str, str]]:
+        """(id, folder) of each plugin with definitions of this kind."""
+        ...
 
     def error(self, name: str) -> HandrailError | None:
         """Why something with this name cannot be used; None if it can, or if no plugin has it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import cached_property
 
 from handrail.base.errors import DefinitionError, HandrailError, NotFound, RefusedError
+from handrail.extensions.registry import built_in_nodes, workflow_folders
 from handrail.settings.folders import (
     UserFolders,
     flow_roots,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from handrail.driven.flows.files import ShippedFlows
     from handrail.driven.flows.load_state import FlowResources
     from handrail.extensions.plugins.plugins import Plugins
+    from handrail.extensions.registry import Registry
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
     from handrail.settings.settings import Settings
@@ -42,37 +43,32 @@ class Definitions:
         project: str,
         env: Mapping[str, str],
         places: UserFolders,
+        registry: Registry,
         trusts_call: Callable[[], bool] = lambda: False,
     ) -> None:
         self.project = project
         self.env = env
         self.places = places
+        self.registry = registry
         self._trusts_call = trusts_call
 
     @cached_property
     def plugins(self) -> Plugins:
         """The plugins of this project. If there are none, this imports almost nothing."""
-        from handrail.extensions import registry
         from handrail.extensions.plugins.plugins import Plugins
         from handrail.extensions.plugins.search import PluginSite, search
 
         ground = PluginSite(self.project, self.places.state, self.places.cache, self.env, self._trusts_call)
-        plugins = Plugins(search(self.project, self.places), ground, registry.built_in_nodes())
-        if plugins.found or "handrail.driven.artifacts.schemas" in sys.modules:  # otherwise it is not worth its import
-            from handrail.driven.artifacts import schemas
-
-            schemas.use_plugin_schemas(plugins.folders("schemas"))
-        return plugins
+        return Plugins(search(self.project, self.places), ground, built_in_nodes())
 
     @cached_property
     def catalog(self) -> Catalog:
-        from handrail.extensions import registry
         from handrail.guided.workflows.catalog import CatalogCache, read_catalog
 
-        memory = CatalogCache(self.places.cache, time.time_ns)
-        folders = registry.workflow_folders(self.env, self.places.home)
+        memory = CatalogCache(self.places.cache, time.time_ns, self.registry)
+        folders = workflow_folders(self.env, self.places.home)
         roots = workflow_roots(self.project, self.places, folders, self.plugins.folders("workflows"))
-        catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
+        catalog = read_catalog(roots, self.registry, memory, orchestrating_roots(self.project, folders))
         memory.save()
         return catalog
 
@@ -110,9 +106,9 @@ class Definitions:
         from handrail.driven.flows.prompts import PromptLibrary
 
         roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
-        prompts = PromptLibrary(roots, lambda id_: find_schema(id_, self.project))
+        prompts = PromptLibrary(roots, lambda id_: find_schema(id_, self.project, self.registry.schema_folders()))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
-        known = flow_resources(self.project, prompts)
+        known = flow_resources(self.registry, self.project, prompts)
         return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
 
     def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
@@ -177,7 +173,7 @@ class Definitions:
 
         spec = self.catalog.find(name)
         self.catalog.refuse_hidden(spec)
-        return workflow_as_flow(spec, flow_resources())
+        return workflow_as_flow(spec, flow_resources(self.registry))
 
     def _missing(self, name: str) -> HandrailError:
         from handrail.source.suggestions import did_you_mean
@@ -193,16 +189,15 @@ class Definitions:
         """What the exit checks of a workflow and its subworkflows would run."""
         from handrail.guided.sessions.exit_checks import workflow_programs
 
-        return workflow_programs(self.catalog.with_subworkflows(spec))
+        return workflow_programs(self.catalog.with_subworkflows(spec), self.registry)
 
     def programs_of_flow(self, flow: FoundFlow) -> list[ProgramUse]:
         """What a run of this flow would run, with the exit checks of the workflows in it."""
         from handrail.driven.flows.overview import programs_of
-        from handrail.extensions import registry
 
         if flow.plan is None:
             return []
-        return programs_of(flow.plan, self.flows.plan_named, registry.checks(), self._programs_of_named)
+        return programs_of(flow.plan, self.flows.plan_named, self._programs_of_named)
 
     def _programs_of_named(self, workflow: str) -> list[ProgramUse]:
         try:

@@ -15,8 +15,9 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside, write_whole
 from handrail.driven.flows.keys import FLOW, flow_schema
-from handrail.extensions import registry
+from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.extensions.plugins.plugin import MANIFEST_FILE, manifest_schema
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema
 from handrail.source.fields import json_schema
@@ -35,48 +36,48 @@ class FileKind:
 
     title: str
     files: str
-    build: Callable[[], dict[str, Any]]
+    build: Callable[[Registry], dict[str, Any]]
 
 
 KINDS = {
-    "workflow": FileKind(WORKFLOW.title, ".handrail/workflows/*/workflow.yaml", workflow_schema),
-    "phase": FileKind(PHASE.title, ".handrail/workflows/*/*.md", lambda: phase_schema(registry.checks())),
+    "workflow": FileKind(WORKFLOW.title, ".handrail/workflows/*/workflow.yaml", lambda _: workflow_schema()),
+    "phase": FileKind(PHASE.title, ".handrail/workflows/*/*.md", lambda known: phase_schema(check_declarations(known))),
     "flow": FileKind(
         FLOW.title,
         ".handrail/flows/*.yaml",
-        lambda: flow_schema(registry.node_declarations(), registry.checks()),
+        lambda known: flow_schema(node_declarations(known), check_declarations(known)),
     ),
-    "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda: settings_schema(registry.executors())),
-    "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", lambda: json_schema(MANIFEST_KEYS)),
-    "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", lambda: json_schema(ENTRY)),
-    "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", manifest_schema),
+    "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda known: settings_schema(known.executors())),
+    "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", lambda _: json_schema(MANIFEST_KEYS)),
+    "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", lambda _: json_schema(ENTRY)),
+    "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", lambda _: manifest_schema()),
 }
 
 
-def editor_schema(kind: str) -> dict[str, Any]:
+def editor_schema(kind: str, registry: Registry) -> dict[str, Any]:
     """The schema of a kind of file."""
     row = KINDS[kind]
     about = f"`handrail schema --write` of Handrail {__version__} wrote this file"
-    return {"$schema": DRAFT, "$comment": about, "title": row.title, **_with_markdown(row.build())}
+    return {"$schema": DRAFT, "$comment": about, "title": row.title, **_with_markdown(row.build(registry))}
 
 
 def schema_name(kind: str) -> str:
     return f"{kind}.schema.json"
 
 
-def schema_files() -> Iterator[tuple[str, str]]:
+def schema_files(registry: Registry) -> Iterator[tuple[str, str]]:
     """The name and the text of the schema file of every kind."""
     for kind in KINDS:
-        yield schema_name(kind), json.dumps(editor_schema(kind), indent=1, ensure_ascii=False) + "\n"
+        yield schema_name(kind), json.dumps(editor_schema(kind, registry), indent=1, ensure_ascii=False) + "\n"
 
 
-def write_schemas(project: str, folder: str) -> dict[str, bool]:
+def write_schemas(project: str, folder: str, registry: Registry) -> dict[str, bool]:
     """Write all schema files to a folder. Returns their paths; False if a file had this text already.
 
     Raises `RefusedError` if a link in the project leads out of it.
     """
     written: dict[str, bool] = {}
-    for name, text in schema_files():
+    for name, text in schema_files(registry):
         path = os.path.join(folder, name)
         inside = os.path.relpath(path, project)
         if not inside.startswith("..") and real_inside(project, inside) is None:

@@ -19,8 +19,8 @@ from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
 from handrail.driven.flows.catalog import FlowCatalog, problems_at
 from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
 from handrail.driven.flows.load_state import FlowResources
-from handrail.extensions import registry
 from handrail.extensions.plugins.plugin import MANIFEST_FILE
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.catalog import Catalog, FoundWorkflow, read_given, workflow_folders
 from handrail.guided.workflows.spec import WORKFLOW_FILE
 from handrail.guided.workflows.tool_names import not_understood
@@ -133,6 +133,7 @@ class ProjectContents:
     plugin_problems: tuple[Diagnostic, ...]
     plugins: tuple[str, ...]
     agents: tuple[str, ...]
+    registry: Registry
 
     @cached_property
     def playbook(self) -> FoundPlaybook:
@@ -248,7 +249,7 @@ def check_paths(
         elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
-    given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
+    given = read_given(chosen.workflows, ground.catalog, ground.registry) if chosen.workflows else None
     problems = [*chosen.problems, *(given.problems if given is not None else ())]
     problems += _names_for_agents(ground, [entry for entry in given.found if entry.source == "given"] if given else [])
     flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
@@ -317,8 +318,8 @@ def _names_for_agents(ground: ProjectContents, found: Iterable[FoundWorkflow]) -
     """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
     problems: list[Diagnostic] = []
     for entry in found:
-        agents = ground.agents or (() if entry.is_foreign else registry.installable())
-        problems += not_understood(entry.spec.phases, agents) if entry.spec is not None else []
+        agents = ground.agents or (() if entry.is_foreign else ground.registry.installable())
+        problems += not_understood(entry.spec.phases, agents, ground.registry) if entry.spec is not None else []
     return problems
 
 

@@ -44,7 +44,7 @@ class Field:
     items: tuple[ValueKind, ...] = ()
     item: Shape | None = None
     shortest: int = 0
-    names: Literal["path", "flow", "workflow", "schema"] | None = None
+    names: Literal["path", "flow", "workflow", "schema", "agent"] | None = None
     is_data: bool = False
     also: tuple[str, ...] = ()
     meanings: Mapping[str, str] | None = None

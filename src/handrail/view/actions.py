@@ -29,7 +29,7 @@ from handrail.driven.runs.request import RunRequest, scope_of
 from handrail.driven.runs.restart import refuse_restart
 from handrail.driven.runs.runs import ChangedError, refuse_changed
 from handrail.driven.runs.state import refuse_unless_waiting
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.store import SessionReport
 from handrail.project.notifications import claim_desktop, open_question_alerts
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
@@ -203,12 +203,12 @@ def _routes(app: App, wanted: LaunchForm) -> Iterator[AnswerProblem]:
             find_preset(app.runs.presets, wanted.preset)
         except UsageError as error:
             yield AnswerProblem("preset", f"is not a preset: {error.message}")
-    if wanted.agent and not registry.has_executor(wanted.agent):
-        yield AnswerProblem("agent", _no_agent(wanted.agent))
-    yield from wrong_routes(wanted.routes)
+    if wanted.agent and not app.registry.has_executor(wanted.agent):
+        yield AnswerProblem("agent", _no_agent(app.registry, wanted.agent))
+    yield from wrong_routes(app.registry, wanted.routes)
 
 
-def wrong_routes(routes: Mapping[str, str]) -> Iterator[AnswerProblem]:
+def wrong_routes(registry: Registry, routes: Mapping[str, str]) -> Iterator[AnswerProblem]:
     """What is wrong with routes by group. Empty ones are left out."""
     for group, route in routes.items():
         if group not in (*GROUPS, DEFAULT):
@@ -220,12 +220,11 @@ def wrong_routes(routes: Mapping[str, str]) -> Iterator[AnswerProblem]:
                 yield AnswerProblem(f"routes.{group}", f"has to be `AGENT` or `AGENT:MODEL`, found `{route[:40]}`")
                 continue
             if not registry.has_executor(agent):
-                yield AnswerProblem(f"routes.{group}", _no_agent(agent))
+                yield AnswerProblem(f"routes.{group}", _no_agent(registry, agent))
 
 
-def _no_agent(name: str) -> str:
-    hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
-    return f"names no agent: `{name[:40]}`; {hint}"
+def _no_agent(registry: Registry, name: str) -> str:
+    return f"names no agent: `{name[:40]}`; {registry.executor_hint(name)}"
 
 
 def _parts(app: App, plan: FlowPlan, request: RunRequest) -> Iterator[AnswerProblem]:

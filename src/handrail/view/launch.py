@@ -24,7 +24,6 @@ from handrail.driven.runs.request import RunRequest, about_from_text, needed_flo
 from handrail.driven.runs.restart import differences, first_unfinished
 from handrail.driven.runs.state import available_modes
 from handrail.driven.runs.summary import reason_words
-from handrail.extensions import registry
 from handrail.settings.routes import DEFAULT, Route, save_entry
 from handrail.settings.secrets import masked
 from handrail.settings.settings import GROUPS
@@ -75,7 +74,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "isOpen": plan.params is None or plan.is_foreign,
         "groups": routed_groups(app, flow),
         "presets": app.runs.presets,
-        "agents": list(registry.executors()),
+        "agents": app.registry.executors(),
         "phases": [phase.id for phase in plan.phases],
         "scope": here,
         "limits": {name: app.settings.limits.get(name) for name in BOUND_NAMES},
@@ -122,8 +121,7 @@ def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> li
 def _routed(plan: FlowPlan | None) -> Iterator[tuple[Phase, Step]]:
     for phase in plan.phases if plan is not None else ():
         for step in phase.steps:
-            node = registry.nodes().get(step.node)
-            if node is not None and node.NODE.routed:
+            if step.declared.routed:
                 yield phase, step
 
 
@@ -137,7 +135,7 @@ def _absent(app: App, flow: FoundFlow) -> list[str]:
     assert flow.plan is not None
     routing = Routed(None, None, {}, "", app.runs.table(flow.plan, None))
     plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
-    return missing_agents(plans, partial(agent_of, routing), app.env)
+    return missing_agents(plans, partial(agent_of, routing), app.registry, app.env)
 
 
 def _going_on(run: LoadedRun | None) -> Iterator[str]:
@@ -291,8 +289,7 @@ def _lines(row: PreviewRow, route: str | None, again: int) -> Iterator[str]:
 
 def _route_at(plan: FlowPlan, find: FlowFinder, routing: Routed, path: str) -> str | None:
     step = step_at(plan, path, find)
-    node = None if step is None else registry.nodes().get(step.node)
-    if step is None or node is None or not node.NODE.routed:
+    if step is None or not step.declared.routed:
         return None
     own = own_of(step)
     route = None if own is None else agent_of(routing, step.routing_group, own)
@@ -323,7 +320,7 @@ def save_routes(app: App, where: RoutesTarget, name: str, routes: Mapping[str, s
     """
     app.refuse_agents("routes")
     chosen = {group: route for group, route in routes.items() if route}
-    wrong = list(wrong_routes(chosen))
+    wrong = list(wrong_routes(app.registry, chosen))
     if wrong:
         raise WrongFields(wrong)
     if not name.strip() or len(name) > 80 or not name.isprintable():

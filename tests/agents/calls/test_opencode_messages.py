@@ -9,7 +9,7 @@ import pytest
 
 from agents.calls.talking import tell
 from handrail.agents.opencode import host
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from support import Project
 
 ROOT = "ses_e194b6e00ffem5nTe7xx20rYKs"
@@ -202,7 +202,7 @@ def test_a_message_of_an_unknown_type_is_ignored(project: Project) -> None:
 
 
 def test_every_listed_tool_has_a_name_in_lists() -> None:
-    now, former = registry.tool_names("opencode")
+    now, former = Registry().tool_names("opencode")
     assert {"read", "write", "edit", "bash", "search", "fetch", "agent"} <= now
     assert "ls" in former
 

@@ -10,6 +10,7 @@ import pytest
 
 from handrail.agents.calls.servers import McpServer
 from handrail.app import App
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.sessions import Conversation
 from support import Project
 
@@ -29,7 +30,7 @@ def test_the_output_of_a_check_and_the_summary_are_masked(
     said: list[dict[str, Any]] = []
 
     def step(number: int) -> str:
-        server = McpServer("claude", os.environ, said.append)
+        server = McpServer("claude", Registry(), os.environ, said.append)
         arguments = {"action": "next", "summary": f"used {SECRET}", "session_id": "c-1"}
         call = {"name": "workflow_step", "arguments": arguments}
         server.take(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}))

@@ -17,8 +17,8 @@ from handrail.agents.calls.hook import answer, refuse
 from handrail.agents.claude import host as claude
 from handrail.agents.claude import install
 from handrail.base.locks import locked
-from handrail.extensions import registry
 from handrail.extensions.contracts import Stubs
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions import store
 from handrail.settings.folders import UserFolders, file_name
 from support import Project
@@ -183,7 +183,7 @@ def test_a_start_while_another_process_holds_the_lock_is_stopped_and_says_why(
     asked = claude.request({**fields, "command_name": "workflow", "command_args": "w make tea"})
     assert asked is not None
     with locked(str(project.home / "state" / "sessions" / file_name(str(project.folder)) / ".lock"), 1, AssertionError):
-        said = answer(registry.host("claude"), "claude", asked, os.environ)
+        said = answer(Registry().host("claude"), "claude", asked, os.environ)
     assert said["kind"] == "held"
     assert "another process is starting a session" in said["text"]
     assert host.reason() is None

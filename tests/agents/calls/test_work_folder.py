@@ -12,6 +12,7 @@ import pytest
 
 from agents.calls.talking import tell
 from handrail.agents.calls import servers
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.hook_files import SessionRef
 from handrail.guided.sessions.store import Session
 from support import Project
@@ -47,7 +48,7 @@ def advance(cwd: Path) -> tuple[bool, str]:
     message = {"tool_name": "mcp__plugin_handrail_handrail__workflow_step", "tool_input": {"action": "next"}}
     said = tell("claude", {"session_id": "C", "cwd": str(cwd), "hook_event_name": "PreToolUse", **message})
     answers: list[dict[str, Any]] = []
-    server = servers.McpServer("claude", os.environ, answers.append)
+    server = servers.McpServer("claude", Registry(), os.environ, answers.append)
     params = {"name": "workflow_step", "arguments": said["hookSpecificOutput"]["updatedInput"]}
     server.take(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
     for thread in server.threads:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from crash.children.doom import Doom, Layer
 from handrail.cli.main import main as handrail
 from handrail.driven.artifacts.schemas import builtin_schema
-from handrail.extensions.registry import nodes
+from handrail.extensions.registry import Registry
 
 
 def perform(order: dict[str, Any]) -> NoReturn:
@@ -48,7 +48,7 @@ def perform(order: dict[str, Any]) -> NoReturn:
 
 
 def main() -> None:
-    nodes()  # import what every fork needs once
+    Registry().nodes()  # import what every fork needs once
     builtin_schema("none")
     import_module("jsonschema")
     for line in sys.stdin:

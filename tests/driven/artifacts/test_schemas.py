@@ -36,14 +36,14 @@ def write(project: Path, id_: str, content: Any) -> None:
 
 def refusal(project: Path, id_: str) -> HandrailError:
     with pytest.raises(HandrailError) as caught:
-        find_schema(id_, str(project))
+        find_schema(id_, str(project), {})
     return caught.value
 
 
 @pytest.mark.parametrize("id_", sorted(schema_ids()))
 def test_a_shipped_schema_is_valid_and_rejects_empty_data(id_: str, tmp_path: Path) -> None:
     write(tmp_path, id_, shipped(id_))
-    assert find_schema(id_, str(tmp_path)) == shipped(id_)
+    assert find_schema(id_, str(tmp_path), {}) == shipped(id_)
     assert problems_of(shipped(id_), {})
     assert problems_of(shipped(id_), "text") != []
 
@@ -89,9 +89,9 @@ def test_a_schema_of_the_project_comes_first(tmp_path: Path) -> None:
     mine = {"type": "object", "required": ["x"]}
     write(tmp_path, "report/v1", mine)
     write(tmp_path, "qa-plan/v1", mine)
-    assert find_schema("report/v1", str(tmp_path)) == mine
-    assert find_schema("qa-plan/v1", str(tmp_path)) == mine
-    assert find_schema("task-summary/v1", str(tmp_path)) == shipped("task-summary/v1")
+    assert find_schema("report/v1", str(tmp_path), {}) == mine
+    assert find_schema("qa-plan/v1", str(tmp_path), {}) == mine
+    assert find_schema("task-summary/v1", str(tmp_path), {}) == shipped("task-summary/v1")
     assert project_schema_ids(str(tmp_path)) == {"report/v1", "qa-plan/v1"}
 
 
@@ -161,7 +161,7 @@ def test_no_data_match_an_unusable_schema(schema: dict[str, Any]) -> None:
 def test_data_inside_a_schema_is_not_a_reference(tmp_path: Path) -> None:
     schema = {"const": {"$ref": "https://example.org"}}
     write(tmp_path, "a", schema)
-    assert problems_of(find_schema("a", str(tmp_path)), {"$ref": "https://example.org"}) == []
+    assert problems_of(find_schema("a", str(tmp_path), {}), {"$ref": "https://example.org"}) == []
 
 
 def test_a_catastrophic_pattern_in_a_schema_is_matched_in_linear_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from handrail.driven.flows.loader import flow_resources, load_flow
 from handrail.driven.flows.plan import FlowPlan
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import has_errors
 
@@ -72,7 +73,7 @@ phases:
 
 
 def flow(text: str, id_: str = "flow") -> FlowPlan:
-    plan, problems = load_flow(Source(f"{id_}.yaml", text), id_, flow_resources())
+    plan, problems = load_flow(Source(f"{id_}.yaml", text), id_, flow_resources(Registry()))
     assert plan is not None, problems
     assert not has_errors(problems), problems
     return plan

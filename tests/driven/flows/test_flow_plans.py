@@ -19,8 +19,9 @@ from handrail.driven.flows.keys import MAX_PARALLEL, SHAPES, flow_schema
 from handrail.driven.flows.load_state import FlowResources
 from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan, Lane, MadeFile, Parallelism, Phase
-from handrail.extensions import registry
 from handrail.extensions.contracts import Node
+from handrail.extensions.declarations import check_declarations, node_declarations
+from handrail.extensions.registry import Registry
 from handrail.source.codes import problem_kinds
 from handrail.source.definition_files import Source, decode
 from handrail.source.diagnostics import diagnostic_text, has_errors
@@ -28,7 +29,7 @@ from handrail.source.values import OPERATIONS, Unresolved
 from handrail.source.yaml_text import read_yaml
 
 SET = Node(about="", others="used", open_outputs=True)
-KNOWN = FlowResources(nodes={"set": SET, "ask": replace(SET, prompt="required")}, checks=registry.checks())
+KNOWN = FlowResources(nodes={"set": SET, "ask": replace(SET, prompt="required")}, checks=check_declarations(Registry()))
 CORPUS = Path(__file__).parents[2] / "corpus" / "ok"
 
 
@@ -327,7 +328,7 @@ def test_damaged_flow_text_gives_a_plan_or_printable_problems(data: bytes) -> No
 
 
 def test_valid_flows_match_the_schema_for_editors() -> None:
-    schema = flow_schema(registry.node_declarations(), registry.checks())
+    schema = flow_schema(node_declarations(Registry()), check_declarations(Registry()))
     jsonschema.Draft202012Validator.check_schema(schema)
     flows = jsonschema.Draft202012Validator(schema)
     files = [*CORPUS.rglob("flows/*.yaml"), *CORPUS.rglob("review.json")]
@@ -371,7 +372,7 @@ def test_a_file_with_ten_thousand_steps_is_read() -> None:
 )  # fmt: skip
 def test_a_schema_is_taken_as_it_is_written(written: str, meant: Any) -> None:
     step = f"{{id: x, node: llm-prompt, prompt: Go, params: {{executor: claude, schema: {written}}}}}"
-    known = FlowResources(nodes=registry.node_declarations())
+    known = FlowResources(nodes=node_declarations(Registry()))
     plan, problems = read(f"params: {{whole: 1, one: 1}}\nphases: [{{id: a, steps: [{step}]}}]", known)
     assert plan is not None, problems
     schema = plan.phases[0].steps[0].params["schema"]

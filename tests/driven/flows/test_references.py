@@ -8,6 +8,7 @@ import pytest
 
 from handrail.driven.flows.catalog import read_flows
 from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 
 FLOW = """
@@ -24,7 +25,7 @@ phases:
 
 def warned(list_: str, round_: str) -> bool:
     text = FLOW.replace("LIST", list_).replace("ROUND", round_)
-    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources())
+    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources(Registry()))
     assert plan is not None, problems
     return "ref-maybe-skipped" in {problem.code for problem in problems}
 
@@ -72,7 +73,7 @@ def test_a_step_is_not_skipped_if_the_opposite_of_its_condition_has_ended_the_fl
     stop: str, when: str, expected: bool
 ) -> None:
     text = CHAIN.replace("STOP_2", OK.replace("try-1", "try-2")).replace("STOP", stop).replace("WHEN", when)
-    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources())
+    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources(Registry()))
     assert plan is not None, problems
     assert ("ref-maybe-skipped" in {problem.code for problem in problems}) is expected, problems
 
@@ -80,7 +81,7 @@ def test_a_step_is_not_skipped_if_the_opposite_of_its_condition_has_ended_the_fl
 def test_a_flow_that_may_be_ended_in_parallel_may_also_go_on() -> None:
     text = CHAIN.replace("STOP_2", "false").replace("STOP", OK).replace("WHEN", f"{{not: {OK}}}")
     text = text.replace("- id: try-1\n", "- id: try-1\n  parallel: 2\n")
-    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources())
+    plan, problems = load_flow(Source("f.yaml", text), "f", flow_resources(Registry()))
     assert plan is not None, problems
     assert "ref-maybe-skipped" in {problem.code for problem in problems}
 
@@ -99,7 +100,7 @@ def told(folder: Path, path: str) -> list[tuple[str, str, str | None]]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "inner.yaml").write_text(INNER, encoding="utf-8")
     (folder / "outer.yaml").write_text(OUTER.replace("PATH", path), encoding="utf-8")
-    catalog = read_flows([("project", str(folder))], flow_resources())
+    catalog = read_flows([("project", str(folder))], flow_resources(Registry()))
     return [(p.severity, p.message.partition("`: ")[2], p.hint) for p in catalog.problems]
 
 

@@ -18,7 +18,7 @@ NAMES = sorted(path.stem for path in Path(ROOTS[-1][1]).glob("*.md"))
 
 @pytest.fixture(scope="module")
 def library() -> PromptLibrary:
-    return PromptLibrary(ROOTS, lambda id_: find_schema(id_, "/nowhere"))
+    return PromptLibrary(ROOTS, lambda id_: find_schema(id_, "/nowhere", {}))
 
 
 def test_all_prompts_of_agentweaver_are_there_and_one_for_any_check(library: PromptLibrary) -> None:

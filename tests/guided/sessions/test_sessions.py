@@ -50,16 +50,29 @@ def test_one_next_reads_the_plan_once(app: App, is_proven: bool) -> None:
         (Path(app.project) / "look.txt").write_text("seen")
     OPENED.names.clear()
     OPENED.is_on = True
-    report = asyncio.run(app.next("S", ""))
+    report = asyncio.run(app.next(app.sessions.leaving("S"), ""))
     OPENED.is_on = False
     assert (report.refusal is None) is is_proven
     assert len([name for name in OPENED.names if name.startswith("plan-")]) == 1
 
 
+def test_the_files_of_a_session_are_read_once_before_its_checks_run(app: App) -> None:
+    OPENED.names.clear()
+    OPENED.is_on = True
+    asyncio.run(app.next(app.sessions.leaving("S"), "", lambda _: setattr(OPENED, "is_on", False)))
+    (plan,) = [name for name in OPENED.names if name.startswith("plan-")]
+    assert [name for name in OPENED.names if name in ("journal", "about", "card", plan)] == [
+        "card",
+        "journal",
+        plan,
+        "about",
+    ]
+
+
 def test_check_results_are_valid_only_for_their_own_phase(app: App) -> None:
     late = app.sessions.leaving("S")
     (Path(app.project) / "look.txt").write_text("seen")
-    assert asyncio.run(app.next("S", "")).refusal is None
+    assert asyncio.run(app.next(app.sessions.leaving("S"), "")).refusal is None
     held = tuple(CheckResult(check.name, check.kind, True, "", 0.0) for check in late.checks)
     report = app.sessions.leave(late, "", held)
     assert report.refusal is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.catalog import Catalog, CatalogCache, read_catalog
 from handrail.guided.workflows.spec import PhaseSpec
 
@@ -29,11 +30,11 @@ class Place:
         return folder / "a.md"
 
     def memory(self, ahead: int = LATER) -> CatalogCache:
-        return CatalogCache(str(self.cache), lambda: time.time_ns() + ahead)
+        return CatalogCache(str(self.cache), lambda: time.time_ns() + ahead, Registry())
 
     def read(self, ahead: int = LATER) -> Catalog:
         memory = self.memory(ahead)
-        catalog = read_catalog([("project", str(self.root))], memory)
+        catalog = read_catalog([("project", str(self.root))], Registry(), memory)
         memory.save()
         return catalog
 

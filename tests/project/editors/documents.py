@@ -10,7 +10,8 @@ from typing import Any
 
 from handrail.driven.flows.load_state import FlowResources
 from handrail.driven.flows.loader import load_flow
-from handrail.extensions import registry
+from handrail.extensions.declarations import check_declarations, node_declarations
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.load import load
 from handrail.settings.settings import read_settings
 from handrail.source.definition_files import Root, Source
@@ -94,7 +95,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     },
 }
 _VALUES: tuple[Any, ...] = (None, 3, -1, 2.5, 10**9, "", "text", "${params.a}", True, [], [3], {}, {"x": 1})
-_KNOWN = FlowResources(nodes=registry.node_declarations(), checks=registry.checks())
+_KNOWN = FlowResources(nodes=node_declarations(Registry()), checks=check_declarations(Registry()))
 
 
 def changed(document: Any) -> Iterator[tuple[str, Any]]:
@@ -164,7 +165,7 @@ def _load(folder: Path, name: str, files: dict[str, str]) -> list[Diagnostic]:
     own.mkdir(exist_ok=True)
     for file, text in files.items():
         (own / file).write_text(text)
-    found = load(Root(str(folder)), str(own)).problems
+    found = load(Root(str(folder)), str(own), Registry()).problems
     return [problem for problem in found if problem.file.endswith(f"/{name}")]
 
 

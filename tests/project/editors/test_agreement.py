@@ -14,6 +14,7 @@ import pytest
 
 from corpus_tools import build, cases
 from depth import Depth
+from handrail.extensions.registry import Registry
 from handrail.project.editor_schemas import KINDS, editor_schema
 from handrail.source.field_checks import plain_data
 from handrail.source.json_reader import read_json
@@ -53,7 +54,7 @@ _CASES = [*cases("ok"), *cases("err"), *cases("many")]
 
 @pytest.fixture(scope="module")
 def validators() -> dict[str, Any]:
-    return {kind: jsonschema.Draft7Validator(editor_schema(kind)) for kind in KINDS}
+    return {kind: jsonschema.Draft7Validator(editor_schema(kind, Registry())) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)

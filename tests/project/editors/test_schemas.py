@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 
 from handrail.driven.flows.keys import flow_schema
-from handrail.extensions import registry
 from handrail.extensions.contracts import Node
+from handrail.extensions.declarations import check_declarations
+from handrail.extensions.registry import Registry
 from handrail.project.editor_schemas import DRAFT, KINDS, editor_schema
 from handrail.source.fields import Field
 from support import Project
@@ -35,7 +36,7 @@ def schemas_in(schema: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_is_valid_draft_07_and_refers_only_to_itself(kind: str) -> None:
-    schema = editor_schema(kind)
+    schema = editor_schema(kind, Registry())
     assert schema["$schema"] == DRAFT
     jsonschema.Draft7Validator.check_schema(schema)
     for part in schemas_in(schema):
@@ -46,7 +47,7 @@ def test_a_schema_is_valid_draft_07_and_refers_only_to_itself(kind: str) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_key_has_a_description(kind: str) -> None:
-    for part in schemas_in({**editor_schema(kind), "allOf": ()}):
+    for part in schemas_in({**editor_schema(kind, Registry()), "allOf": ()}):
         for name, entry in part.get("properties", {}).items():
             is_rule = not isinstance(entry, dict) or not {"type", "anyOf", "enum"} & entry.keys()
             assert is_rule or entry.get("description"), f"{kind}: {name}"
@@ -54,7 +55,7 @@ def test_every_key_has_a_description(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_examples_and_defaults_fit_their_own_schema(kind: str) -> None:
-    whole = editor_schema(kind)
+    whole = editor_schema(kind, Registry())
     checked = 0
     for part in schemas_in(whole):
         own = {**part, "definitions": whole.get("definitions", {})}
@@ -66,7 +67,7 @@ def test_examples_and_defaults_fit_their_own_schema(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_choice_is_explained_and_marked_as_markdown_if_it_has_code(kind: str) -> None:
-    for part in schemas_in(editor_schema(kind)):
+    for part in schemas_in(editor_schema(kind, Registry())):
         if "enumDescriptions" in part:
             assert len(part["enumDescriptions"]) == len(part["enum"])
         assert ("markdownDescription" in part) == ("`" in part.get("description", ""))
@@ -74,7 +75,7 @@ def test_every_choice_is_explained_and_marked_as_markdown_if_it_has_code(kind: s
 
 def test_a_node_with_a_slash_in_its_name_has_a_reference_that_leads_to_its_params() -> None:
     node = Node(about="Greets.", params=(Field("who", ("text",), "whom", required=True),))
-    schema = flow_schema({"team/greet": node}, registry.checks())
+    schema = flow_schema({"team/greet": node}, check_declarations(Registry()))
     step = {"id": "s", "node": "team/greet", "params": {"who": "Ada"}}
     flow = {"phases": [{"id": "a", "steps": [step]}]}
     jsonschema.validate(flow, schema, cls=jsonschema.Draft7Validator)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from handrail.agents.probe.scripted_model import Json, ScriptedCall, Turn, tool_turn
 from handrail.base import journal
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from real.hosts import HOSTS, Ran, Seat
 from real.screen import Screen
 from real.waiting import LONG, until
@@ -70,7 +70,7 @@ class Guest(ABC):
         self.model = host.protocol()
         self.seat = Seat(host, folder, self.model)
         self.home, self.project, self.env = self.seat.home, self.seat.project, self.seat.env
-        self.offline = registry.offline(self.name)
+        self.offline = Registry().offline(self.name)
         self.seat.place(self.offline.HOST_FILES)
         self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         self.state = self.home / ".local" / "state" / "handrail"
@@ -100,11 +100,11 @@ class Guest(ABC):
 
     @property
     def start_command(self) -> str:
-        return registry.host(self.name).COMMANDS["start"]
+        return Registry().host(self.name).COMMANDS["start"]
 
     @property
     def cancel_command(self) -> str:
-        return registry.host(self.name).COMMANDS["cancel"]
+        return Registry().host(self.name).COMMANDS["cancel"]
 
     def start(self, words: str) -> Ran:
         """Start a workflow in a new conversation without a terminal, and wait until the program has ended."""

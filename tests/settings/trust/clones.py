@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from handrail.extensions import registry
 from handrail.extensions.callers import ancestors, find_caller
+from handrail.extensions.registry import Registry
 from handrail.settings.trust import TrustStore
 from support import Project
 
-above = find_caller({}, ancestors(os.getpid()), registry.signs(), has_terminal=False)
+above = find_caller({}, ancestors(os.getpid()), Registry().signs(), has_terminal=False)
 by_a_person = pytest.mark.skipif(above.sign is not None, reason="an agent runs the tests, so nobody else can call")
 FLOWS = {
     "wired": "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [touch, wire]}}\n",

@@ -25,7 +25,7 @@ from handrail.agents.gemini import install as gemini_stubs
 from handrail.app import App
 from handrail.base.errors import HandrailError, UntrustedError
 from handrail.cli.group import handrail
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.sessions import Conversation
 from handrail.settings.trust import TrustStore
 from handrail.view.actions import Actions, LaunchForm
@@ -289,7 +289,7 @@ def test_with_trust_the_wires_fire(clone: Clone) -> None:
 def served(clone: Clone) -> str:
     """`workflow_step next` in the conversation that began when the project was trusted."""
     said: list[dict[str, Any]] = []
-    server = McpServer("claude", {**os.environ, "HANDRAIL_TRUST": "1"}, said.append)
+    server = McpServer("claude", Registry(), {**os.environ, "HANDRAIL_TRUST": "1"}, said.append)
     call = {"name": "workflow_step", "arguments": {"action": "next", "session_id": CONVERSATION}}
     server.take(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}))
     server.threads[-1].join()
@@ -345,11 +345,11 @@ def test_no_hook_runs_anything(clone: Clone, monkeypatch: pytest.MonkeyPatch, ag
 
 
 @pytest.mark.whole(4)
-@pytest.mark.parametrize("agent", [name for name in registry.hosts() if registry.host(name).LINKS])
+@pytest.mark.parametrize("agent", [name for name in Registry().hosts() if Registry().host(name).LINKS])
 def test_a_workflow_that_is_typed_in_an_agent_is_held(clone: Clone, agent: str) -> None:
     folder = str(clone.project.folder)
     typed: Any = {"event": "command", "name": "start", "arguments": "evil x", "conversation": "N", "cwd": folder}
-    said = answer(registry.host(agent), agent, typed, os.environ)
+    said = answer(Registry().host(agent), agent, typed, os.environ)
     assert said["kind"] == "held"
     assert "is not trusted" in said["text"]
     assert clone.fired() == set()

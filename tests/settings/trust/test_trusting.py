@@ -18,14 +18,14 @@ from handrail.app import App
 from handrail.base.errors import UntrustedError
 from handrail.driven.runs.preconditions import mark_locked
 from handrail.driven.runs.request import RunRequest
-from handrail.extensions import registry
 from handrail.extensions.callers import OPEN
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.sessions import Conversation
 from settings.trust.clones import FLOWS, by_a_person, distrust, fired, is_trusted, trust
 from support import Project, Said, is_running
 
 WAIT = 60
-VARIABLE = next(signs.VARIABLES[0] for signs in registry.signs().values() if signs.VARIABLES)
+VARIABLE = next(signs.VARIABLES[0] for signs in Registry().signs().values() if signs.VARIABLES)
 STARTS = [
     ("start", "evil", "x"),
     ("run", "wired"),
@@ -205,7 +205,7 @@ def test_a_run_is_not_driven_whoever_asks_for_it(cloned: Project) -> None:
 
 def step(project: Project) -> str:
     said: list[dict[str, Any]] = []
-    server = McpServer("claude", {**os.environ, "HANDRAIL_TRUST": "1"}, said.append)
+    server = McpServer("claude", Registry(), {**os.environ, "HANDRAIL_TRUST": "1"}, said.append)
     call = {"name": "workflow_step", "arguments": {"action": "next", "session_id": "C"}}
     server.take(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}))
     server.threads[-1].join()

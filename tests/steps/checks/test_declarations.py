@@ -12,6 +12,8 @@ import pytest
 import handrail
 from handrail.extensions import registry
 from handrail.extensions.contracts import CheckContext, Finding
+from handrail.extensions.declarations import check_declarations
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows.plan import ExitCheck, Plan, Stop, plan_from_json, plan_to_json
 from support import Project
 
@@ -22,20 +24,20 @@ REFERENCE = SOURCE.parent.parent / "docs" / "reference" / "checks.md"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_registered_check_declares_itself(name: str) -> None:
-    check = registry.checks()[name]
+    check = check_declarations(Registry())[name]
     assert check.about.endswith(".")
     assert check.words
     assert check.short is None or check.short in check.shape.by_name
     assert check.places
     assert all(param.about and param.kinds for param in check.params)
-    assert inspect.iscoroutinefunction(registry.check_kind(name).verify)
+    assert inspect.iscoroutinefunction(Registry().check_kind(name).verify)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_registered_check_is_documented(name: str) -> None:
     text = REFERENCE.read_text(encoding="utf-8")
     assert f"\n## {name}\n" in text
-    assert all(f"| `{param.name}` |" in text for param in registry.checks()[name].params)
+    assert all(f"| `{param.name}` |" in text for param in check_declarations(Registry())[name].params)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("run", "file")])
@@ -52,7 +54,7 @@ def test_no_reader_of_checks_names_a_kind() -> None:
 
 
 def verify(name: str, folder: Path, **params: Any) -> Finding:
-    return asyncio.run(registry.check_kind(name).verify(params, CheckContext(str(folder), {"PATH": "/usr/bin:/bin"})))
+    return asyncio.run(Registry().check_kind(name).verify(params, CheckContext(str(folder), {"PATH": "/usr/bin:/bin"})))
 
 
 def test_files_are_searched_inside_the_project(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handrail.extensions import registry
+from handrail.extensions.declarations import check_declarations
+from handrail.extensions.registry import Registry
 from support import Project
 
 
@@ -63,4 +65,4 @@ def test_the_schemas_contain_a_toy_check(saying: Project) -> None:
 def test_a_check_without_a_declaration_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.CHECKS, "odd", "json")
     with pytest.raises(TypeError, match=r"the check `odd` has no `CHECK = Check\(...\)`"):
-        registry.checks()["odd"]
+        check_declarations(Registry())["odd"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions import registry
 from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
+from handrail.extensions.registry import Registry
 from support import Project
 
 KEY = "T-1"
@@ -26,7 +26,7 @@ def within(project: Project, seconds: float | None, node: str, env: dict[str, st
     """The same, with a limit of time."""
     context = NodeContext(project=str(project.folder), env=env)
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=seconds)
-    kind = registry.nodes()[node]
+    kind = Registry().nodes()[node]
     return asyncio.run(kind.run(with_usable_params(kind.NODE, work), context))
 
 

@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.extensions import registry
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.declarations import node_declarations
+from handrail.extensions.registry import Registry
 from handrail.source.fields import Shape
 from support import Project
 
-NAMES = sorted(registry.nodes())
+NAMES = sorted(Registry().nodes())
 SOURCE = Path(handrail.__file__).parent
 REFERENCE = SOURCE.parent.parent / "docs" / "reference" / "nodes.md"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_registered_node_declares_itself(name: str) -> None:
-    kind, node = registry.nodes()[name], registry.node_declarations()[name]
+    kind, node = Registry().nodes()[name], node_declarations(Registry())[name]
     assert isinstance(node, Node)
     assert isinstance(node.shape, Shape)
     assert node.about.endswith(".")
@@ -37,13 +38,13 @@ def test_a_registered_node_declares_itself(name: str) -> None:
 def test_a_registered_node_is_documented(name: str) -> None:
     text = REFERENCE.read_text(encoding="utf-8")
     assert f"\n## {name}\n" in text or f"`{name}`" in text
-    for param in registry.node_declarations()[name].params:
+    for param in node_declarations(Registry())[name].params:
         assert f"| `{param.name}` |" in text
 
 
 def test_every_executor_has_its_own_node() -> None:
-    for agent in registry.executors():
-        node = registry.node_declarations()[f"{agent}-prompt"]
+    for agent in Registry().executors():
+        node = node_declarations(Registry())[f"{agent}-prompt"]
         assert (node.prompt, node.routed) == ("required", False)
         assert "executor" not in node.shape.by_name
 
@@ -59,7 +60,7 @@ def test_the_node_of_an_agent_uses_that_agent() -> None:
     for name, params in (("codex-prompt", {"model": "m"}), ("llm-prompt", {"executor": "pi"}), ("llm-prompt", {})):
         work = Work(path="a/x", node=name, params=params, prompt="x", own_checks=True, timeout=None)
         with pytest.raises(NodeError, match="this step has no agent"):
-            asyncio.run(registry.nodes()[name].run(work, context))
+            asyncio.run(Registry().nodes()[name].run(work, context))
     assert asked == [("codex", "m"), ("pi", None), (None, None)]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.extensions import registry
 from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
+from handrail.extensions.registry import Registry
 from handrail.view.actions import Actions, LateAnswer
 from steps.nodes.repositories import Checkout, isolate
 from steps.services.githubs import TOKEN, GitHub
@@ -498,7 +498,7 @@ def test_a_node_itself_refuses_another_state_than_the_approved_one(
 ) -> None:
     """So nothing can change between the last look and the effect."""
     proposing.checkout.write("kept.txt", "two\n")
-    kind: Any = registry.nodes()[effect]
+    kind: Any = Registry().nodes()[effect]
     context = NodeContext(project=str(proposing.project.folder), env=dict(os.environ), key="r-1/a/x")
     given = Work(path="a/x", node=effect, params=params, prompt=None, own_checks=True, timeout=None)
     work = with_usable_params(kind.NODE, given)

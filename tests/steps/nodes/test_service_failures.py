@@ -263,7 +263,7 @@ def test_a_file_of_certificates_that_is_missing(tmp_path: Path, monkeypatch: pyt
 
 def test_the_client_is_imported_only_by_a_step_that_needs_it(tmp_path: Path) -> None:
     program = (
-        "import sys; from handrail.extensions import registry; kinds = registry.nodes();"
+        "import sys; from handrail.extensions.registry import Registry; kinds = Registry().nodes();"
         "[kinds[name].NODE for name in kinds];"
         "assert 'httpx2' not in sys.modules and 'handrail.steps.nodes.jira.fetch' in sys.modules"
     )

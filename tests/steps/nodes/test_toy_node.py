@@ -6,6 +6,8 @@ import jsonschema
 import pytest
 
 from handrail.extensions import registry
+from handrail.extensions.declarations import node_declarations
+from handrail.extensions.registry import Registry
 from support import Project
 
 FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: greet, params: {PARAMS}}\n"
@@ -77,4 +79,4 @@ def test_the_schema_knows_a_toy_node(greeting: Project) -> None:
 def test_an_error_names_the_node_without_a_declaration(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.NODES, "odd", "json")
     with pytest.raises(TypeError, match=r"the node `odd` has no `NODE = Node\(...\)`"):
-        registry.node_declarations()["odd"]
+        node_declarations(Registry())["odd"]

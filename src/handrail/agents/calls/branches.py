@@ -13,7 +13,6 @@ import os
 from handrail.agents.calls.turns import context
 from handrail.base.errors import StateError
 from handrail.base.files import refuse_shared
-from handrail.extensions import registry
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card
 from handrail.guided.sessions.hook_files import SessionRef
@@ -24,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from handrail.extensions.contracts import Host
     from handrail.extensions.contracts.messages import BranchChanged, BranchPoint, Context, HostRequest
     from handrail.guided.sessions.store import Session
     from handrail.settings.folders import UserFolders
@@ -113,7 +113,7 @@ TASK = b"wf-"
 """The start of every task id."""
 
 
-def expect_fork(agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
+def expect_fork(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
     """Record a fork if any conversation has an active workflow. Returns its session if the parent is already known.
 
     A conversation that had a session of its own is no new fork, whatever the host says: its workflow has ended.
@@ -122,7 +122,7 @@ def expect_fork(agent: str, request: HostRequest, places: UserFolders) -> Sessio
     if not next(_candidates(os.path.dirname(link)), None) or _had_session(agent, request, places):
         return None
     hook_files.write_unsettled_link(link)
-    return settle_fork(agent, request, places)
+    return settle_fork(host, agent, request, places)
 
 
 def _had_session(agent: str, request: HostRequest, places: UserFolders) -> bool:
@@ -132,7 +132,7 @@ def _had_session(agent: str, request: HostRequest, places: UserFolders) -> bool:
     return os.path.isdir(folder) and any(os.path.isdir(os.path.join(folder, name, own)) for name in os.listdir(folder))
 
 
-def settle_fork(agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
+def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
     """The session of a fork, copied from its parent's; None if there is no parent with an active workflow.
 
     The host may write the fork's history only when the model first acts. So only at a tool call does a transcript
@@ -142,7 +142,7 @@ def settle_fork(agent: str, request: HostRequest, places: UserFolders) -> Sessio
 
     link = hook_files.link_path(places, agent, request["conversation"])
     is_sure = request["event"] in ("tool", "step")
-    parent = _parent(agent, os.path.dirname(link), request, is_sure)
+    parent = _parent(host, os.path.dirname(link), request, is_sure)
     if parent is None:
         if is_sure:
             hook_files.remove_link(link)
@@ -159,7 +159,7 @@ def settle_fork(agent: str, request: HostRequest, places: UserFolders) -> Sessio
     return hook_files.read_link(link)
 
 
-def _parent(agent: str, folder: str, request: HostRequest, is_call: bool) -> SessionRef | None:
+def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> SessionRef | None:
     """The active session that the transcript names, or whose task id it has; if there are several, the last one."""
     try:
         with open(request["transcript"] or "", "rb") as file:
@@ -168,7 +168,7 @@ def _parent(agent: str, folder: str, request: HostRequest, is_call: bool) -> Ses
         if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
-    forked_from = getattr(registry.host(agent), "forked_from", None)
+    forked_from = getattr(host, "forked_from", None)
     if forked_from is not None:
         named: str | None = forked_from(told)
         return _active_session(os.path.join(folder, file_name(named))) if named else None

@@ -48,8 +48,6 @@ def answer(
         return continue_foreign(app, agent, request)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
-    from handrail.guided.sessions.sessions import Conversation
-
     typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))

@@ -15,9 +15,9 @@ import sys
 from handrail import FOR_ONE_CALL
 from handrail.base import jsonlite
 from handrail.base.files import refuse_shared
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry, built_in_hosts
 from handrail.guided.sessions import hook_files
-from handrail.guided.sessions.gate import undecided, verdict
+from handrail.guided.sessions.gate import current_card, undecided, verdict
 from handrail.guided.sessions.hook_files import SessionRef
 from handrail.settings.folders import UserFolders, owning_project
 
@@ -44,7 +44,7 @@ def answer(host: Host, agent: str, request: HostRequest, env: Mapping[str, str])
         and (refused := _refuse_other_conversation(host, agent, request, env)) is not None
     ):
         return refused
-    ref = find_session(agent, request, places)
+    ref = find_session(host, agent, request, places)
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.agents.calls.verdicts import step_verdict
 
@@ -78,7 +78,7 @@ def respond(
     return host.reply(data, request, reply)
 
 
-def find_session(agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
+def find_session(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
     """The session of a conversation; None if it has none. A fork gets its own session once its parent is known."""
     if "project" in request:
         project, session = owning_project(places, request["project"]), request["conversation"]
@@ -94,12 +94,12 @@ def find_session(agent: str, request: HostRequest, places: UserFolders) -> Sessi
         if ref is None and request["event"] == "begin" and request["source"] == "fork":
             from handrail.agents.calls.branches import expect_fork
 
-            return expect_fork(agent, request, places)
+            return expect_fork(host, agent, request, places)
         return ref
     except hook_files.UnsettledFork:
         from handrail.agents.calls.branches import settle_fork
 
-        return settle_fork(agent, request, places)
+        return settle_fork(host, agent, request, places)
 
 
 def _refuse_other_conversation(host: Host, agent: str, request: HostRequest, env: Mapping[str, str]) -> Verdict | None:
@@ -129,6 +129,14 @@ def import_lazily(name: str) -> Any:
     """Import a module that needs third-party packages only when a request needs it."""
     __import__(name)
     return sys.modules[name]
+
+
+def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
+    """What knows an agent. None if it is of a plugin that cannot be used; the reason was printed."""
+    if "/" not in agent:
+        return Registry()
+    found: Registry | None = import_lazily("handrail.agents.calls.plugin_agents").find_registry(agent, env)
+    return found
 
 
 def refuse(agent: str, request: HostRequest, env: Mapping[str, str], error: Exception) -> HostAnswer:
@@ -170,9 +178,10 @@ def run(argv: list[str], env: Mapping[str, str]) -> NoReturn:
 def main(argv: list[str], env: Mapping[str, str]) -> int:
     agent, *rest = argv or [""]
     if agent in ("-h", "--help"):
-        sys.stdout.write(f"{USAGE}agents: {', '.join(registry.hosts())}\n")
+        sys.stdout.write(f"{USAGE}agents: {', '.join(built_in_hosts())}\n")
         return 0
-    if "/" in agent and not import_lazily("handrail.agents.calls.plugin_agents").find_plugins(agent, env):
+    registry = find_registry(agent, env)
+    if registry is None:
         return 2
     if not registry.is_host(agent) or rest not in ([], [STATUS_LINE]):
         sys.stderr.write(f"error: `handrail hook` takes one of these agents: {', '.join(registry.hosts())}\n")
@@ -224,11 +233,6 @@ def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> st
 
     If the agent was allowed to stop, the line says why, until the next prompt.
     """
-    from handrail.base import jsonlite
-    from handrail.guided.sessions import hook_files
-    from handrail.guided.sessions.gate import current_card
-    from handrail.settings.folders import UserFolders
-
     try:
         conversation = host.conversation(jsonlite.loads(body))
         ref = hook_files.read_link(hook_files.link_path(UserFolders(env), agent, conversation))

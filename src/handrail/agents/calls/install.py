@@ -16,8 +16,8 @@ from handrail.app import App
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.base.files import is_below, make_private, mode_of, real_inside, replace, write_whole
-from handrail.extensions import registry
-from handrail.extensions.contracts import Recipe, Stubs
+from handrail.extensions.contracts import Market, Recipe, Stubs
+from handrail.extensions.registry import Registry
 from handrail.settings.environment import is_installed
 
 
@@ -178,7 +178,7 @@ def _remove_empty(folder: str) -> None:
         return
 
 
-def found_agents(env: Mapping[str, str]) -> list[str]:
+def found_agents(registry: Registry, env: Mapping[str, str]) -> list[str]:
     """The agents that Handrail can be installed into and whose program is on the PATH, or chosen by a variable."""
     programs = {agent: registry.executor(agent).PROGRAM for agent in registry.installable()}
     return [agent for agent, program in programs.items() if is_installed(program, env)]
@@ -187,15 +187,15 @@ def found_agents(env: Mapping[str, str]) -> list[str]:
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     """The installer for an agent, for the user or for this project only."""
     project = app.project if for_project else None
-    recipe = registry.host(agent).recipe(app.env, project, app.stubs)
+    recipe = app.registry.host(agent).recipe(app.env, project, app.stubs)
     return Installer(agent, recipe, app.places.installation(agent, project), project)
 
 
-def write_marketplace(agent: str, folder: str) -> list[str]:
+def write_marketplace(market: Market, folder: str) -> list[str]:
     """Write a plugin and a marketplace for machines where `handrail` is on the PATH. Returns the paths."""
     stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
     written = []
-    for name, text in registry.market(agent).marketplace(stubs).items():
+    for name, text in market.marketplace(stubs).items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:

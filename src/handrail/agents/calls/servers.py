@@ -13,23 +13,21 @@ import sys
 from _thread import allocate_lock
 
 from handrail import FOR_ONE_CALL, STEP_TOOL, __version__
-from handrail.agents.calls.hook import respond
+from handrail.agents.calls.hook import find_registry, import_lazily, respond
 from handrail.agents.calls.step_tool import ACTIONS, TOOL
 from handrail.base import jsonlite
 from handrail.base.errors import HandrailError
-from handrail.extensions import registry
+from handrail.extensions.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from threading import Thread
     from typing import Any
 
-    from handrail.extensions.contracts import CheckContext
     from handrail.extensions.contracts.messages import BranchPoint, SessionPosition, StepCaller
-    from handrail.guided.sessions.events import CheckResult, WorkFolders
     from handrail.guided.sessions.hook_files import SessionRef
-    from handrail.guided.sessions.sessions import Leaving
+    from handrail.guided.sessions.sessions import Sessions
     from handrail.guided.sessions.store import SessionReport
     from handrail.guided.workflows.plan import ExitCheck
 
@@ -70,8 +68,11 @@ class RpcCall:
 class McpServer:
     """One connection to one host. Each tool call runs in its own thread, so that the server can answer others."""
 
-    def __init__(self, agent: str, env: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, agent: str, registry: Registry, env: Mapping[str, str], say: Callable[[dict[str, Any]], None]
+    ) -> None:
         self.agent = agent
+        self.registry = registry
         self.env = env
         self.say = say
         self.calls: dict[str, RpcCall] = {}
@@ -146,8 +147,9 @@ class McpServer:
     def prepare(self) -> None:
         """Import what a call needs now, while the model thinks, and not while it waits for its result."""
         try:
-            registry.host(self.agent)
+            self.registry.host(self.agent)
             for module in (
+                "asyncio",
                 "threading",
                 "handrail.agents.calls.turns",
                 "handrail.guided.sessions.exit_checks",
@@ -164,7 +166,7 @@ class McpServer:
         action = arguments.get("action")
         if action not in ACTIONS:
             return _text_result(f"`action` has to be one of {', '.join(ACTIONS)}; it was {action!r}.", failed=True)
-        host = registry.host(self.agent)
+        host = self.registry.host(self.agent)
         caller = host.step_caller(arguments, call.meta)
         if caller["is_subagent"] and action != "status":
             return _text_result("Only the main conversation moves the workflow.", failed=True)
@@ -189,11 +191,9 @@ class McpServer:
         from handrail.guided.sessions import hook_files
         from handrail.settings.folders import UserFolders
 
-        return (
-            hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
-            if conversation
-            else None
-        )
+        if not conversation:
+            return None
+        return hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
 
     def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
         from handrail.agents.calls.turns import context_mark
@@ -208,41 +208,35 @@ class McpServer:
     def act(self, call: RpcCall, ref: SessionRef, action: str, summary: str, cwd: str) -> SessionReport:
         import time
 
-        from handrail.guided.sessions.events import WorkFolders
         from handrail.guided.sessions.sessions import Sessions
         from handrail.settings.folders import random_token
 
-        sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
+        sessions = Sessions(ref.project, self.env, time.time, random_token, _practices, lambda: f"agent:{self.agent}")
         if action == "next":
-            from handrail.guided.sessions.exit_checks import check_context
-
-            leaving = sessions.leaving(ref.session)
-            context = check_context(sessions.project, self.env)
-            results, place = self.checked(call, leaving, context, cwd) if leaving.checks else ((), WorkFolders(cwd))
-            return sessions.leave(leaving, context.mask(summary), results, place)
+            return self.next(call, sessions, ref.session, summary, cwd)
         if action == "loop":
             return sessions.loop(ref.session)
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
-    def checked(
-        self, call: RpcCall, leaving: Leaving, context: CheckContext, cwd: str
-    ) -> tuple[tuple[CheckResult, ...], WorkFolders]:
-        """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
-        import asyncio
-
-        from handrail.base.dataclasses import replace
+    def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
         from handrail.guided.sessions.events import WorkFolders
-        from handrail.guided.sessions.exit_checks import run_checks, work_folder
-        from handrail.settings.folders import UserFolders
+        from handrail.guided.sessions.exit_checks import check_context
+        from handrail.guided.sessions.sessions import PhaseExit
         from handrail.settings.trust import Trust
 
-        trust = Trust(UserFolders(self.env).state, context.definitions)
-        is_trusted = trust.holds(leaving.session.run())
-        context = replace(context, project=work_folder(context.project, cwd))
+        leaving, project = sessions.leaving(session), sessions.project
+        registry = Registry(lambda: import_lazily("handrail.app").App(project, self.env).definitions.plugins)
+        context = check_context(project, self.env, registry, cwd if leaving.checks else "")
+        place = WorkFolders(cwd, context.project if leaving.checks else "")
+        way = PhaseExit(context, Trust(sessions.places.state, project), lambda check: self.tell(call, check), place)
+        return self.waited_for(call, sessions.next(leaving, summary, way))
 
-        async def run() -> tuple[CheckResult, ...]:
-            checking = run_checks(leaving.checks, context, is_trusted, lambda c: self.tell(call, c))
-            task = asyncio.ensure_future(checking)
+    def waited_for(self, call: RpcCall, moving: Coroutine[Any, Any, SessionReport]) -> SessionReport:
+        """The result of a coroutine. Raises `_Cancelled` if the host cancels its request."""
+        import asyncio
+
+        async def run() -> SessionReport:
+            task = asyncio.ensure_future(moving)
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:
@@ -250,7 +244,7 @@ class McpServer:
             return await task
 
         try:
-            return asyncio.run(run()), WorkFolders(cwd, context.project)
+            return asyncio.run(run())
         except asyncio.CancelledError:
             raise _Cancelled from None
         finally:
@@ -262,11 +256,16 @@ class McpServer:
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
 
+def _practices(project: str, names: tuple[str, ...], task: str) -> str:
+    found: str = import_lazily("handrail.steps.playbook.guidance").practices_for(project, names, task)
+    return found
+
+
 def _text_result(text: str, *, failed: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-def serve(agent: str, env: Mapping[str, str], kind: type[McpServer] = McpServer) -> None:
+def serve(agent: str, registry: Registry, env: Mapping[str, str], kind: type[McpServer] = McpServer) -> None:
     """Answer messages until the host closes the connection."""
     lock = allocate_lock()
 
@@ -275,7 +274,7 @@ def serve(agent: str, env: Mapping[str, str], kind: type[McpServer] = McpServer)
             sys.stdout.write(jsonlite.dumps(message) + "\n")
             sys.stdout.flush()
 
-    server = kind(agent, env, say)
+    server = kind(agent, registry, env, say)
     while line := sys.stdin.buffer.readline(MAX_LINE):
         if text := line.decode("utf-8", "replace").strip():
             server.take(text)
@@ -285,15 +284,14 @@ def serve(agent: str, env: Mapping[str, str], kind: type[McpServer] = McpServer)
 def mcp_main(argv: list[str], command: str = "mcp", kind: type[McpServer] = McpServer) -> int:
     """`handrail mcp --agent NAME`, and other commands that serve in the same way."""
     agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
-    if "/" in agent:
-        __import__("handrail.agents.calls.plugin_agents")  # by name: it needs third-party packages
-        if not sys.modules["handrail.agents.calls.plugin_agents"].find_plugins(agent, os.environ):
-            return 2
+    registry = find_registry(agent, os.environ)
+    if registry is None:
+        return 2
     if not registry.is_host(agent):
         sys.stderr.write(f"error: `handrail {command} --agent` takes one of: {', '.join(registry.hosts())}\n")
         return 2
     try:
-        serve(agent, os.environ, kind)
+        serve(agent, registry, os.environ, kind)
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
     return 0
@@ -310,7 +308,7 @@ class HookServer(McpServer):
     def result(self, method: str, call: RpcCall) -> dict[str, Any]:
         if method != HOOK:
             return super().result(method, call)
-        host = registry.host(self.agent)
+        host = self.registry.host(self.agent)
         request = host.request(call.params)
         if request is None:
             return {"reply": None}
@@ -325,7 +323,7 @@ class HookServer(McpServer):
         return {"reply": reply, "standing": standing_of(ref, is_known=is_known)}
 
     def call_tool(self, call: RpcCall) -> dict[str, Any]:
-        caller = registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
+        caller = self.registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
         ref = None if caller["is_subagent"] else self.found(caller["conversation"])
         return {**super().call_tool(call), "standing": None if ref is None else standing_of(ref)}
 

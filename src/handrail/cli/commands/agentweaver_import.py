@@ -13,7 +13,6 @@ from handrail.cli.options import command
 from handrail.cli.output import Shell
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions import registry
 from handrail.project.agentweaver_files import FOLDER
 from handrail.project.agentweaver_import import (
     RESULT_WORDS,
@@ -69,7 +68,7 @@ def _take_over(app: App, *, dry_run: bool) -> list[ImportItem]:
         secrets=app.secrets,
         flow_named=app.flow_named,
         catalog=app.flows,
-        agents=registry.executors(),
+        agents=app.registry.executors(),
         is_dry=dry_run,
     ).take_over()
 

@@ -228,7 +228,7 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
     for agent in agents:
-        installable(agent)
+        installable(app, agent)
     with WaitingLine(shell, "checking the definitions"):
         checked = app.validate([os.path.abspath(path) for path in paths], agents)
     every = shown_problems(checked.problems, shell.cwd)

@@ -17,7 +17,6 @@ from handrail.doctor.checkup import Checkup, Subject, find_program, is_ok, versi
 from handrail.doctor.examination import CATEGORIES, EXAMS, ExamChoice, examine, refuse_unknown, report
 from handrail.doctor.exams.agents import kept_probe, probe_json
 from handrail.doctor.probe import ORDER, probe
-from handrail.extensions import registry
 from handrail.guided.sessions import phase_requirements
 from handrail.guided.sessions.phase_requirements import Probe, ProbeRow
 from handrail.source.plain_text import counted, plain
@@ -56,9 +55,11 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     `--probe` starts the agent's program in a folder of its own, against a scripted model on this machine: it needs no
     key, costs nothing and takes some minutes. The result is kept, and a phase with `require: hard` needs it.
     """
-    _known(agent)
+    known = app.registry.installable()
+    if agent is not None and agent not in known:
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     only, skip = (tuple(map(str, _names(options[name]))) for name in ("only", "skip"))
-    refuse_unknown((*only, *skip), registry.installable())
+    refuse_unknown((*only, *skip), known)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
             raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
@@ -118,10 +119,10 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     if agent is None:
         raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
     app.refuse_agents("doctor --probe")
-    program = find_program(agent, app.run_env, named)
+    own = app.registry.executor(agent).PROGRAM
+    program = find_program(own, app.run_env, named)
     if program is None:
-        wanted = named or registry.executor(agent).PROGRAM
-        raise NotFound(f"`{wanted}` is not on the PATH", "name it with `--program FILE`")
+        raise NotFound(f"`{named or own}` is not on the PATH", "name it with `--program FILE`")
     probed = run_interruptibly(_measured(app, shell, agent, program))
     phase_requirements.write_probe(app.places, probed)
     why = phase_requirements.unmet(app.places, agent)
@@ -148,13 +149,7 @@ async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
             line.print(lambda: shell.talk(_row_line(row.row, row.level, "")))
             line.say(f"{len(known)} of {len(ORDER)} measured; {what}")
 
-        return await probe(agent, program, version, app.env, app.clock(), shown)
-
-
-def _known(agent: str | None) -> None:
-    known = registry.installable()
-    if agent is not None and agent not in known:
-        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+        return await probe(app, agent, program, version, shown)
 
 
 def _say(shell: Shell, found: list[Checkup]) -> None:

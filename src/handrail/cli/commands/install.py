@@ -18,7 +18,6 @@ from handrail.base.errors import HandrailError, UsageError
 from handrail.cli.options import command, command_for_scope, installable, known_agent
 from handrail.cli.output import Shell
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions import registry
 from handrail.settings.folders import shown_path
 
 _CHANGE_WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore": "restored"}
@@ -71,18 +70,19 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
 
     Without AGENT, it offers every agent that it finds on the PATH.
     """
-    for name in [agent] if agent else _offered_agents(shell, found_agents(app.env)):
-        installer = installer_for(app, installable(name), for_project=not for_user)
-        done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
+    for name in [agent] if agent else _offered_agents(app, shell):
+        installer = installer_for(app, installable(app, name), for_project=not for_user)
+        done = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
             changes, unknown = installer.plan_install(), app.names_unknown_to([name])
         _apply_and_report(shell, installer, changes, done, dry_run, unknown)
 
 
-def _offered_agents(shell: Shell, found: list[str]) -> list[str]:
+def _offered_agents(app: App, shell: Shell) -> list[str]:
     """The agents that the person chooses. Without a terminal nobody can choose, so the command has to name one."""
+    found = found_agents(app.registry, app.env)
     if not found:
-        known = ", ".join(registry.installable())
+        known = ", ".join(app.registry.installable())
         raise HandrailError("no agent was found on the PATH", f"install one of these first: {known}")
     if shell.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in found)}")
@@ -95,7 +95,7 @@ def _offered_agents(shell: Shell, found: list[str]) -> list[str]:
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Remove Handrail from an agent and restore its files."""
-    installable(agent)
+    installable(app, agent)
     if not dry_run:
         app.refuse_agents(f"uninstall {agent}")
     installer = installer_for(app, agent, for_project=not for_user)
@@ -108,15 +108,15 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 @command
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
-    del app
-    agent = known_agent(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
-    written = write_marketplace(agent, os.path.abspath(folder))
+    known = app.registry.markets()
+    market = app.registry.market(known_agent(agent or known[0], known, "there is no marketplace for"))
+    written = write_marketplace(market, os.path.abspath(folder))
     for path in written if not shell.quiet else ():
         shell.say(f"create   {shown_path(path, shell.cwd)}")
     if shell.as_json:
         return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
     shell.say("then type:")
-    for line in registry.market(agent).marketplace_steps(folder):
+    for line in market.marketplace_steps(folder):
         shell.say(f"  {line}")
     return None
 

@@ -192,7 +192,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     setup = programs_of_setup(request.worktree)
     need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     begun = app.runs.begin(app.flows, flow, request, id_)
-    for told in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.env):
+    for told in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.registry, app.env):
         shell.talk(f"warning: {told}")
     for told in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(told)
@@ -222,7 +222,7 @@ def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunR
         lang=options["lang"],
         limits=bounds.named,
         limit_places=bounds.places,
-        approve=list(given_approvals(options)),
+        approve=list(given_approvals(app, options)),
     )
 
 

@@ -18,8 +18,8 @@ from handrail.cli.results import WIDEST_CELL, print_session, print_table
 from handrail.cli.signals import run_interruptibly
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs.overview import ENDED
-from handrail.extensions import registry
 from handrail.extensions.contracts.messages import Verdict
+from handrail.extensions.registry import OWN_TOOLS, Registry, built_in_hosts
 from handrail.guided.sessions.exit_checks import programs_of_checks
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import ExitCheck
@@ -72,16 +72,15 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 @command
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
-
     leaving = app.sessions.leaving(session)
-    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
+    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit", app.registry), leaving.run)
     with WaitingLine(shell, "leaving the phase") as line:
 
         def shown(check: ExitCheck) -> None:
             line.print(lambda: shell.talk(f"checking: {check.name}"))
             line.say(f"waiting for the check `{check.name}`")
 
-        report = run_interruptibly(app.next(session, summary.strip(), shown))
+        report = run_interruptibly(app.next(leaving, summary.strip(), shown))
     print_session(shell, report, session)
 
 
@@ -133,11 +132,10 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
     """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
-    if agent is not None and agent not in registry.hosts():
-        known = registry.hosts()
+    if agent is not None and agent not in (known := app.registry.hosts()):
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     verdict = _described_verdict(app, agent, tool, _input(input_), session)
-    if (warning := _unknown_tool_warning(agent, tool)) is not None:
+    if (warning := _unknown_tool_warning(app.registry, agent, tool)) is not None:
         shell.insist(f"warning: {warning}")
     shell.data(verdict_json(verdict))
 
@@ -197,21 +195,20 @@ def _row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
 
 def _described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
     """The verdict. Without an agent, the tool may have any agent's name for it: `Edit` is `edit`."""
-    name = agent or _owner(tool)
-    host = registry.host(name)
+    host = app.registry.host(agent or _owner(app.registry, tool))
     cwd = os.getcwd()
     touches = protected_path(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
     return app.sessions.gate(tool, session, host.aliases(tool), touches)
 
 
-def _owner(tool: str) -> str:
+def _owner(registry: Registry, tool: str) -> str:
     """The agent whose name for a tool this is. Handrail's own names come first."""
-    is_own = tool in registry.tool_names(registry.OWN_TOOLS)[0]
-    owners = [name for name in registry.built_in_hosts() if registry.host(name).aliases(tool)]
-    return owners[0] if owners and not is_own else registry.OWN_TOOLS
+    is_own = tool in registry.tool_names(OWN_TOOLS)[0]
+    owners = [name for name in built_in_hosts() if registry.host(name).aliases(tool)]
+    return owners[0] if owners and not is_own else OWN_TOOLS
 
 
-def _unknown_tool_warning(agent: str | None, tool: str) -> str | None:
+def _unknown_tool_warning(registry: Registry, agent: str | None, tool: str) -> str | None:
     """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
-    hint = unknown_tool(tool, registry.built_in_hosts() if agent is None else [agent, registry.OWN_TOOLS])
+    hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], registry)
     return None if hint is None else f"there is no tool `{tool}`; {hint}"

@@ -55,7 +55,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
 
 def _project_installer(app: App, agent: str) -> Installer | None:
     """The installer for this project; None if Handrail is installed for all projects of the user."""
-    if installer_for(app, installable(agent), for_project=False).known():
+    if installer_for(app, installable(app, agent), for_project=False).known():
         return None
     return installer_for(app, agent, for_project=True)
 
@@ -80,7 +80,7 @@ def _create_files(app: App, shell: Shell) -> list[str]:
     own = os.path.join(app.project, ".handrail")
     if os.path.realpath(own) != own:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
-    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files()]
+    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files(app.registry)]
     for source, name in sorted([*_template_files(template, ""), *schemas], key=lambda item: item[1]):
         path = os.path.join(own, name)
         if real_inside(own, name) is None:
@@ -131,14 +131,15 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
         return _write_schemas(app, shell, os.path.abspath(folder) if folder else os.path.join(app.project, FOLDER))
     if kind is None:
         raise UsageError("a kind of file is missing", f"write one of {', '.join(KINDS)}, or `--write`")
-    return shell.data(editor_schema(kind))
+    return shell.data(editor_schema(kind, app.registry))
 
 
 def _write_schemas(app: App, shell: Shell, folder: str) -> None:
-    found = {shown_path(path, shell.cwd): is_new for path, is_new in write_schemas(app.project, folder).items()}
+    written = write_schemas(app.project, folder, app.registry)
+    found = {shown_path(path, shell.cwd): is_new for path, is_new in written.items()}
     if shell.as_json:
-        written = [path for path, is_new in found.items() if is_new]
-        return shell.data({"written": written, "unchanged": [path for path in found if path not in written]})
+        new = [path for path, is_new in found.items() if is_new]
+        return shell.data({"written": new, "unchanged": [path for path in found if path not in new]})
     for path, is_new in found.items():
         shell.say(f"{'written: ' if is_new else 'unchanged:'} {path}")
     return None

@@ -19,7 +19,6 @@ from handrail.app import App
 from handrail.base.errors import HandrailError
 from handrail.base.processes import ProgramResult, Task, run_task
 from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by
-from handrail.extensions import registry
 from handrail.extensions.contracts.agent import Recipe
 from handrail.guided.sessions import phase_requirements
 from handrail.source.plain_text import one_line, some
@@ -31,15 +30,14 @@ async def program(subject: Subject) -> list[Checkup]:
     """A named agent has to be there. Of the others, those that are there have to start."""
     found = []
     for agent, one in (await subject.programs()).items():
-        id_ = f"{agent}.program"
+        id_, name = f"{agent}.program", subject.executor(agent).PROGRAM
         if one.error is not None:
             found.append(Checkup(id_, "error", one.error.message, one.error.hint))
         elif one.path is None:
-            name = registry.executor(agent).PROGRAM
             fix = f"install {agent}, or put the folder of `{name}` on the PATH"
             found.append(Checkup(id_, "error" if subject.agent else "skipped", f"`{name}` is not on the PATH", fix))
         else:
-            variable = chosen_by(agent, subject.app.run_env)
+            variable = chosen_by(name, subject.app.run_env)
             chosen = f", chosen by `{variable}`" if variable else ""
             found.append(Checkup(id_, "ok", f"{one.version} at {one.path}{chosen}"))
     return found
@@ -48,7 +46,7 @@ async def program(subject: Subject) -> list[Checkup]:
 async def version(subject: Subject) -> list[Checkup]:
     programs = await subject.programs()
     return [
-        version_checkup(agent, one.version, getattr(registry.executor(agent), "TESTED", ()))
+        version_checkup(agent, one.version, getattr(subject.executor(agent), "TESTED", ()))
         for agent, one in programs.items()
         if one.version is not None
     ]

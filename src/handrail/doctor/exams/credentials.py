@@ -12,8 +12,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from handrail.doctor.checkup import AgentProgram, Checkup, Subject
-from handrail.extensions import registry
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import Executor, NodeError
 from handrail.settings.environment import with_env_files
 from handrail.settings.secrets import DEFAULT_RULES
 from handrail.source.plain_text import some
@@ -69,9 +68,9 @@ async def login(subject: Subject) -> list[Checkup]:
 
 
 def _login(subject: Subject, agent: str, program: AgentProgram, *, is_used: bool) -> Checkup:
-    id_, env = f"{agent}.login", subject.app.run_env
-    named = sorted(name for name in env if env[name].strip() and _is_login(name, registry.executor(agent).ENVIRONMENT))
-    path = _login_file(agent, env, subject.app.places.home)
+    id_, env, executor = f"{agent}.login", subject.app.run_env, subject.executor(agent)
+    named = sorted(name for name in env if env[name].strip() and _is_login(name, executor.ENVIRONMENT))
+    path = _login_file(executor, env, subject.app.places.home)
     if path is not None and _mode(path) & 0o077:
         quoted = shlex.quote(path)
         return Checkup(id_, "warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
@@ -88,9 +87,9 @@ def _is_login(name: str, patterns: tuple[str, ...]) -> bool:
     return is_secret and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _login_file(agent: str, env: Mapping[str, str], home: str) -> str | None:
+def _login_file(executor: Executor, env: Mapping[str, str], home: str) -> str | None:
     """The file in which an agent keeps a login; None if that is not known."""
-    place = getattr(registry.executor(agent), "LOGIN", None)
+    place = getattr(executor, "LOGIN", None)
     if place is None:
         return None
     variable, folder, name = place

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from handrail.base.errors import HandrailError, StateError
 from handrail.base.files import ASIDE, refuse_shared
 from handrail.doctor.checkup import Checkup, Subject
-from handrail.extensions import registry
 from handrail.guided.sessions import hook_files
 from handrail.source.plain_text import counted, some
 
@@ -147,7 +146,7 @@ def sessions(subject: Subject) -> Iterator[Checkup]:
 def links(subject: Subject) -> Iterator[Checkup]:
     """A conversation whose link is damaged, or leads to no session, stays blocked until the link is removed."""
     places, bad = subject.app.places, []
-    for agent in registry.hosts():
+    for agent in subject.app.registry.hosts():
         top = os.path.join(places.state, "hosts", agent)
         for name in sorted(os.listdir(top)) if os.path.isdir(top) else []:
             path = os.path.join(top, name)

@@ -24,17 +24,22 @@ from handrail.driven.artifacts.shelf import (
     wait_for_tick,
 )
 from handrail.extensions.contracts import NodeContext, NodeError, PromisedFile
+from handrail.extensions.registry import Registry
 from handrail.settings.secrets import Secrets
 
 MAX_TEXT = 16 * 1024 * 1024
 
 
 class ProjectFiles:
-    """The folder of a project, as flows see it. `definitions` is the folder with its schemas; by default the same."""
+    """The folder of a project, as flows see it. `definitions` is the folder with its schemas; by default the same.
 
-    def __init__(self, project: str, definitions: str = "") -> None:
+    `registry` has the schemas of plugins.
+    """
+
+    def __init__(self, project: str, definitions: str = "", registry: Registry | None = None) -> None:
         self.project = project
         self.definitions = definitions or project
+        self.registry = registry or Registry()
 
     async def first_look(self, kind: str, subject: str) -> Any:
         """The same as `look`, so that the next change of a file can be seen."""
@@ -88,7 +93,7 @@ class ProjectFiles:
         if text is None:
             return f"`{path}` is missing"
         try:
-            wrong = problems_of(find_schema(schema, self.definitions), json.loads(text))
+            wrong = problems_of(find_schema(schema, self.definitions, self.registry.schema_folders()), json.loads(text))
         except ValueError as error:
             return f"`{path}` is not JSON: {error}"
         except RecursionError:
@@ -105,7 +110,7 @@ class Publisher:
     """Publishes the artifacts of one run on the shelf of its scope."""
 
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
-        self.world = ProjectFiles(context.project, context.definitions)
+        self.world = ProjectFiles(context.project, context.definitions, context.registry)
         self.secrets = Secrets(context.env, context.secrets)
         self.scope = context.scope
         self.run = context.run

@@ -109,8 +109,6 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = os.path.join(".handrail", "schemas")
-_OF_PLUGINS: dict[str, str] = {}
-"""The folder with schemas of each plugin, by its id."""
 MAX_BYTES = 1_000_000
 MAX_PROBLEMS = 5
 MAX_ERRORS = 1_000
@@ -157,15 +155,9 @@ def builtin_schema(id_: str) -> dict[str, Any] | None:
     return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
 
 
-def use_plugin_schemas(folders: Iterable[tuple[str, str]]) -> None:
-    """Use the schemas of plugins: (id of the plugin, its folder with schemas)."""
-    _OF_PLUGINS.clear()
-    _OF_PLUGINS.update(folders)
-
-
-def plugin_schema_ids() -> frozenset[str]:
-    """The ids of the schemas of plugins: `ID/NAME`."""
-    return frozenset(f"{id_}/{name}" for id_, folder in _OF_PLUGINS.items() for name in _ids_below(folder))
+def plugin_schema_ids(folders: Mapping[str, str]) -> frozenset[str]:
+    """The ids of the schemas of plugins: `ID/NAME`. `folders` are their folders with schemas, by `ID`."""
+    return frozenset(f"{id_}/{name}" for id_, folder in folders.items() for name in _ids_below(folder))
 
 
 def project_schema_ids(project: str) -> frozenset[str]:
@@ -183,25 +175,25 @@ def _ids_below(root: str) -> frozenset[str]:
     return frozenset(id_.replace(os.sep, "/") for id_ in found)
 
 
-def find_schema(id_: str, project: str) -> dict[str, Any]:
-    """The project's schema with this id, else the shipped one. Raises `NotFound`."""
+def find_schema(id_: str, project: str, folders: Mapping[str, str]) -> dict[str, Any]:
+    """The project's schema with this id, else that of a plugin, else the shipped one. Raises `NotFound`.
+
+    `folders` are the folders with schemas of plugins, by the ids of the plugins.
+    """
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
         raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
     text = _read(os.path.join(project, FOLDER), path)
-    if text is None and id_.partition("/")[0] in _OF_PLUGINS:
-        plugin, _, name = id_.partition("/")
-        path = os.path.join(_OF_PLUGINS[plugin], f"{name}.json")
-        text = _read(_OF_PLUGINS[plugin], path)
+    plugin, _, name = id_.partition("/")
+    if text is None and plugin in folders:
+        path = os.path.join(folders[plugin], f"{name}.json")
+        text = _read(folders[plugin], path)
     if text is not None:
         return _checked(text, path)
     shipped = builtin_schema(id_)
     if shipped is None:
-        hint = (
-            did_you_mean(id_, schema_ids() | project_schema_ids(project) | plugin_schema_ids())
-            or f"write it as `{path}`"
-        )
-        raise NotFound(f"there is no schema `{id_}`", hint)
+        known = schema_ids() | project_schema_ids(project) | plugin_schema_ids(folders)
+        raise NotFound(f"there is no schema `{id_}`", did_you_mean(id_, known) or f"write it as `{path}`")
     return shipped
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from handrail.base.dataclasses import replace
 from handrail.driven.runs.run_events import WAIT, FactFound, TimeSpent
-from handrail.extensions import registry
 from handrail.extensions.contracts import CheckContext, Finding, NodeContext, NodeError, Waiting
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.field_checks import usable
@@ -129,7 +128,7 @@ class TimeLimits:
 async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> Finding:
     """Run the check and return what it found. It gets the environment without secrets, as a command does."""
     env = without_secrets(context.env, context.pass_env, context.secrets)
-    check = registry.check_kind(kind)
+    check = context.registry.check_kind(kind)
     try:
         params = usable(check.CHECK.params, params)
     except ValueError as error:
@@ -140,7 +139,8 @@ async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> 
 
     try:
         begin = time.monotonic()
-        finding = await check.verify(params, CheckContext(context.project, env, mask, context.definitions))
+        inside = CheckContext(context.project, env, mask, context.definitions, context.registry)
+        finding = await check.verify(params, inside)
         return replace(finding, seconds=round(time.monotonic() - begin, 3))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"

@@ -74,7 +74,7 @@ class FlowResources:
     and the hint if a workflow cannot be started, and its file if that is because it has errors; otherwise None.
     `workflow_problems` returns the problems of all workflows.
     `is_elsewhere`: an absolute path is outside of the project. `unusable` returns why a node or a check of a plugin
-    cannot be used now, or None.
+    cannot be used now, or None. `agent_hint` returns what to write if there is no agent with this name, or None.
     """
 
     nodes: Mapping[str, contracts.Node]
@@ -88,6 +88,7 @@ class FlowResources:
     workflow_problems: Callable[[], Iterable[Diagnostic]] = tuple
     is_elsewhere: Callable[[str], bool] = lambda _path: False
     unusable: Callable[[str], HandrailError | None] = lambda _name: None
+    agent_hint: Callable[[str], str | None] = lambda _name: None
 
 
 MAX_VALUES = 1_000_000

@@ -30,7 +30,8 @@ from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import Layout, constant_truth, is_conditional, skippable, wrong_reference
 from handrail.driven.flows.steps import read_timeout
-from handrail.extensions import registry
+from handrail.extensions.declarations import check_declarations, node_declarations
+from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.fields import MappingReader, found, quoted
@@ -303,19 +304,26 @@ def _warn_null(reader: MappingReader, name: str, place: tuple[int, int]) -> None
     reader.at(at, "param-null", message, hint, "warning")
 
 
-def flow_resources(project: str | None = None, prompts: Mapping[str, PromptFile] | None = None) -> FlowResources:
+def flow_resources(
+    registry: Registry, project: str | None = None, prompts: Mapping[str, PromptFile] | None = None
+) -> FlowResources:
     """What flows may use. With a project, this includes its schemas and where it is."""
-    table = artifact_table()
-    own = plugin_schema_ids() | (frozenset() if project is None else project_schema_ids(project))
+    table, folders = artifact_table(), registry.schema_folders()
+    own = plugin_schema_ids(folders) | (frozenset() if project is None else project_schema_ids(project))
+
+    def schema_problem(id_: str) -> str | None:
+        return _schema_problem(id_, project, folders) if project is not None and id_ in own else None
+
     return FlowResources(
-        nodes=registry.node_declarations(),
-        checks=registry.checks(),
+        nodes=node_declarations(registry),
+        checks=check_declarations(registry),
         prompts=prompts or {},
         artifact_kinds=frozenset(table.kinds),
         artifact_lists=frozenset(table.lists),
         schemas=schema_ids() | own,
-        schema_problem=cache(lambda id_: _schema_problem(id_, project) if project is not None and id_ in own else None),
+        schema_problem=cache(schema_problem),
         unusable=registry.unusable,
+        agent_hint=lambda name: None if registry.has_executor(name) else registry.executor_hint(name),
         is_elsewhere=lambda path: project is not None and _is_elsewhere(path, project),
     )
 
@@ -325,10 +333,10 @@ def _is_elsewhere(path: str, project: str) -> bool:
     return os.path.isabs(path) and real_inside(project, path) is None
 
 
-def _schema_problem(id_: str, project: str) -> str | None:
+def _schema_problem(id_: str, project: str, folders: Mapping[str, str]) -> str | None:
     """What is wrong with a schema file of the project. None if it can be used."""
     try:
-        find_schema(id_, project)
+        find_schema(id_, project, folders)
     except HandrailError as error:
         return error.message
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
@@ -12,8 +12,6 @@ from handrail.driven.expressions.words import as_data, in_words
 from handrail.driven.flows.outline import Block, blocks_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, with_nested
 from handrail.driven.flows.results import params_read, uses_task
-from handrail.extensions import registry
-from handrail.extensions.contracts import Check
 from handrail.settings.routes import DEFAULT
 from handrail.settings.trust import ProgramUse, unique_programs
 from handrail.source.plain_text import command_line
@@ -58,7 +56,7 @@ def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
         takes_task=takes_task(plan),
         blocks=blocks_of(plan),
         writes=tuple(sorted(writes, key=lambda one: one.path)),
-        groups=tuple(dict.fromkeys(step.routing_group or DEFAULT for step in steps if _is_routed(step))),
+        groups=tuple(dict.fromkeys(step.routing_group or DEFAULT for step in steps if step.declared.routed)),
         agents=tuple(dict.fromkeys(agent for step in steps for agent in _agents(step))),
         asks=tuple(dict.fromkeys(form for step in steps for form in _forms(step))),
         runs=tuple(one.id for one in plans[1:]),
@@ -73,17 +71,12 @@ def takes_task(plan: FlowPlan) -> bool:
     return read is None or bool(read & _TASK) or uses_task(plan)
 
 
-def _is_routed(step: Step) -> bool:
-    node = registry.nodes().get(step.node)
-    return node is not None and node.NODE.routed
-
-
 def _agents(step: Step) -> Iterator[str]:
     own = step.params.get("executor")
     if isinstance(own, Const) and isinstance(own.value, str):
         yield own.value
-    if step.node.endswith("-prompt") and step.node.removesuffix("-prompt") in registry.executors():
-        yield step.node.removesuffix("-prompt")
+    if step.declared.agent is not None:
+        yield step.declared.agent
 
 
 def _forms(step: Step) -> Iterator[str]:
@@ -98,11 +91,6 @@ def _writes(plan: FlowPlan) -> Iterator[WrittenFile]:
         for made in step.makes:
             if (path := _path(made.path)) is not None:
                 yield WrittenFile(path, made.schema or _schema(made.path))
-        node = registry.nodes().get(step.node)
-        for name in node.NODE.makes if node is not None else ():
-            expression = step.params.get(name)
-            if expression is not None and (path := _path(expression)) is not None:
-                yield WrittenFile(path, _schema(expression))
 
 
 def _path(expression: Expression) -> str | None:
@@ -127,13 +115,10 @@ def _schema(expression: Expression) -> str | None:
 
 
 ARGV = "argv"
-DeclaredChecks = Mapping[str, Check]
 WorkflowPrograms = Callable[[str], list[ProgramUse]]
 
 
-def programs_of(
-    plan: FlowPlan, find: FlowFinder, checks: DeclaredChecks, workflows: WorkflowPrograms | None = None
-) -> list[ProgramUse]:
+def programs_of(plan: FlowPlan, find: FlowFinder, workflows: WorkflowPrograms | None = None) -> list[ProgramUse]:
     """Everything that a run of this flow may run, in the order of the files, each once.
 
     `find` returns a nested flow by its name, and `workflows` what a workflow would run, by the name of the workflow.
@@ -141,28 +126,27 @@ def programs_of(
     found: list[ProgramUse] = []
     for flow in with_nested(plan, find):
         for step in flow.steps:
-            found += _of_step(flow, f"{flow.id}/{step.id}", step, checks)
+            found += _of_step(flow, f"{flow.id}/{step.id}", step)
             found += _of_workflow(step, workflows)
     return unique_programs(found)
 
 
-def _of_step(flow: FlowPlan, by: str, step: Step, checks: DeclaredChecks) -> Iterator[ProgramUse]:
+def _of_step(flow: FlowPlan, by: str, step: Step) -> Iterator[ProgramUse]:
     is_known = step.flow is None or isinstance(as_data(step.flow), str)
-    if not step.is_harmless or not is_known:
-        kind = "agent" if step.calls_agent else "program" if ARGV in step.params else "node"
+    if not step.declared.is_harmless or not is_known:
+        kind = "agent" if step.declared.calls_agent else "program" if ARGV in step.params else "node"
         what = _line(as_data(step.params[ARGV])) if kind == "program" else step.node
         yield ProgramUse(kind, what, by, flow.file, step.line)
     for expected in step.expect or ():
-        declared = checks.get(expected.kind)
-        if declared is None or not declared.is_harmless:
+        if not expected.declared.is_harmless:
             told = next((_line(as_data(value)) for value in expected.params.values()), expected.kind)
             yield ProgramUse("program", told, by, flow.file, expected.line)
 
 
 def _of_workflow(step: Step, workflows: WorkflowPrograms | None) -> list[ProgramUse]:
     """The exit checks of the workflow through which a step drives an agent."""
-    name = step.params.get("workflow")
-    return workflows(in_words(name)) if workflows is not None and step.runs_workflow and name is not None else []
+    name, is_driven = step.params.get("workflow"), any(field.names == "workflow" for field in step.declared.params)
+    return workflows(in_words(name)) if workflows is not None and is_driven and name is not None else []
 
 
 def _line(value: Any) -> str:

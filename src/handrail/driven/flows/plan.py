@@ -13,8 +13,7 @@ from typing import Any
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.expressions.tree import Const, Expression, Template
 from handrail.driven.expressions.words import as_data, in_words
-from handrail.extensions import registry
-from handrail.extensions.contracts import OutputVerdict
+from handrail.extensions.contracts import Check, Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +30,14 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A check that runs after the node of a step."""
+    """A check that runs after the node of a step. `declared` is the declaration of its kind."""
 
     kind: str
     when: Expression | None
     params: dict[str, Expression]
     message: str
     line: int
+    declared: Check = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,8 @@ class Step:
     """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides. `policy` is what
     holds for it: if its proof does not hold after its last attempt, it decides about another run.
 
-    If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
-    the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
-    that it wrote, and with the new summary of the run. `stops` is the output that ends the flow if it is true.
-    `verdict` is how its outputs say that something failed, and `calls_agent` says whether an agent works in it.
-    `is_harmless` is that of its node; `runs_workflow`: it drives an agent through the workflow in its param `workflow`.
+    `declared` is the declaration of its node. If the step runs a flow, the flow gets all params except the one that
+    names it.
     """
 
     id: str
@@ -96,24 +93,17 @@ class Step:
     routing_group: str | None
     retry: Retry
     timeout: float | None
+    declared: Node = field(compare=False)
     rerun: str | None = None
     makes: tuple[MadeFile, ...] = ()
-    nested: str | None = None
-    paths: tuple[str, ...] = ()
     policy: str = "safe"
-    published: str | None = None
-    summary: str | None = None
-    stops: str | None = None
-    verdict: OutputVerdict | None = None
-    calls_agent: bool = False
-    is_harmless: bool = False
-    runs_workflow: bool = False
     line: int = field(default=0, compare=False)
 
     @property
     def flow(self) -> Expression | None:
         """The name of the flow that the step runs."""
-        return self.params.get(self.nested, Const("")) if self.nested is not None else None
+        nests = self.declared.nests
+        return self.params.get(nests, Const("")) if nests is not None else None
 
 
 @dataclass(frozen=True)
@@ -274,9 +264,9 @@ def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
 
     def step(old: Step) -> Step:
         name = old.flow
-        if old.nested is None or not isinstance(name, Const) or name.value not in names:
+        if old.declared.nests is None or not isinstance(name, Const) or name.value not in names:
             return old
-        return replace(old, params={**old.params, old.nested: Const(names[name.value])})
+        return replace(old, params={**old.params, old.declared.nests: Const(names[name.value])})
 
     phases = tuple(replace(phase, steps=tuple(map(step, phase.steps))) for phase in plan.phases)
     return replace(plan, phases=phases, nested=tuple(names.get(name, name) for name in plan.nested))
@@ -301,8 +291,7 @@ def top_phase(path: str) -> str:
 
 def expectation_words(expectation: Expectation) -> str:
     message = f"; if not: {expectation.message}" if expectation.message else ""
-    short = registry.check_kind(expectation.kind).CHECK.short
-    return _action(expectation.kind, expectation.params, expectation.when, short) + message
+    return _action(expectation.kind, expectation.params, expectation.when, expectation.declared.short) + message
 
 
 def after_words(after: AfterAction) -> str:

@@ -387,7 +387,8 @@ class _FlowPreview:
         seen = {name: self.prospect.evaluate(value) for name, value in step.params.items()}
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}
         self._refuse_paths(step, seen, shown)
-        child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
+        nests = step.declared.nests
+        child = self._child(nests, seen, shown, row.path) if nests is not None else None
         prompt = None if step.prompt is None else self.prospect.prompt(step.prompt)
         self.prospect.exists = None  # expectations are checked after the node has run
         expect = filter(None, map(self.prospect.expectation, step.expect or ()))
@@ -395,7 +396,7 @@ class _FlowPreview:
         row = replace(
             row,
             flow=None if child is None else child.plan.id,
-            nested=step.nested,
+            nested=nests,
             params={name: as_data(value) for name, value in shown.items()},
             unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),
             prompt=prompt,
@@ -406,7 +407,7 @@ class _FlowPreview:
 
     def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
         """Raise an error for a known path that is outside the project."""
-        for name in step.paths:
+        for name in (param.name for param in step.declared.params if param.names == "path"):
             value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
             if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
                 message = f"`{name}` leads out of the project: {in_words(shown[name])}"

@@ -207,7 +207,7 @@ def _check_content(flow: LoadState, node: TreeNode, name: str) -> None:
 
 
 def look_up(flow: LoadState) -> TextCheck:
-    """A function that reports names of schemas and workflows that do not exist, and paths outside of the project."""
+    """A function that reports schemas, workflows and agents that do not exist, and paths outside of the project."""
 
     def look(reader: MappingReader, field: Field, node: TreeNode) -> None:
         del reader
@@ -216,6 +216,8 @@ def look_up(flow: LoadState) -> TextCheck:
             _check_content(flow, node, node.value)
         elif field.names == "workflow":
             _check_workflow(flow, node)
+        elif field.names == "agent" and (hint := flow.known.agent_hint(node.value)) is not None:
+            flow.problem(node, "bad-value", f"there is no agent {quoted(node)}", hint)
         elif field.names == "path":
             _check_path(flow, node, node.value, f"`{field.name}`")
 
@@ -342,4 +344,4 @@ def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expression
         check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None
-    return Expectation(chosen.kind, condition, params, text, place_of(item)[0])
+    return Expectation(chosen.kind, condition, params, text, place_of(item)[0], flow.known.checks[chosen.kind])

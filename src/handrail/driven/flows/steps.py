@@ -193,16 +193,8 @@ class StepsReader:
             timeout=read_timeout(reader),
             rerun=rerun.value if rerun is not None else None,
             makes=read_makes(self.flow, reader, after),
-            nested=declared.nests,
             policy=rerun.value if rerun is not None else "ask" if declared.nests else declared.rerun,
-            paths=tuple(field.name for field in declared.params if field.names == "path"),
-            published=declared.published,
-            summary=declared.summary,
-            stops=declared.stops,
-            verdict=declared.verdict,
-            calls_agent=declared.calls_agent,
-            is_harmless=declared.is_harmless,
-            runs_workflow=any(field.names == "workflow" for field in declared.params),
+            declared=declared,
             line=reader.node.line,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))

@@ -29,7 +29,6 @@ from handrail.driven.runs.loaded_run import plan_named
 from handrail.driven.runs.preconditions import own_of
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows
 from handrail.driven.runs.runs import Runs
-from handrail.extensions import registry
 from handrail.extensions.contracts import EventRecord
 
 MEASURES = ("seconds", "tokens", "usd")
@@ -318,10 +317,8 @@ class AgentComparison:
         found: list[str] = []
         for phase in group:
             for step in phase.steps:
-                if step.calls_agent and (own := own_of(step)) is not None:
-                    name = step.node.removesuffix("-prompt")
-                    agent = name if name in registry.executors() else own[0]
-                    found.append(str(router(step.routing_group, (agent, own[1]))))
+                if step.declared.calls_agent and (own := own_of(step)) is not None:
+                    found.append(str(router(step.routing_group, (step.declared.agent or own[0], own[1]))))
                 child = child_of(step, self.find) if depth < MAX_DEPTH else None
                 if child is not None:
                     found += self._of(child.phases, router, depth + 1)

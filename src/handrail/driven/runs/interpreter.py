@@ -201,7 +201,7 @@ class Interpreter:
         if known.status == "skipped":
             self.values.steps[phase.id][step.id] = skipped()
             return None
-        value = known.value if step.nested is None else with_copies(known.value)
+        value = known.value if step.declared.nests is None else with_copies(known.value)
         if not known.has_value:
             value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
         self.values.keep(phase, step, value)
@@ -286,10 +286,10 @@ class Interpreter:
         self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
-        if isinstance(summary := output_of(self.values, phase, step, step.summary), str):
+        if isinstance(summary := output_of(self.values, phase, step, step.declared.summary), str):
             self.durable.note(run_events.SummarySet(summary))
         await self.publish(phase, step, path, before)
-        if output_of(self.values, phase, step, step.stops) is True:
+        if output_of(self.values, phase, step, step.declared.stops) is True:
             return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
 
@@ -307,9 +307,9 @@ class Interpreter:
         """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
         params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
-        if step.makes or step.published:
+        if step.makes or step.declared.published:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
-        if step.nested is not None:
+        if step.declared.nests is not None:
             return await self._nested_in_time(step, params, path, again=again)
         is_interrupted = self.durable.tried(path).is_interrupted
         work = Work(
@@ -335,13 +335,13 @@ class Interpreter:
 
     async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
         """Run a nested flow. The paths of its steps begin with this step's path; its result says how it ended."""
-        name = as_text(params.get(step.nested or "", ""))
+        name = as_text(params.get(step.declared.nests or "", ""))
         child = self.find(name)
         if child is None:
             raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        given = {key: value for key, value in params.items() if key != step.nested}
+        given = {key: value for key, value in params.items() if key != step.declared.nests}
         if child.is_foreign:
             given = await nested_params(self.durable, child, given, path)
         inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)

@@ -23,8 +23,8 @@ from handrail.driven.runs.loaded_run import LoadedRun, plan_named
 from handrail.driven.runs.request import RunRequest
 from handrail.driven.runs.run_events import Cause
 from handrail.driven.worktrees.records import Worktree
-from handrail.extensions import registry
 from handrail.extensions.contracts import Site
+from handrail.extensions.registry import Registry, is_built_in
 from handrail.settings.acp_agents import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.environment import is_installed
 from handrail.settings.routes import OwnRoute, Route
@@ -39,30 +39,32 @@ Router = Callable[[str | None, OwnRoute], Route | None]
 class AgentSearch:
     """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step.
 
-    `acp` are the agents of the user's settings.
+    `acp` are the agents of the user's settings, `registry` has all others.
     """
 
     find: FlowFinder
     route: Router
     acp: AcpAgents
+    registry: Registry
 
     def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
         """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
-        known = registry.executors()
+        registry = self.registry
         for path, step in self._certain(phases, "", 0):
-            if step.node not in registry.nodes() or not registry.nodes()[step.node].NODE.routed:
+            if not step.declared.routed:
                 continue
             own = own_of(step)
             route = None if own is None else self.route(step.routing_group, own)
             if own is not None and route is None:
-                if registry.nodes()[step.node].NODE.can_lack_agent:
+                if step.declared.can_lack_agent:
                     continue
-                hint = f"choose one: `--agent NAME` ({', '.join(known)}), Agents in a launch form, or `agent: NAME` in"
+                known = ", ".join(registry.executors())
+                hint = f"choose one: `--agent NAME` ({known}), Agents in a launch form, or `agent: NAME` in"
                 hint += " `.handrail/settings.yaml`"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
             if route is not None and not registry.has_executor(route.agent):
-                hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
-                raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
+                message = f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent"
+                raise RefusedError(message, registry.executor_hint(route.agent))
             if route is not None:
                 registry.refuse_unusable([route.agent])
                 self._refuse_unnamed(route.agent, f"step `{path}` of `{plan.id}` needs an agent")
@@ -83,7 +85,7 @@ class AgentSearch:
                 yield from self._certain(list(child.phases), f"{path}/", depth + 1)
 
 
-def refuse_unusable(plans: Iterable[FlowPlan]) -> None:
+def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
     """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
     steps = [step for plan in plans for step in plan.steps]
     registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
@@ -112,7 +114,7 @@ def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
                 return
 
 
-def missing_agents(plans: Iterable[FlowPlan], route: Router, env: Mapping[str, str]) -> list[str]:
+def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str]) -> list[str]:
     """Which agents of these flows are not installed, in words: a warning, because their steps may never be reached.
 
     Agents of plugins are left out, because their programs are known only by running the code of the plugin.
@@ -121,9 +123,9 @@ def missing_agents(plans: Iterable[FlowPlan], route: Router, env: Mapping[str, s
     steps = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
     every = {id(step): (f"{phase.shape or phase.id}/{step.id}", step) for phase, step in steps}  # rounds share steps
     for path, step in every.values():
-        node, own = registry.nodes().get(step.node), own_of(step)
-        chosen = route(step.routing_group, own) if node is not None and node.NODE.routed and own is not None else None
-        if chosen is not None and registry.is_built_in(chosen.agent):
+        own = own_of(step)
+        chosen = route(step.routing_group, own) if step.declared.routed and own is not None else None
+        if chosen is not None and is_built_in(chosen.agent):
             found.setdefault(chosen.agent, path)
     programs = {agent: registry.executor(agent).PROGRAM for agent in found}
     return [
@@ -204,7 +206,7 @@ SETUP = "the worktree"
 
 def programs_of_run(run: LoadedRun) -> list[ProgramUse]:
     """What a run would run, by the flows that were stored when it began."""
-    return [*programs_of_setup(run.about.request.worktree), *programs_of(run.plan, run.find, registry.checks())]
+    return [*programs_of_setup(run.about.request.worktree), *programs_of(run.plan, run.find)]
 
 
 def programs_of_setup(tree: Worktree | None) -> list[ProgramUse]:

@@ -122,7 +122,7 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
                 raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
             is_new = item not in before and "*" not in before
             made.append(PromisedFile(item, output.name, output.schema, output.required, is_new))
-    written = output_of(values, phase, step, step.published)
+    written = output_of(values, phase, step, step.declared.published)
     paths = [written] if isinstance(written, str) else written or ()
     return made + [PromisedFile(item, None, None, required=True) for item in paths if isinstance(item, str)]
 
@@ -162,12 +162,12 @@ class RoundResults:
         found = self.steps().get(phase.id, {}).get(step.id, {})
         if found.get("status") != "done":
             return StepReport()
-        if step.nested is not None:
+        if step.declared.nests is not None:
             return self.nested.get(self.path_of(phase, step), StepReport())
-        verdict = step.verdict
+        verdict = step.declared.verdict
         if verdict is not None and verdict.must_be_used and (phase.again is None or step.id not in phase.again.used):
             verdict = None
-        return StepReport(_failure(verdict, found.get("value")), step.calls_agent)
+        return StepReport(_failure(verdict, found.get("value")), step.declared.calls_agent)
 
     def whole(self) -> StepReport:
         """What the flow says as a whole: its last check counts."""
@@ -182,7 +182,7 @@ class RoundResults:
 
     def _has_verdict(self, phase: Phase, step: Step) -> bool:
         is_done = self.steps().get(phase.id, {}).get(step.id, {}).get("status") == "done"
-        return is_done and (step.verdict is not None or step.nested is not None)
+        return is_done and (step.declared.verdict is not None or step.declared.nests is not None)
 
     def refuse_same(self, phase: Phase, step: Step, most: int) -> None:
         """Raise `NodeError` if a step failed as in the rounds before. `most` holds if the repeat does not say."""
@@ -201,7 +201,7 @@ class RoundResults:
                 return
             at = before
         told = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
-        raise NodeError(SAME_FAILURE, f"{told}: {_words(step.verdict, failure)}", transient=False)
+        raise NodeError(SAME_FAILURE, f"{told}: {_words(step.declared.verdict, failure)}", transient=False)
 
     def _before(self, phase: Phase) -> Phase | None:
         before = phase.again.before if phase.again is not None else None

@@ -51,7 +51,6 @@ from handrail.driven.runs.request import (
 from handrail.driven.runs.run_events import Asked, Cause, NodeStarted
 from handrail.driven.runs.state import open_question, refuse_unless_waiting
 from handrail.driven.runs.summary import Summary, moment
-from handrail.extensions import registry
 from handrail.extensions.contracts import (
     ApprovalKind,
     Asker,
@@ -74,7 +73,7 @@ from handrail.settings.secrets import Secrets, refuse_lost
 from handrail.settings.settings import Settings
 from handrail.settings.trust import Trust
 from handrail.source.definition_files import Source
-from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.suggestions import nearest
 from handrail.source.values import MAX_NESTING, Unresolved, is_too_deep
 
 Plans = Mapping[str, FlowPlan]
@@ -85,6 +84,7 @@ class Runs:
 
     def __init__(self, site: Site, engine: Engine, settings: Settings, guide: Guide | None, trust: Trust) -> None:
         self.site = site
+        self.registry = site.registry
         self.trust = trust
         self.engine = engine
         self.settings = settings
@@ -187,7 +187,7 @@ class Runs:
                 raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
             raise UsageError(error.message, hint_for_params(flow.plan, params)) from error
         refuse_phases(flow.plan, request)
-        _refuse_agents(request.agent, request.routes)
+        self._refuse_agents(request.agent, request.routes)
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
@@ -225,19 +225,26 @@ class Runs:
 
     def routed(self, run: LoadedRun, choice: RunChoice) -> Routed:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
-        _refuse_agents(choice.agent, choice.routes)
+        self._refuse_agents(choice.agent, choice.routes)
         now = run.routing.with_choice(choice)
         is_whole = now.preset == "" or now.preset in self.presets
         return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
-        refuse_unusable(plans.values())
+        refuse_unusable(plans.values(), self.registry)
         plan, router = plans[about.flow], partial(agent_of, request.routing)
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
         end = ids.index(request.until) + 1 if request.until else len(ids)
-        AgentSearch(partial(plan_named, plans), router, self.settings.acp).refuse(plan, list(plan.phases[first:end]))
+        search = AgentSearch(partial(plan_named, plans), router, self.settings.acp, self.registry)
+        search.refuse(plan, list(plan.phases[first:end]))
+
+    def _refuse_agents(self, agent: str | None, routes: Mapping[str, str]) -> None:
+        """Refuse unknown agents on the command line. Those in the settings are checked for the steps that need them."""
+        for name in [agent, *(parse_route(route).agent for route in routes.values())]:
+            if name is not None and not self.registry.has_executor(name):
+                raise UsageError(f"there is no agent `{name}`", self.registry.executor_hint(name))
 
     def _plans(self, about: StoredRequest) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since.
@@ -248,7 +255,7 @@ class Runs:
         if self._compiled[0] == texts:
             return self._compiled[1]
         prompts = {name: PromptFile("run", file, text) for name, (file, text) in about.prompts.items()}
-        known = replace(flow_resources(prompts=prompts), schemas=frozenset())
+        known = replace(flow_resources(self.registry, prompts=prompts), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
@@ -284,9 +291,10 @@ class Runs:
             guide=self.guide,
             rules=(*run.permits.with_more(approve).rules, *self.settings.approve),
             keeps_logins=self.settings.agent_logins,
+            registry=self.registry,
         )
         return Outside(
-            nodes=registry.nodes(),
+            nodes=self.registry.nodes(),
             context=context,
             publisher=self.publisher(context),
             observer=observer,
@@ -311,7 +319,7 @@ class Runs:
 
         If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
         """
-        refuse_unusable(run.plans.values())
+        refuse_unusable(run.plans.values(), self.registry)
         choice = choice or RunChoice()
         routed = self.routed(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)
@@ -413,14 +421,6 @@ def _env_names(plans: Plans) -> list[str]:
     return sorted({name for plan in plans.values() for name in plan.env})
 
 
-def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
-    """Refuse unknown agents on the command line. Agents in the settings are checked for the steps that need them."""
-    for name in [agent, *(parse_route(route).agent for route in routes.values())]:
-        if name is not None and not registry.has_executor(name):
-            hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
-            raise UsageError(f"there is no agent `{name}`", hint)
-
-
 class ChangedError(RefusedError):
     """What an approval is about has changed since it was asked. `can_ask_again`: the run can show what it is now."""
 
@@ -436,7 +436,7 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mappi
     """
     if kind_of_question(asked.question) != "approval" or values.get(APPROVED) is not True:
         return
-    kind = registry.nodes().get(str(asked.question.get("formId")))
+    kind = runs.registry.nodes().get(str(asked.question.get("formId")))
     work = _asked_work(runs, run, asked)
     if kind is None or not hasattr(kind, "changed") or work is None:
         return

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from handrail.base.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass, field
+from handrail.extensions.registry import Registry
 from handrail.source.fields import Field, Shape, shape
 from handrail.source.plain_text import command_line
 from handrail.source.values import as_text
@@ -53,13 +54,15 @@ class Check:
 class CheckContext:
     """Where a check runs. `mask` hides secrets in a text; a check calls it before it cuts the output of a program.
 
-    `definitions` is the folder with the definitions of the project; the project itself if it is empty.
+    `definitions` is the folder with the definitions of the project; the project itself if it is empty. `registry` has
+    all kinds of checks, and the schemas of plugins.
     """
 
     project: str
     env: Mapping[str, str]
     mask: Callable[[str], str] = str
     definitions: str = ""
+    registry: Registry = field(default_factory=Registry)
 
 
 @dataclass(frozen=True)

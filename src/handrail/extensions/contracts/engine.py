@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from handrail.base.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass, field
 from handrail.extensions.contracts.check import Finding
 from handrail.extensions.contracts.node import NodeContext, NodeKind, Work
+from handrail.extensions.registry import Registry
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 
 RunEvent = Any
@@ -121,7 +122,7 @@ class Site:
     """Where Handrail works: the project, the folder of its own state, the environment and the clock.
 
     `secrets` says which variables of the environment hold secrets. `by` is who uses it: `person`, `script`,
-    `agent:NAME` or `run:ID`; None if it is not known.
+    `agent:NAME` or `run:ID`; None if it is not known. `registry` has what is built in, and what plugins add.
     """
 
     project: str
@@ -130,6 +131,7 @@ class Site:
     clock: Callable[[], float]
     secrets: SecretRules = DEFAULT_RULES
     by: str | None = None
+    registry: Registry = field(default_factory=Registry)
 
 
 @dataclass(frozen=True, kw_only=True)

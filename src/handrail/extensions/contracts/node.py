@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
+from handrail.extensions.registry import Registry
 from handrail.settings.acp_agents import AcpAgents
 from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import Route
@@ -218,7 +219,8 @@ class NodeContext:
     `project` is where the node works: the project, or the same folder in the worktree of the run. `definitions` is the
     folder with the definitions; the same folder if it is empty. `check` is the command in the settings that checks the
     project; it is empty if there is none. `notice` tells people something once, in the log of the run.
-    `show` gets the output of a program while it runs, for people who look at the run.
+    `show` gets the output of a program while it runs, for people who look at the run. `registry` has all agents, and
+    the schemas of plugins.
     """
 
     project: str
@@ -248,6 +250,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _tell_nobody
     show: Callable[[bytes], None] = _show_nobody
+    registry: Registry = field(default_factory=Registry)
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,8 @@ class Node:
     is then `stopped`, unless the step says another one. `where`: the node changes something outside, and its module has
     `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed. `verdict`
     is how its outputs say that something failed. `is_harmless`: it only reads, computes, waits or asks a person. A flow
-    with any other node runs only in a project that a person trusts.
+    with any other node runs only in a project that a person trusts. `agent` is the agent that it always calls, if it is
+    a node for one agent.
     """
 
     about: str
@@ -305,6 +309,7 @@ class Node:
     where: tuple[str, ...] | None = None
     verdict: OutputVerdict | None = None
     is_harmless: bool = False
+    agent: str | None = None
 
     @property
     def calls_agent(self) -> bool:

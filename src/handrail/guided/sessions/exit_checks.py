@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from handrail.base.digest import hex_digest
 from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside
-from handrail.extensions import registry
 from handrail.extensions.contracts import CheckContext
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions.events import CheckResult
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.spec import WorkflowSpec
@@ -23,29 +23,30 @@ from handrail.settings.trust import ProgramUse, without_trust_variable
 from handrail.source.output_text import without_variable_parts
 
 
-def workflow_programs(specs: Iterable[WorkflowSpec]) -> list[ProgramUse]:
+def workflow_programs(specs: Iterable[WorkflowSpec], registry: Registry) -> list[ProgramUse]:
     """What a workflow and its subworkflows would run."""
     found: list[ProgramUse] = []
     for spec in specs:
         for phase in spec.phases:
             lines = phase.exit_lines or (0,) * len(phase.exit)
             for check, line in zip(phase.exit, lines, strict=True):
-                found += _programs_of_check(check, f"{spec.key}/{phase.id}", phase.file, line)
+                if not _is_harmless(check, registry):
+                    found.append(_program(check, f"{spec.key}/{phase.id}", phase.file, line))
     return found
 
 
-def programs_of_checks(checks: Iterable[ExitCheck], by: str) -> list[ProgramUse]:
+def programs_of_checks(checks: Iterable[ExitCheck], by: str, registry: Registry) -> list[ProgramUse]:
     """What the exit checks of a phase would run. A pinned plan does not know the lines of its files."""
-    return [program for check in checks for program in _programs_of_check(check, by, "", 0)]
+    return [_program(check, by, "", 0) for check in checks if not _is_harmless(check, registry)]
 
 
-def is_harmless_check(check: ExitCheck) -> bool:
+def _is_harmless(check: ExitCheck, registry: Registry) -> bool:
     """True if a check only looks. Every other check needs the trust of a person."""
     return registry.check_kind(check.kind).CHECK.is_harmless
 
 
-def _programs_of_check(check: ExitCheck, by: str, file: str, line: int) -> list[ProgramUse]:
-    return [] if is_harmless_check(check) else [ProgramUse("program", check.subject or check.name, by, file, line)]
+def _program(check: ExitCheck, by: str, file: str, line: int) -> ProgramUse:
+    return ProgramUse("program", check.subject or check.name, by, file, line)
 
 
 OnCheck = Callable[[ExitCheck], None]
@@ -72,8 +73,11 @@ def work_folder(project: str, cwd: str) -> str:
     raise RefusedError(message, _BACK)
 
 
-def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
-    """Where exit checks run. Secrets are hidden by the settings of the user and the project."""
+def check_context(project: str, env: Mapping[str, str], registry: Registry, cwd: str) -> CheckContext:
+    """Where the exit checks of an agent run that works in `cwd`.
+
+    Secrets are hidden by the settings of the user and the project.
+    """
     rules, places = DEFAULT_RULES, UserFolders(env)
     if has_settings(places, project):
         from handrail.settings.settings import read_settings, refuse_errors
@@ -81,7 +85,8 @@ def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
         settings, problems = read_settings(places.config, project)
         refuse_errors(problems)
         rules = SecretRules(settings.secrets, settings.not_secret)
-    return CheckContext(project, without_trust_variable(env), Secrets(env, rules).mask, project)
+    mask = Secrets(env, rules).mask
+    return CheckContext(work_folder(project, cwd), without_trust_variable(env), mask, project, registry)
 
 
 async def run_checks(
@@ -91,12 +96,11 @@ async def run_checks(
 
     In a project that is not trusted, a check that starts a program is not run, so it does not hold.
     """
-    return tuple(
-        [
-            await _run(check, context, on_check) if is_trusted or is_harmless_check(check) else _not_run(check, context)
-            for check in checks
-        ]
-    )
+    results = []
+    for check in checks:
+        may_run = is_trusted or _is_harmless(check, context.registry)
+        results.append(await _run(check, context, on_check) if may_run else _not_run(check, context))
+    return tuple(results)
 
 
 def _not_run(check: ExitCheck, context: CheckContext) -> CheckResult:
@@ -111,7 +115,7 @@ async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None
     if on_check:
         on_check(check)
     begin = time.monotonic()
-    finding = await registry.check_kind(check.kind).verify(check.params, context)
+    finding = await context.registry.check_kind(check.kind).verify(check.params, context)
     detail = context.mask(finding.detail)
     mark = "" if finding.held else hex_digest(without_variable_parts(detail).encode())[:16]
     return CheckResult(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3), mark)

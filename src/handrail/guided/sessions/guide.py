@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from handrail.base import journal
-from handrail.extensions import registry
 from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, machine, words
 from handrail.guided.sessions.events import Event, State
 from handrail.guided.sessions.sessions import Conversation, Sessions
@@ -26,19 +26,20 @@ class Starter(Protocol):
 class SessionGuide:
     """The sessions of agents that a step runs through a workflow. `host` is (agent, conversation)."""
 
-    def __init__(self, sessions: Sessions, starter: Starter, idle_stops: int, stubs: Stubs) -> None:
+    def __init__(self, sessions: Sessions, starter: Starter, registry: Registry, idle_stops: int, stubs: Stubs) -> None:
         self.sessions = sessions
+        self.registry = registry
         self.starter = starter
         self.idle_stops = idle_stops
         self.stubs = stubs
 
     def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus:
-        report = self.starter.start(workflow, task, conversation=_conversation(host), run=run)
+        report = self.starter.start(workflow, task, conversation=self._conversation(host), run=run)
         return _standing(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None:
         """The state of the workflow in a conversation; None if no workflow was started there."""
-        session = _conversation(host).session
+        session = self._conversation(host).session
         if not self.sessions.session(session).exists:
             return None
         report = self.sessions.status(session)
@@ -48,7 +49,7 @@ class SessionGuide:
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
-        conversation = _conversation(host)
+        conversation = self._conversation(host)
         if not conversation.is_linked:
             return True
         folder = self.sessions.session(conversation.session).folder
@@ -63,15 +64,14 @@ class SessionGuide:
         hook_files.set_mark(self._folder(host), hook_files.THREAD, thread)
 
     def _folder(self, host: tuple[str, str]) -> str:
-        return self.sessions.session(_conversation(host).session).folder
+        return self.sessions.session(self._conversation(host).session).folder
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
-        return SessionFollower(self.sessions.session(_conversation(host).session))
+        return SessionFollower(self.sessions.session(self._conversation(host).session))
 
-
-def _conversation(host: tuple[str, str]) -> Conversation:
-    return Conversation(*host, is_linked=registry.host(host[0]).LINKS)
+    def _conversation(self, host: tuple[str, str]) -> Conversation:
+        return Conversation(*host, is_linked=self.registry.host(host[0]).LINKS)
 
 
 def _standing(report: SessionReport, message: str) -> GuideStatus:

@@ -24,8 +24,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from handrail.extensions.contracts import CheckContext
     from handrail.extensions.contracts.messages import Verdict
+    from handrail.guided.sessions.exit_checks import OnCheck
     from handrail.guided.sessions.store import Who
+    from handrail.settings.trust import Trust
+
+    Practices = Callable[[str, tuple[str, ...], str], str]
+    """Finds the practices of a playbook: (project, names of the phase, task) → text."""
 
 
 class Conversation(Record):
@@ -58,15 +64,28 @@ class Opening(Record):
 
 
 class Leaving(Record):
-    """A phase that is about to be left: its session, the state before its checks run, and the checks."""
+    """A phase that is about to be left: its session, the state before its checks run, and the checks.
+
+    `run` is the id of the run that drives the agent; None if a person does.
+    """
 
     session: Session
     state: State
     checks: tuple[ExitCheck, ...]
+    run: str | None = None
+
+
+class PhaseExit(Record):
+    """How a phase is left: where its checks run, whether they may start programs, and who is told before each runs."""
+
+    context: CheckContext
+    trust: Trust
+    on_check: OnCheck | None = None
+    place: WorkFolders = WorkFolders()
 
 
 class Sessions:
-    """The guided sessions of one project."""
+    """The guided sessions of one project. `practices` is called only if a phase asks for practices of the playbook."""
 
     def __init__(
         self,
@@ -74,6 +93,7 @@ class Sessions:
         env: Mapping[str, str],
         clock: Callable[[], float],
         token: Callable[[], str],
+        practices: Practices,
         by: Who | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
@@ -81,6 +101,7 @@ class Sessions:
         self.places = UserFolders(env)
         self.clock = clock
         self.token = token
+        self.practices = practices
         self.by = by
 
     def session(self, id_: str) -> Session:
@@ -206,7 +227,17 @@ class Sessions:
         state = session.read().state
         plan = session.pinned(state)
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
-        return Leaving(session, state, checks)
+        return Leaving(session, state, checks, session.run() if checks else None)
+
+    async def next(self, leaving: Leaving, summary: str, way: PhaseExit) -> SessionReport:
+        """Run the exit checks of a phase, and leave it if they hold."""
+        results: tuple[CheckResult, ...] = ()
+        if leaving.checks:
+            from handrail.guided.sessions.exit_checks import run_checks
+
+            is_trusted = way.trust.holds(leaving.run)
+            results = await run_checks(leaving.checks, way.context, is_trusted, way.on_check)
+        return self.leave(leaving, way.context.mask(summary), results, way.place)
 
     def leave(
         self, leaving: Leaving, summary: str, results: tuple[CheckResult, ...], place: WorkFolders | None = None
@@ -239,10 +270,7 @@ class Sessions:
         names = plan.stops[at].guidance if plan is not None and 0 <= at < len(plan.stops) else ()
         if not names:
             return machine.NO_GUIDANCE
-        from importlib import import_module
-
-        phases = import_module("handrail.steps.playbook.guidance")  # not on the path of hooks: it needs a YAML parser
-        return StopGuidance(at, phases.practices_for(self.project, names, task))
+        return StopGuidance(at, self.practices(self.project, names, task))
 
     def _unmet(self, session: Session, state: State, to: int | None) -> Decision | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""

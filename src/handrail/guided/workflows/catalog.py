@@ -17,7 +17,6 @@ from handrail.base import jsonlite
 from handrail.base.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.base.files import write_whole
 from handrail.base.record import Record
-from handrail.extensions import registry
 from handrail.guided.workflows import rules
 from handrail.guided.workflows.plan import ExitCheck, Plan
 from handrail.guided.workflows.spec import (
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any, Protocol
 
+    from handrail.extensions.registry import Registry
     from handrail.guided.workflows.load import Loaded
     from handrail.source.definition_files import Root
 
@@ -61,8 +61,9 @@ class CachedWorkflow(Record):
 class CatalogCache:
     """Workflows that were read before, in one cache file per definitions root."""
 
-    def __init__(self, folder: str, now_ns: Callable[[], int]) -> None:
+    def __init__(self, folder: str, now_ns: Callable[[], int], registry: Registry) -> None:
         self.folder = os.path.join(folder, "catalog")
+        self.registry = registry
         self.now_ns = now_ns
         self.known: dict[str, dict[str, CachedWorkflow]] = {}
         self.changed: set[str] = set()
@@ -114,7 +115,7 @@ class CatalogCache:
         os.makedirs(self.folder, 0o700, exist_ok=True)
         rows = self.known[root]
         heads = {folder: [row.names, row.stamps, row.head, row.references, row.phases] for folder, row in rows.items()}
-        body = jsonlite.dumps({"root": root, "version": _cache_version(), "rows": heads})
+        body = jsonlite.dumps({"root": root, "version": _cache_version(self.registry), "rows": heads})
         data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
         write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
 
@@ -127,7 +128,7 @@ class CatalogCache:
                 return {}
             first, *entries = data.split(b"\n")
             kept = jsonlite.loads(first.decode())
-            if kept["root"] != root or kept["version"] != _cache_version():
+            if kept["root"] != root or kept["version"] != _cache_version(self.registry):
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
             return {folder: _row_from_json(row, body) for (folder, row), body in rows}
@@ -145,7 +146,7 @@ def stamp_numbers(stamp: os.stat_result) -> list[int]:
     return [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
 
 
-def _cache_version() -> str:
+def _cache_version(registry: Registry) -> str:
     """A key that changes whenever the code that reads definitions, or a kind of check, changes."""
     package = handrail.__path__[0]
     newest = 0
@@ -301,7 +302,10 @@ def _folder(file: str) -> str:
 
 
 def read_catalog(
-    roots: Iterable[tuple[str, str]], memory: SpecMemory | None = None, orchestrating: Collection[str] = ()
+    roots: Iterable[tuple[str, str]],
+    registry: Registry,
+    memory: SpecMemory | None = None,
+    orchestrating: Collection[str] = (),
 ) -> Catalog:
     """All workflows below the roots. If two roots have the same key, the first root wins.
 
@@ -311,12 +315,12 @@ def read_catalog(
     found: list[FoundWorkflow] = []
     for source, path in roots:
         if os.path.isdir(path):
-            reader = _FolderReader(source, path, is_foreign=path in orchestrating)
+            reader = _FolderReader(source, path, registry, is_foreign=path in orchestrating)
             found.extend(_read_folders(reader, workflow_folders(path, problems), memory, problems))
     return _resolve(found, problems)
 
 
-def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
+def read_given(paths: Iterable[str], others: Catalog, registry: Registry) -> Catalog:
     """The workflows at these paths, with precedence over all others. Reports problems of these workflows only."""
     problems: list[Diagnostic] = []
     given: list[FoundWorkflow] = []
@@ -324,7 +328,7 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            reader = _FolderReader("given", root, is_foreign=root in foreign)
+            reader = _FolderReader("given", root, registry, is_foreign=root in foreign)
             given.extend(_read_folders(reader, folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
@@ -431,9 +435,10 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
 class _FolderReader:
     """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
 
-    def __init__(self, source: str, path: str, *, is_foreign: bool) -> None:
+    def __init__(self, source: str, path: str, registry: Registry, *, is_foreign: bool) -> None:
         self.source = source
         self.path = path
+        self.registry = registry
         self.is_foreign = is_foreign
         self._root: Root | None = None
 
@@ -442,7 +447,7 @@ class _FolderReader:
         from handrail.source.definition_files import Root
 
         self._root = self._root or Root(self.path, is_foreign=self.is_foreign)
-        return load(self._root, folder)
+        return load(self._root, folder, self.registry)
 
 
 def _read_folders(

@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping
 
 from handrail.base.record import Record
-from handrail.extensions import contracts, registry
+from handrail.extensions import contracts
+from handrail.extensions.declarations import check_declarations
+from handrail.extensions.registry import Registry
 from handrail.guided.workflows import rules
 from handrail.guided.workflows.keys import EXIT, GUIDANCE, PHASE, TEXTS, WORKFLOW
 from handrail.guided.workflows.plan import ExitCheck
@@ -48,16 +50,16 @@ if TYPE_CHECKING:
 CheckDeclarations = Mapping[str, contracts.Check]
 
 
-def exit_checks() -> dict[str, contracts.Check]:
+def exit_checks(registry: Registry) -> dict[str, contracts.Check]:
     """The kinds of checks that are allowed in `exit`."""
-    return {name: check for name, check in registry.checks().items() if "exit" in check.places}
+    return {name: check for name, check in check_declarations(registry).items() if "exit" in check.places}
 
 
-def read_exit(phase: MappingReader) -> tuple[tuple[ExitCheck, ...], tuple[int, ...]]:
+def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck, ...], tuple[int, ...]]:
     """The exit checks of a phase, and their lines. The kinds are imported only if the phase has any."""
     if "exit" not in phase.node.value:
         return (), ()
-    checks = exit_checks()
+    checks = exit_checks(registry)
     examples = " or ".join(f"`- {short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
     node = phase.child("exit", f"write {examples} below `exit:`")
     if node is None:
@@ -70,21 +72,24 @@ def read_exit(phase: MappingReader) -> tuple[tuple[ExitCheck, ...], tuple[int, .
             message = f"an exit check has to be a mapping, found {found(item)}"
             phase.on(item, "wrong-type", message, f"write {examples}")
             continue
-        chosen = _chosen_check(phase, item, checks)
-        check = _exit_check(phase, item, chosen, checks[chosen.kind]) if chosen is not None else None
+        chosen = _chosen_check(phase, item, checks, registry.check_names())
+        check = _exit_check(phase, item, chosen, checks[chosen.kind], registry) if chosen is not None else None
         if check is not None:
             found_.append(check)
             lines.append(item.line)
     return tuple(found_), tuple(lines)
 
 
-def _chosen_check(phase: MappingReader, item: TreeNode, checks: CheckDeclarations) -> ChosenKind | None:
+def _chosen_check(
+    phase: MappingReader, item: TreeNode, checks: CheckDeclarations, every: list[str]
+) -> ChosenKind | None:
+    """The kind of a check; None if that is not clear. `every` kind may be written, some only elsewhere."""
     kind, names = item.value.get(KIND), short_forms(item, checks)
     if kind is not None:
         if kind.kind == "text" and kind.value in checks:
             return choose_kind(kind.value, checks[kind.value], is_short=False)
         hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
-        if kind.kind == "text" and kind.value in registry.checks():
+        if kind.kind == "text" and kind.value in every:
             hint = f"`{kind.value}` is only for `expect` of a step in a flow; known here: {', '.join(checks)}"
         phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
         return None
@@ -121,7 +126,9 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
         phase.report(problem)
 
 
-def _unusable_check(phase: MappingReader, item: TreeNode, kind: str, declared: contracts.Check) -> ExitCheck:
+def _unusable_check(
+    phase: MappingReader, item: TreeNode, kind: str, declared: contracts.Check, registry: Registry
+) -> ExitCheck:
     """A check of a plugin that cannot be used now. The workflow is known all the same; it cannot be started."""
     error = registry.unusable(kind)
     if error is not None:
@@ -132,10 +139,10 @@ def _unusable_check(phase: MappingReader, item: TreeNode, kind: str, declared: c
 
 
 def _exit_check(
-    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check
+    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check, registry: Registry
 ) -> ExitCheck | None:
     if declared.takes_any:
-        return _unusable_check(phase, item, chosen.kind, declared)
+        return _unusable_check(phase, item, chosen.kind, declared, registry)
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
@@ -178,8 +185,9 @@ class Loaded(Record):
 class _Load:
     """One workflow folder being read."""
 
-    def __init__(self, root: Root, folder: str) -> None:
+    def __init__(self, root: Root, folder: str, registry: Registry) -> None:
         self.root = root
+        self.registry = registry
         self.folder = folder
         self.key = os.path.basename(folder)
         self.problems: list[Diagnostic] = []
@@ -211,9 +219,9 @@ class _Load:
         return read_mapping(source, text, first_line, shape, self.report)
 
 
-def load(root: Root, folder: str) -> Loaded:
+def load(root: Root, folder: str, registry: Registry) -> Loaded:
     """Read the workflow in `folder`."""
-    job = _Load(root, folder)
+    job = _Load(root, folder, registry)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))
     reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
@@ -391,8 +399,8 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     if reader is None:
         return None, None
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
-    deny, allow = read_tools(reader)
-    profiles, (checks, lines) = reader.texts("availableProfiles") or (), read_exit(reader)
+    deny, allow = read_tools(reader, job.registry)
+    profiles, (checks, lines) = reader.texts("availableProfiles") or (), read_exit(reader, job.registry)
     require, guidance = reader.text("require") or "", _guidance(reader, id_, name)
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"

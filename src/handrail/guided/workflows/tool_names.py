@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable
 
 from handrail import STEP_TOOL
-from handrail.extensions import registry
 from handrail.guided.workflows.keys import TOOLS
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.fields import MappingReader
@@ -22,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from handrail.extensions.registry import Registry
     from handrail.guided.workflows.spec import PhaseSpec
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
@@ -43,7 +43,7 @@ def can_write(allow: tuple[str, ...] | None) -> bool:
     return allow is None or not READING.issuperset(allow)
 
 
-def read_tools(phase: MappingReader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+def read_tools(phase: MappingReader, registry: Registry) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """(blacklist, whitelist) of a phase; both None if it limits nothing."""
     node = phase.child("tools", f"{LISTS_HINT} below `tools:`")
     if node is None:
@@ -53,7 +53,7 @@ def read_tools(phase: MappingReader) -> tuple[tuple[str, ...] | None, tuple[str,
     deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
     if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
         problems = [_no_list(phase, node)]
-    _check_names(tools)
+    _check_names(tools, registry)
     for problem in problems:
         phase.report(problem)
     if deny is not None and allow is not None:
@@ -75,7 +75,7 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
 
 
-def _check_names(tools: MappingReader) -> None:
+def _check_names(tools: MappingReader, registry: Registry) -> None:
     """Report forms that are not supported, names that no agent has, and lists that match nothing in an agent."""
     for field in ("blacklist", "whitelist"):
         node: TreeNode | None = tools.node.value.get(field)
@@ -85,21 +85,23 @@ def _check_names(tools: MappingReader) -> None:
         known = registry.known_tools()
         doubtful = [(item, name) for item, name in items if name not in known]
         wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
-        if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items):
+        if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items, registry):
             continue
         for item, name in doubtful:
             if item not in wrong:
-                _check_name(tools, item, name)
+                _check_name(tools, item, name, registry)
         if field == "whitelist" and items and not wrong:
-            _check_hosts(tools, node, [name for _, name in items])
+            _check_hosts(tools, node, [name for _, name in items], registry)
 
 
-def _denies_nothing(tools: MappingReader, node: TreeNode, items: list[tuple[TreeNode, str]]) -> bool:
+def _denies_nothing(
+    tools: MappingReader, node: TreeNode, items: list[tuple[TreeNode, str]], registry: Registry
+) -> bool:
     """Report a blacklist without a single name that an agent has."""
     known = registry.known_tools()
     if tools.source.is_foreign or any(name in known for _, name in items):
         return False
-    hints = [unknown_tool(name, registry.hosts()) or "" for _, name in items]
+    hints = [unknown_tool(name, registry.hosts(), registry) or "" for _, name in items]
     if not all(hints):
         return False
     begin, end = "did you mean ", "?"
@@ -134,14 +136,14 @@ def _is_incomplete(name: str) -> bool:
     return False
 
 
-def _check_name(tools: MappingReader, item: TreeNode, name: str) -> None:
-    hint = unknown_tool(name, registry.hosts())
+def _check_name(tools: MappingReader, item: TreeNode, name: str, registry: Registry) -> None:
+    hint = unknown_tool(name, registry.hosts(), registry)
     if hint is not None:
         place = (item.line, item.column, item.width)
         tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
 
 
-def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
+def unknown_tool(name: str, hosts: Iterable[str], registry: Registry) -> str | None:
     """A hint for a tool that none of these hosts has; None if one of them may have it."""
     if name.startswith(("mcp:", "mcp__")):
         return None
@@ -155,7 +157,7 @@ def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
     return f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
 
 
-def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str]) -> None:
+def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registry: Registry) -> None:
     """Warn if an agent has none of the tools of a whitelist: every call would be denied there."""
     if any(name.startswith(("mcp:", "mcp__")) for name in names):
         return
@@ -180,19 +182,19 @@ VOCABULARY: dict[str, str] = {
 """Handrail's own names of tools, and what such a tool does."""
 
 
-def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str]) -> list[Diagnostic]:
+def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry: Registry) -> list[Diagnostic]:
     """A warning for each name in a list of these phases that means nothing to one of the agents."""
     found = []
     for phase in phases:
         for names in (phase.deny, phase.allow):
             for name in dict.fromkeys(names or ()):
-                strangers = [agent for agent in agents if _is_nothing(name, names or (), agent)]
+                strangers = [agent for agent in agents if _is_nothing(name, names or (), agent, registry)]
                 if strangers:
-                    found.append(_warning(phase, name, strangers))
+                    found.append(_warning(phase, name, strangers, registry))
     return found
 
 
-def _is_nothing(name: str, names: Iterable[str], agent: str) -> bool:
+def _is_nothing(name: str, names: Iterable[str], agent: str, registry: Registry) -> bool:
     """True if an agent has no tool of this name, and the list has no other name for the same tool that it knows."""
     if name in VOCABULARY or name == STEP_TOOL or name.startswith("mcp:"):
         return False
@@ -202,7 +204,7 @@ def _is_nothing(name: str, names: Iterable[str], agent: str) -> bool:
         return general not in names and general not in registry.host(agent).aliases(name)
     if name in now or name in former or name not in registry.known_tools():
         return False
-    same = _same_tools(name)
+    same = _same_tools(name, registry)
     return not any(other in same and (other in VOCABULARY or other in now | former) for other in names)
 
 
@@ -212,15 +214,16 @@ def _general(name: str) -> str:
     return f"mcp:{server}/{tool}"
 
 
-def _same_tools(name: str) -> frozenset[str]:
+def _same_tools(name: str, registry: Registry) -> frozenset[str]:
     """All names of the tools that some agent calls so."""
     groups = [group for agent in registry.hosts() for group in registry.tool_groups(agent) if name in group]
     return frozenset().union(*groups)
 
 
-def _warning(phase: PhaseSpec, name: str, agents: list[str]) -> Diagnostic:
+def _warning(phase: PhaseSpec, name: str, agents: list[str], registry: Registry) -> Diagnostic:
     message = f"`{name}` means nothing to {', '.join(f'`{agent}`' for agent in agents)}"
-    general = [_general(name)] if name.startswith("mcp__") else sorted(VOCABULARY.keys() & _same_tools(name))
+    same = VOCABULARY.keys() & _same_tools(name, registry)
+    general = [_general(name)] if name.startswith("mcp__") else sorted(same)
     instead = " or ".join(f"`{other}`" for other in general)
     hint = f"write {instead}, which means the same to every agent" if general else "add that agent's name for it"
     warning = file_problem("tool-elsewhere", phase.file, message, hint, "warning")

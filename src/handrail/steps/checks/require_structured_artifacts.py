@@ -32,7 +32,7 @@ CHECK = Check(
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    world = ProjectFiles(context.project, context.definitions)
+    world = ProjectFiles(context.project, context.definitions, context.registry)
     try:
         for item in params["items"]:
             wrong = world.against_schema(as_text(item["path"]), as_text(item["schemaId"]))

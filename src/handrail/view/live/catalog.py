@@ -10,8 +10,8 @@ from typing import Any
 from handrail import SETTINGS_FILE
 from handrail.app import App
 from handrail.base.errors import HandrailError, NotFound
-from handrail.extensions import registry
 from handrail.extensions.plugins.search import plugin_folders
+from handrail.extensions.registry import workflow_folders
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import prompt_roots, shipped_flows, shown_path, workflow_roots
 from handrail.settings.settings import read_settings
@@ -64,7 +64,8 @@ class LiveCatalog:
             return
         self.app.forget_definitions()  # also at the first look: they may be those of an earlier catalog
         self._stamp = stamp
-        _, problems = read_settings(self.app.places.config, self.app.project, registry.executors(), registry.effects)
+        app = self.app
+        _, problems = read_settings(app.places.config, app.project, app.registry.executors(), app.effects)
         head = {
             "trusted": TrustStore(self.app.places.state).find(self.app.project) is not None,
             "settings": [problem_json(problem, self._shown) for problem in problems if problem.severity != "note"],
@@ -103,7 +104,7 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
 def _files(app: App) -> Iterator[tuple[str, int, int]]:
     """Every file and folder from which definitions are read, with its time and size. Shipped ones do not change."""
     definitions, project, places = app.definitions, app.project, app.places
-    of_agents = registry.workflow_folders(app.env, places.home)
+    of_agents = workflow_folders(app.env, places.home)
     roots = [
         *(path for source, path in workflow_roots(project, places, of_agents) if source != "builtin"),
         *(path for _, path in definitions.flow_roots),

@@ -27,7 +27,6 @@ from handrail.driven.flows.plan import (
     prompt_words,
     round_numbers,
 )
-from handrail.extensions import registry
 from handrail.guided.sessions.words import allowed_tools
 from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline
 from handrail.guided.workflows.plan import Plan
@@ -178,7 +177,7 @@ def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
         return
     yield f'{indent}subgraph {id_}["{_label(title)}"]'
     for number, step in enumerate(phase.steps):
-        opening, closing = ("[[", "]]") if step.nested is not None else ("[", "]")
+        opening, closing = ("[[", "]]") if step.declared.nests is not None else ("[", "]")
         yield f'{indent}  {id_}s{number}{opening}"{_label(_node(step))}"{closing}'
     if phase.parallel.limit == 1:
         pairs = itertools.pairwise(range(len(phase.steps)))
@@ -350,12 +349,11 @@ def _kind(step: Step) -> tuple[str, str]:
     """What a step is, and what it does in a few words."""
     if step.flow is not None:
         return "flow", str(step.flow.value) if isinstance(step.flow, Const) else "chosen by the run"
-    node = registry.nodes().get(step.node)
-    if node is not None and (node.NODE.routed or step.prompt is not None):
+    if step.declared.routed or step.prompt is not None:
         name = step.prompt.name if step.prompt is not None and step.prompt.name is not None else step.node
         group = f" ({step.routing_group})" if step.routing_group else ""
         return "agent", f"{name}{group}"
-    is_form = "formId" in step.params and node is not None and bool(node.NODE.makes)
+    is_form = "formId" in step.params and bool(step.declared.makes)
     return ("person" if is_form or step.node in ASKING else "work"), step.node
 
 

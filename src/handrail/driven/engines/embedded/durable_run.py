@@ -87,7 +87,7 @@ class DurableRun:
         self.activity = Activity(ledger.attempt, clock, self.secrets)
         ledger.listener = self.activity.take
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
-        self.world = ProjectFiles(outside.context.project, outside.context.definitions)
+        self.world = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
         self.limits = TimeLimits(
             lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False)
         )

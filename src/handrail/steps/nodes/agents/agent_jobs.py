@@ -20,7 +20,6 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.files import why_outside
 from handrail.base.processes import RunningProgram, Task
 from handrail.driven.worktrees.records import work_folder
-from handrail.extensions import registry
 from handrail.extensions.contracts import (
     OUTCOMES,
     PERMISSIONS,
@@ -37,10 +36,8 @@ from handrail.settings.acp_agents import AcpAgent, NoSuchAgent, agent_named
 from handrail.settings.environment import NoSuchProgram, chosen_program, without_logins
 from handrail.settings.routes import Route
 from handrail.settings.secrets import allowed_variables
-from handrail.source.fields import Field, MappingReader, quoted
+from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.source.suggestions import did_you_mean
-from handrail.source.tree import TreeNode
 
 KEEP_NOISE = 2_000
 
@@ -129,14 +126,8 @@ def _object(line: bytes) -> dict[str, object] | None:
     return data if isinstance(data, dict) else None
 
 
-def _check_agent(reader: MappingReader, node: TreeNode) -> None:
-    if not registry.has_executor(node.value):
-        hint = did_you_mean(node.value, registry.executors()) or f"known: {', '.join(registry.executors())}"
-        reader.on(node, "bad-value", f"there is no agent {quoted(node)}", hint)
-
-
 EXECUTOR = Field(
-    "executor", ("text",), "the agent; by default the routing group or the settings choose it", check=_check_agent
+    "executor", ("text",), "the agent; by default the routing group or the settings choose it", names="agent"
 )
 MODEL = Field("model", ("text",), "the model, as the agent calls it")
 PERMISSION = Field(
@@ -173,9 +164,9 @@ def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> 
         message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
         raise NodeError("agent-missing", message, transient=False)
     try:
-        return ChosenAgent(route, registry.executor(route.agent))
+        return ChosenAgent(route, context.registry.executor(route.agent))
     except KeyError:
-        hint = did_you_mean(route.agent, registry.executors()) or f"known: {', '.join(registry.executors())}"
+        hint = context.registry.executor_hint(route.agent)
         raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
 
 

@@ -94,7 +94,7 @@ def fixed(agent: str) -> OneNode:
     about = f"`llm-prompt` for the agent `{agent}`."
     shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
     promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
-    node = replace(NODE, about=about, params=(*shared, promised), routed=False, makes=())
+    node = replace(NODE, about=about, params=(*shared, promised), routed=False, makes=(), agent=agent)
     return OneNode(node, partial(_ask, only=agent))
 
 

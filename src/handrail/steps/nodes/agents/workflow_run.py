@@ -14,7 +14,6 @@ from typing import Any
 
 from handrail.base.dataclasses import replace
 from handrail.base.errors import StateError
-from handrail.extensions import registry
 from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, Node, NodeContext, NodeError, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
@@ -66,7 +65,8 @@ GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 async def run(work: Work, context: NodeContext) -> Any:
     guide, agent = context.guide, choose_agent(work, context)
-    held = [name for name in registry.hosts() if name in registry.executors()]
+    executors = context.registry.executors()
+    held = [name for name in context.registry.hosts() if name in executors]
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)

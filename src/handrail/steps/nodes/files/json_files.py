@@ -16,7 +16,7 @@ from handrail.steps.nodes.files.write_file import path_inside, put_file
 
 def read_json(context: NodeContext, path: str, schema: str | None = None) -> Any:
     """The content of a JSON file that has to exist, and has to match the schema. Raises `NodeError`."""
-    world = ProjectFiles(context.project, context.definitions)
+    world = ProjectFiles(context.project, context.definitions, context.registry)
     text = world.text(path)
     if text is None:
         raise NodeError("inputs-missing", f"`{path}` is missing", transient=False)

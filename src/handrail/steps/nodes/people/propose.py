@@ -7,16 +7,17 @@ run is interrupted after the yes, it is resumed without a new question, and the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, cast
 
 from handrail.base.dataclasses import replace
-from handrail.extensions import registry
 from handrail.extensions.contracts import (
     CHANGED,
     EffectKind,
     Node,
     NodeContext,
     NodeError,
+    NodeKind,
     Preview,
     Work,
     with_usable_params,
@@ -37,39 +38,37 @@ from handrail.steps.nodes.people.approve import (
     has_asked,
 )
 
+Nodes = Mapping[str, NodeKind]
+"""All nodes, by name. `propose` runs one of them."""
 
-def _declared(effect: Any) -> Node | None:
+
+def _declared(nodes: Nodes, effect: Any) -> Node | None:
     """The declaration of a node that can be proposed. None if there is no such node."""
-    declared = registry.node_declarations()
-    node = declared[effect] if isinstance(effect, str) and effect in declared else None
+    node = nodes[effect].NODE if isinstance(effect, str) and effect in nodes else None
     return None if node is None or node.where is None or node.stops is not None else node
 
 
-def _effects() -> list[str]:
-    return [name for name in registry.effects() if _declared(name) is not None]
-
-
-def _why_not(effect: str) -> tuple[str, str]:
+def _why_not(nodes: Nodes, effect: str) -> tuple[str, str]:
     """Why a node cannot be proposed, and a hint."""
-    known = _effects()
-    if effect in registry.node_declarations():
+    known = [name for name in nodes if _declared(nodes, name) is not None]
+    if effect in nodes:
         message = f"`{effect}` cannot be proposed: it does not say in advance what it would change outside"
         return message, f"effects: {', '.join(known)}"
     return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or f"effects: {', '.join(known)}"
 
 
-def _check_effect(reader: MappingReader, node: TreeNode) -> None:
-    declared = _declared(node.value) if node.kind == "text" else None
+def _check_effect(nodes: Nodes, reader: MappingReader, node: TreeNode) -> None:
+    declared = _declared(nodes, node.value) if node.kind == "text" else None
     if node.kind == "text" and declared is None:
-        reader.on(node, "bad-value", *_why_not(node.value))
+        reader.on(node, "bad-value", *_why_not(nodes, node.value))
     elif declared is not None and "params" not in reader.node.value:
         _check_missing(reader, node, node.value, declared, ())
 
 
-def _check_params(reader: MappingReader, node: TreeNode) -> None:
+def _check_params(nodes: Nodes, reader: MappingReader, node: TreeNode) -> None:
     """Check the params of the effect by its own declaration."""
     effect = reader.node.value.get("effect")
-    declared = _declared(effect.value) if effect is not None and effect.kind == "text" else None
+    declared = _declared(nodes, effect.value) if effect is not None and effect.kind == "text" else None
     if declared is None or node.kind != "mapping":
         return
     inner = MappingReader(reader.source, node._replace(keys={}), declared.shape, reader.report)
@@ -87,9 +86,9 @@ def _check_missing(reader: MappingReader, node: TreeNode, effect: str, declared:
             reader.on(node, "param-missing", f"`{effect}` needs the param `{field.name}`", hint)
 
 
-def _members(params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
+def _members(nodes: Nodes, params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
     effect = params.get("effect")
-    declared = None if isinstance(effect, Later) else _declared(effect)
+    declared = None if isinstance(effect, Later) else _declared(nodes, effect)
     is_known = declared is not None and not declared.open_outputs
     return {
         **dict.fromkeys(APPROVAL_OUTPUTS),
@@ -97,71 +96,84 @@ def _members(params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
     }
 
 
-NODE = Node(
-    about="Shows exactly what another node would change outside: a push, a pull request, a comment, a message. It is "
-    "done after a person or a rule says yes. If something that it depends on changes after the yes, the person is "
-    "asked again.",
-    params=(
-        Field(
-            "effect",
-            ("text",),
-            "the node that changes something outside, such as `git-push`",
-            required=True,
-            shortest=1,
-            check=_check_effect,
-            also=("node", "action"),
+def _declaration(nodes: Nodes) -> Node:
+    effect = Field(
+        "effect",
+        ("text",),
+        "the node that changes something outside, such as `git-push`",
+        required=True,
+        shortest=1,
+        check=partial(_check_effect, nodes),
+        also=("node", "action"),
+    )
+    return Node(
+        about="Shows exactly what another node would change outside: a push, a pull request, a comment, a message. It "
+        "is done after a person or a rule says yes. If something that it depends on changes after the yes, the person "
+        "is asked again.",
+        params=(
+            effect,
+            Field("params", ("mapping",), "the params of that node", check=partial(_check_params, nodes)),
+            Field("title", (*SCALARS, "null"), "the question in one line; by default the effect says it itself"),
+            OTHERWISE,
         ),
-        Field("params", ("mapping",), "the params of that node", check=_check_params),
-        Field("title", (*SCALARS, "null"), "the question in one line; by default the effect says it itself"),
-        OTHERWISE,
-    ),
-    outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
-    members=_members,
-    stops="stopped",
-)
+        outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
+        members=partial(_members, nodes),
+        stops="stopped",
+    )
 
 
-async def run(work: Work, context: NodeContext) -> Any:
-    after_no = action_after_no(work)
-    inner, kind = _proposed(work)
-    own, agreement = _own_memory(context), _agreement(work, context)
-    while True:
-        agreed = await agreement.reach()
-        if not agreed.approved:
-            return {**agreed.outputs(after_no), "result": None}
-        try:
-            result = await _perform(kind, inner, own, context, agreed)
-        except NodeError as error:
-            if error.code != CHANGED:
-                raise
-            agreement.void(agreed.number)
-            continue
-        return {**agreed.outputs(after_no), "result": result}
+class ProposeNode:
+    """`propose` for these nodes."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.NODE = _declaration(nodes)
+        self._nodes = nodes
+
+    async def run(self, work: Work, context: NodeContext) -> Any:
+        after_no = action_after_no(work)
+        inner, kind = self._proposed(work)
+        own, agreement = _own_memory(context), self._agreement(work, context)
+        while True:
+            agreed = await agreement.reach()
+            if not agreed.approved:
+                return {**agreed.outputs(after_no), "result": None}
+            try:
+                result = await _perform(kind, inner, own, context, agreed)
+            except NodeError as error:
+                if error.code != CHANGED:
+                    raise
+                agreement.void(agreed.number)
+                continue
+            return {**agreed.outputs(after_no), "result": result}
+
+    async def changed(self, work: Work, context: NodeContext) -> list[str]:
+        return await self._agreement(work, context).changed() if has_asked(context) else []
+
+    def _proposed(self, work: Work) -> tuple[Work, EffectKind]:
+        """The work of the other node, and that node."""
+        effect = work.params["effect"]
+        inner = replace(work, node=effect, params=work.params.get("params") or {})
+        if _declared(self._nodes, effect) is None:
+            raise NodeError("params", "; ".join(_why_not(self._nodes, effect)), transient=False)
+        kind = cast(EffectKind, self._nodes[effect])
+        if wrong := _wrong(kind.NODE, inner.params):
+            raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
+        return inner, kind
+
+    def _agreement(self, work: Work, context: NodeContext) -> Agreement:
+        inner, kind = self._proposed(work)
+        own = _own_memory(context)
+
+        async def look() -> Preview:
+            found = await kind.preview(with_usable_params(kind.NODE, inner), own)
+            given = work.params.get("title")
+            return found if given is None else replace(found, title=as_text(given), facts=_told(found))
+
+        return Agreement(ApprovalQuestion(inner.node, "propose", "Do this?", inner.params), look, work, context)
 
 
-async def changed(work: Work, context: NodeContext) -> list[str]:
-    return await _agreement(work, context).changed() if has_asked(context) else []
-
-
-def _proposed(work: Work) -> tuple[Work, EffectKind]:
-    """The work of the other node, and that node."""
-    effect = work.params["effect"]
-    inner, kind = replace(work, node=effect, params=work.params.get("params") or {}), _kind(effect)
-    if wrong := _wrong(kind.NODE, inner.params):
-        raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
-    return inner, kind
-
-
-def _agreement(work: Work, context: NodeContext) -> Agreement:
-    inner, kind = _proposed(work)
-    own = _own_memory(context)
-
-    async def look() -> Preview:
-        found = await kind.preview(with_usable_params(kind.NODE, inner), own)
-        given = work.params.get("title")
-        return found if given is None else replace(found, title=as_text(given), facts=_told(found))
-
-    return Agreement(ApprovalQuestion(inner.node, "propose", "Do this?", inner.params), look, work, context)
+with_nodes = ProposeNode
+"""The registry makes the node with all nodes of the project."""
 
 
 def _told(found: Preview) -> tuple[tuple[str, str], ...]:
@@ -185,12 +197,6 @@ async def _perform(
     refuse_lost(params)
     ready = with_usable_params(kind.NODE, replace(inner, params=params, approved=agreed.seen["state"]))
     return await kind.run(ready, own)
-
-
-def _kind(effect: str) -> EffectKind:
-    if _declared(effect) is None:
-        raise NodeError("params", "; ".join(_why_not(effect)), transient=False)
-    return cast(EffectKind, registry.nodes()[effect])
 
 
 def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:
