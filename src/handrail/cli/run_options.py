@@ -391,7 +391,7 @@ def _help_json(shell: Shell, flow: FoundFlow, told: Brief, routes: dict[str, str
         "description": plan.description,
         "source": flow.source,
         "file": shown_path(flow.file, shell.cwd),
-        "params": [{**vars(param), "choices": list(param.choices)} for param in plan.params or ()],
+        "params": [param.to_json() for param in plan.params or ()],
         "phases": [
             {"id": one.name, "steps": [step.id for step in one.phase.steps]} for one in phase_blocks(told.blocks)
         ],

@@ -85,8 +85,8 @@ def actions_of(project: Project) -> Actions:
 
 
 async def ready(app: Stage, pilot: Pilot[None]) -> None:
-    """Wait until the definition is read."""
-    while isinstance(app.screen, LaunchScreen) and app.screen.rows is None and not app.screen.has_class("-wrong"):
+    """Wait until the definition is read, and a person can begin."""
+    while isinstance(app.screen, LaunchScreen) and app.screen.focused is None:
         await pilot.pause(0.01)
     await pilot.pause()
 

@@ -186,6 +186,9 @@ class Param:
     about: str
     choices: tuple[Any, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "choices": list(self.choices)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
@@ -337,9 +340,7 @@ def flow_to_json(plan: FlowPlan, find: FlowFinder) -> dict[str, Any]:
         "examples": list(plan.examples),
         "visible": plan.visible,
         "constants": plan.constants,
-        "params": None
-        if plan.params is None
-        else [{**vars(param), "choices": list(param.choices)} for param in plan.params],
+        "params": None if plan.params is None else [param.to_json() for param in plan.params],
         "env": list(plan.env),
         "timeout": plan.timeout,
         "continue": plan.again,

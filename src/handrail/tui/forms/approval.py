@@ -19,6 +19,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, accept
 from handrail.source.plain_text import counted
 from handrail.tui.forms.controls import Line, Slot, ago, at_both_ends, safe_line, safe_text
@@ -186,6 +187,8 @@ class ApprovalScreen(QuestionScreen):
         super().__init__(need, name)
         self.delay = delay
         self.now = now
+        given = need.get("form")
+        self.form: Form | None = form_params.from_json(given) if given else None
         self.note = Line(compact=True)
 
     def parts(self) -> FormParts:

@@ -101,7 +101,7 @@ class AnswerScreen(QuestionScreen):
             FormAction(LATER, "Later Esc", self.action_later),
         ]
         if self.preview is not None:
-            actions.append(FormAction(SHOW, f"Preview {self.preview_title} v", self.action_show))
+            actions.append(FormAction(SHOW, " ".join(f"Preview {self.preview_title} v".split()), self.action_show))
         return FormParts(
             [Static(safe_line(self.form.title, "bold")), *about, Static(classes="rule"), *self.rows],
             [Static(safe_line(self.preview_title, "bold")), Static(safe_text(self.preview))],

@@ -66,7 +66,7 @@ class LaunchScreen(FormScreen):
         trusting: Callable[[Begin], Awaitable[str]] | None = None,
     ) -> None:
         super().__init__()
-        self.project_actions = actions
+        self.actions = actions
         self.called = name
         self.offered = offered
         self.now = now
@@ -95,7 +95,7 @@ class LaunchScreen(FormScreen):
 
     async def _read(self) -> None:
         try:
-            found = await asyncio.to_thread(offer_launch, self.project_actions.app, self.called)
+            found = await asyncio.to_thread(offer_launch, self.actions.app, self.called)
         except HandrailError as error:
             self.say_wrong(_words(error))
             self.query_one("#reading", Static).update(Content("It cannot be launched."))
@@ -130,7 +130,7 @@ class LaunchScreen(FormScreen):
         The buttons stay on the screen: what is above them and the problems is scrolled.
         """
         about = self.rows.about_field(control) if self.rows is not None else ""
-        keys = footer_keys([("", about)] if about else keys_of(control))
+        keys = footer_keys([("", about)] if about else keys_of(control) if control is not None else ())
         self.query_one("#box", Vertical).border_subtitle = cast("str", keys)
         wrong, width = self.query_one("#wrong", Static), max(20, min(76, self.size.width - 2))
         lines = wrong.get_content_height(self.size, self.size, width) if self.has_class("-wrong") else 0
@@ -178,17 +178,15 @@ class LaunchScreen(FormScreen):
 
     def _begin(self, mode: str, run: str, start: str | None, wanted: LaunchForm) -> str:
         if mode != NEW:
-            self.project_actions.again(run, cast("ResumeMode", mode), start)
+            self.actions.again(run, cast("ResumeMode", mode), start)
             return run
         saving = self.rows.routes.saving if self.rows is not None else None
         if saving is not None:
-            preview_launch(self.project_actions.app, wanted)  # nothing is saved for a launch that is refused
+            preview_launch(self.actions.app, wanted)  # nothing is saved for a launch that is refused
             where, name = saving
             known = self.offered["id"] if self.offered is not None else self.called
-            save_routes(
-                self.project_actions.app, "flow" if where == "flow" else "preset", name or str(known), wanted.routes
-            )
-        return self.project_actions.launch(wanted)
+            save_routes(self.actions.app, "flow" if where == "flow" else "preset", name or str(known), wanted.routes)
+        return self.actions.launch(wanted)
 
     def action_preview(self) -> None:
         """Show what a new run would do, step by step."""
@@ -199,7 +197,7 @@ class LaunchScreen(FormScreen):
             self.run_worker(self._preview(self.rows))
 
     async def _preview(self, rows: Offered) -> None:
-        work = asyncio.to_thread(preview_launch, self.project_actions.app, rows.wanted(self.called))
+        work = asyncio.to_thread(preview_launch, self.actions.app, rows.wanted(self.called))
         found = await self._tried(rows, work)
         if found is not None:
             lines = [*found["lines"], "", str(found["estimate"]), *found["warnings"]]

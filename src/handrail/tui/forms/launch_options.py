@@ -15,7 +15,6 @@ from textual.widgets import Static
 
 from handrail.source.plain_text import some
 from handrail.source.values import same, shown
-from handrail.source.values import shown as as_text
 from handrail.tui.forms.controls import (
     UNKNOWN,
     Changed,
@@ -294,7 +293,7 @@ class Offered(Vertical):
     def _again(self) -> Iterator[str]:
         """What a run that exists already was given: it cannot be changed."""
         for name, value in (self.about.get("params") or {}).items():
-            yield f" {name!s:<{LABEL - 1}}{as_text(value)}"
+            yield f" {name!s:<{LABEL - 1}}{shown(value)}"
         for row in self.about.get("routes") or ():
             yield f" {row.get('group')!s:<{LABEL - 1}}{row.get('route') or UNKNOWN}"
         bounds = [f"{_LIMITS.get(name, name)} {most:g}" for name, most in (self.about.get("limits") or {}).items()]

@@ -11,8 +11,6 @@ from typing import Any
 from textual.content import Content
 from textual.widgets import Static
 
-from handrail.driven.forms import form_params
-from handrail.driven.forms.form import Form
 from handrail.tui.forms.controls import Press, time_of_day
 from handrail.tui.forms.screen import LATER, SHOW, FormScreen
 from handrail.view.text.columns import NOTICE
@@ -47,8 +45,6 @@ class QuestionScreen(FormScreen):
         self.need = dict(need)
         self.called = name or str(need.get("of") or "")
         self.question = str(need.get("id") or "")
-        given = need.get("form")
-        self.form: Form | None = form_params.from_json(given) if given else None
 
     @property
     def drafts(self) -> dict[str, FormDraft]:

@@ -185,14 +185,13 @@ def _shipped(everything: AllDefinitions, own: list[FoundFlow]) -> Iterator[Row]:
 def _facts(plan: FlowPlan) -> dict[str, Any]:
     """What the text of a flow says about it. `groups` are the routing groups of its steps."""
     groups = {step.routing_group for step in plan.steps if step.routing_group}
-    params = None if plan.params is None else [{**vars(one), "choices": list(one.choices)} for one in plan.params]
     shapes = {phase.shape or phase.id for phase in plan.phases}
     return {
         "also": list(plan.also),
         "description": clean(plan.description)[:SHORT],
         "visible": plan.visible,
         "phases": len(shapes),
-        "params": params,
+        "params": None if plan.params is None else [param.to_json() for param in plan.params],
         "groups": sorted(groups),
         "continue": plan.again,
     }
