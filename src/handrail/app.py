@@ -14,7 +14,6 @@ from functools import cached_property
 
 import handrail
 from handrail.base.errors import HandrailError, NotFound
-from handrail.extensions.registry import Registry, built_in_hosts, workflow_folders
 from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path, workflow_roots
 from handrail.settings.trust import Trust, without_trust_variable
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from handrail.driven.worktrees.worktrees import Worktrees
     from handrail.extensions.callers import Caller
     from handrail.extensions.contracts import Stubs
+    from handrail.extensions.registry import Registry
     from handrail.guided.sessions.exit_checks import OnCheck
     from handrail.guided.sessions.sessions import Conversation, Leaving, Sessions
     from handrail.guided.sessions.store import SessionReport
@@ -60,8 +60,13 @@ class App:
         self.token = token
         self.places = UserFolders(env)
         self.trust = Trust(self.places.state, self.project)
-        self.registry = Registry(lambda: self.definitions.plugins)
         self._by = by
+
+    @cached_property
+    def registry(self) -> Registry:
+        from handrail.extensions.registry import Registry
+
+        return Registry(lambda: self.definitions.plugins)
 
     @cached_property
     def caller(self) -> Caller:
@@ -82,6 +87,7 @@ class App:
     def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
         """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
         from handrail.extensions.callers import refusal
+        from handrail.extensions.registry import built_in_hosts
 
         if not self.is_leashed:
             return
@@ -261,6 +267,7 @@ class App:
 
     def _ground(self, agents: tuple[str, ...]) -> ProjectContents:
         from handrail import SETTINGS_FILE
+        from handrail.extensions.registry import workflow_folders
         from handrail.project.validation import ProjectContents
 
         folders, plugins = workflow_folders(self.env, self.places.home), self.definitions.plugins

@@ -219,6 +219,8 @@ class McpServer:
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
     def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
+        import asyncio
+
         from handrail.guided.sessions.events import WorkFolders
         from handrail.guided.sessions.exit_checks import check_context
         from handrail.guided.sessions.sessions import PhaseExit
@@ -229,9 +231,10 @@ class McpServer:
         context = check_context(project, self.env, registry, cwd if leaving.checks else "")
         place = WorkFolders(cwd, context.project if leaving.checks else "")
         way = PhaseExit(context, Trust(sessions.places.state, project), lambda check: self.tell(call, check), place)
-        return self.waited_for(call, sessions.next(leaving, summary, way))
+        moving = sessions.next(leaving, summary, way)
+        return self.cancellable(call, moving) if leaving.checks else asyncio.run(moving)
 
-    def waited_for(self, call: RpcCall, moving: Coroutine[Any, Any, SessionReport]) -> SessionReport:
+    def cancellable(self, call: RpcCall, moving: Coroutine[Any, Any, SessionReport]) -> SessionReport:
         """The result of a coroutine. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
 
