@@ -42,11 +42,6 @@ def command_files() -> dict[str, str]:
     return {"workflow.toml": _WORKFLOW, "cancel-workflow.toml": _CANCEL}
 
 
-def settings_entries(stubs: Stubs, folder: str) -> dict[str, Any]:
-    """Our entries in settings: the hooks with the stubs in this folder, and the server of `workflow_step`."""
-    return {"hooks": hook_entries(folder), "mcpServers": {SERVER: server_entry(stubs)}}
-
-
 def server_entry(stubs: Stubs) -> dict[str, Any]:
     """The server has one tool, and `trust` lets the agent call it without asking the person."""
     return {**recipes.server(stubs, AGENT), "trust": True, "includeTools": [STEP_TOOL]}
