@@ -18,6 +18,7 @@ from typing import Any
 from handrail.base.dataclasses import dataclass
 from handrail.extensions.contracts import OUTCOMES, AgentSaid, NodeError
 
+CUT_OFF = "the answer was cut off at the length that the model allows"
 LONGEST_MESSAGE = 600
 LONGEST_OUTPUT = 2_000
 LONGEST_WAIT = 400 * 86_400.0
@@ -109,14 +110,13 @@ def classify_failure(status: int | None, text: str, now: float, fields: Mapping[
     return JobOutcome(name, brief(without_json(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
 
 
-def last_error(exit_code: int, errors: str) -> str:
+def last_error(exit_code: int, output: str) -> str:
     """A message for a program that exited without a result: how it ended, and its last error line."""
-    lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    told = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)][-1:] or lines[
-        -2:
-    ]
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    errors = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)]
+    last = errors[-1:] or lines[-2:]
     how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-    return f"it ended {how}" + (f": {' '.join(told)}" if told else " and did not say why")
+    return f"it ended {how}" + (f": {' '.join(last)}" if last else " and did not say why")
 
 
 def status_in(text: str) -> int | None:
@@ -142,10 +142,14 @@ def brief(text: str, limit: int = LONGEST_OUTPUT) -> str:
     return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
 
 
-def finished(outcome: JobOutcome, text: str | None, structured: Any = None) -> AgentSaid:
-    """The last event of a job."""
-    told = {"outcome": outcome.name, "message": outcome.message, "resetsAt": outcome.resets_at}
-    return AgentSaid("finished", {**told, "text": text, "structured": structured})
+def finished(
+    outcome: JobOutcome, text: str | None, schema: Mapping[str, Any] | None = None, structured: Any = None
+) -> AgentSaid:
+    """The last event of a job. If it has a schema and no `structured` answer, the JSON value in the text is one."""
+    if structured is None and schema is not None and outcome == DONE:
+        structured = json_answer(text)
+    how = {"outcome": outcome.name, "message": outcome.message, "resetsAt": outcome.resets_at}
+    return AgentSaid("finished", {**how, "text": text, "structured": structured})
 
 
 def prompt_for_json(prompt: str, schema: Mapping[str, Any]) -> str:

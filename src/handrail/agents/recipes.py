@@ -18,8 +18,14 @@ from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
 
-FAILED = "Handrail's gate failed, so this tool stays blocked while the workflow is active."
-LINK = '"$link"'
+SESSION = "SESSION"
+"""Stands for the id of the conversation in a text that a stub prints."""
+EMPTY = "{}\n"
+PRINT_JSON = """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+
+
+def home(env: Mapping[str, str]) -> str:
+    return env.get("HOME") or os.path.expanduser("~")
 
 
 def state(stubs: Stubs) -> str:
@@ -51,7 +57,8 @@ def no_link(agent: str, conversation: str) -> str:
 
 def no_links(agent: str) -> str:
     """A condition: there surely is no link for any conversation of this agent, which sets no variable with its id."""
-    is_empty = f'{{ for link in "$state/hosts/{agent}"/*; do break; done; {_is_absent(LINK)}; }}'
+    absent = _is_absent('"$link"')
+    is_empty = f'{{ for link in "$state/hosts/{agent}"/*; do break; done; {absent}; }}'
     return f'[ -n "$state" ] && {is_empty}' + _readable(agent)
 
 
@@ -97,6 +104,45 @@ def defer_to_user(stubs: Stubs, user: str) -> str:
     return f'{user}\nif [ -r "$user" ] && ! [ "${{stub:-$0}}" -ef "$user" ]; then\n    {end}\nfi\n'
 
 
+def defer_to_same_state(stubs: Stubs, user: str, own: str) -> str:
+    """As `defer_to_user`, but only if the first line of the user's stub is the same. `own` expands to this stub."""
+    first = shlex.quote(state(stubs).split("\n")[0])
+    return (
+        f"{user}\n"
+        f'if [ -r "$user" ] && ! [ "{own}" -ef "$user" ]; then\n'
+        '    IFS= read -r theirs < "$user"\n'
+        f"    case $theirs in {first}) exit 0 ;; esac\n"
+        "fi\n"
+    )
+
+
+def failed(agent: str) -> str:
+    """Why a tool is denied if the hook fails."""
+    why = "Handrail's gate failed, so this tool stays blocked while the workflow is active."
+    return f"{why} A person can cancel the workflow with: handrail cancel --yes --session {agent}-{SESSION}"
+
+
+def print_denial(answer: Mapping[str, Any], conversation: str) -> str:
+    """A command that prints the answer with the id of the conversation, which is an expansion such as `$id`."""
+    before, after = (shlex.quote(part) for part in json.dumps(answer).split(SESSION))
+    return f"""printf '%s%s%s\\n' {before} "{conversation}" {after}"""
+
+
+def not_carried_out(stubs: Stubs, agent: str) -> str:
+    """What a person reads if the hook fails at a command."""
+    return (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        f"Install it again in a terminal, then repeat the command: handrail install {agent}"
+    )
+
+
+def server(stubs: Stubs, agent: str) -> dict[str, Any]:
+    """How the MCP server with `workflow_step` is started, as an entry in a list of servers."""
+    command, *args = [*stubs.handrail, "mcp", "--agent", agent]
+    env = variables(stubs)
+    return {"command": command, "args": args, **({"env": env} if env else {})}
+
+
 def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
     """Sets `said` to the answer of the hook; empty if it fails, or if it takes too long and is killed.
 
@@ -117,9 +163,13 @@ def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
     )
 
 
-def status_line_stub(stubs: Stubs, agent: str, is_free: str, foreign: str | None) -> str:
-    """The stub of a status line: first the existing one, then ours. `is_free` is a condition: there is no workflow."""
-    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
+def status_line_stub(stubs: Stubs, agent: str, is_free: str, settings: str | None) -> str:
+    """The stub of a status line: first the one of the settings, then ours. `is_free`: there is no workflow."""
+    existing = json.loads(settings or EMPTY).get("statusLine")
+    foreign = existing.get("command") if isinstance(existing, dict) else None
+    before = ""
+    if isinstance(foreign, str) and foreign:
+        before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n"
     return (
         f"{state(stubs)}"
         "# Handrail's status line.\n"
@@ -128,17 +178,38 @@ def status_line_stub(stubs: Stubs, agent: str, is_free: str, foreign: str | None
     )
 
 
-_FOLDER = os.path.join(handrail.__path__[0], "builtin", "skills")
-SKILLS = ("write-workflow",)
+def add_status_line(text: str, stub: str, **more: int) -> str:
+    """The settings with our status line. `more` are its members if there is none yet."""
+    own = {"type": "command", "command": f"/bin/sh {shlex.quote(stub)}"}
+    old = json.loads(text).get("statusLine")
+    if isinstance(old, dict):
+        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
+    return text_edits.add_member(text, (), "statusLine", {**own, **more})
+
+
+def restore_status_line(text: str, stub: str, before: str | None) -> str:
+    """The settings with the status line that they had before, unless ours is no longer in them."""
+    now, old = (json.loads(settings or EMPTY).get("statusLine") for settings in (text, before))
+    if not isinstance(now, dict) or stub not in str(now.get("command")):
+        return text
+    if old is not None:
+        return text_edits.replace_value(text, ("statusLine",), old)
+    return text_edits.remove_member(text, ("statusLine",))
+
+
+def unless_new(text: str, before: str | None) -> str | None:
+    """The text of a JSON file; None if the file was new and nothing is in it."""
+    return None if before is None and text.strip() in ("{}", "") else text
 
 
 def skill_files() -> dict[str, str]:
-    """Path below a folder of skills → text, for the skills that a model may use by itself."""
-    found = {}
-    for name in SKILLS:
-        with open(os.path.join(_FOLDER, f"{name}.md"), encoding="utf-8") as file:
-            found[f"{name}/SKILL.md"] = file.read()
-    return found
+    """Path below a folder of skills → text, for the skill that a model may use by itself."""
+    with open(os.path.join(handrail.__path__[0], "builtin", "skills", "write-workflow.md"), encoding="utf-8") as file:
+        return {"write-workflow/SKILL.md": file.read()}
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def compact_json(message: Mapping[str, Any]) -> str:

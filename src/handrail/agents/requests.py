@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         AgentStops,
         BranchChanged,
         BranchPoint,
+        CallArguments,
         CommandTyped,
         ConversationOpened,
         ModelCalled,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         StepCaller,
         StopPolicy,
         SubagentStarted,
+        ToolCall,
     )
 
 
@@ -34,14 +36,39 @@ def origin(conversation: str, cwd: Any, transcript: Any = None) -> RequestOrigin
     return {"conversation": conversation, "cwd": str(cwd or "."), "transcript": transcript or None}
 
 
+def conversation(data: Mapping[str, Any]) -> str:
+    """The conversation of a hook's message, for the agents that have this name of the field."""
+    return str(data["session_id"])
+
+
 def hook_origin(data: Mapping[str, Any]) -> RequestOrigin:
-    """Where the message of a hook comes from. Several agents use these names of fields."""
-    return origin(str(data["session_id"]), data.get("cwd"), data.get("transcript_path"))
+    """Where the message of a hook comes from, for the agents that have these names of fields."""
+    return origin(conversation(data), data.get("cwd"), data.get("transcript_path"))
 
 
 def given(value: Any) -> dict[str, Any]:
     """The arguments of a call; empty if they are no object."""
     return value if isinstance(value, dict) else {}
+
+
+def tool(
+    origin: RequestOrigin,
+    name: str,
+    names: tuple[str, ...],
+    call: CallArguments,
+    *,
+    is_harmless: bool = False,
+    is_subagent: bool = False,
+) -> ToolCall:
+    return {
+        **origin,
+        "event": "tool",
+        "tool": name,
+        "aliases": names,
+        "call": call,
+        "is_harmless": is_harmless,
+        "is_subagent": is_subagent,
+    }
 
 
 def step(origin: RequestOrigin, tool: str, arguments: Mapping[str, Any], *, is_subagent: bool) -> StepCall:
@@ -104,13 +131,19 @@ def with_caller(arguments: Any, conversation: str, call: Any, cwd: Any, subagent
     return {**given(arguments), **who}
 
 
-def named_caller(arguments: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`, from arguments that `with_caller` made."""
+    del meta
+    return caller(arguments, "session_id", "agent_id", "call_id")
+
+
+def caller(data: Mapping[str, Any], conversation: str, subagent: str, call: str) -> StepCaller:
+    """Who calls `workflow_step`. The last arguments are the names of the members that say it."""
     return {
-        "conversation": str(arguments.get("session_id") or ""),
-        "is_subagent": bool(arguments.get("agent_id")),
-        "call": str(arguments.get("call_id") or ""),
-        "cwd": str(arguments.get("cwd") or ""),
+        "conversation": str(data.get(conversation) or ""),
+        "is_subagent": bool(data.get(subagent)),
+        "call": str(data.get(call) or ""),
+        "cwd": str(data.get("cwd") or ""),
     }
 
 

@@ -227,9 +227,9 @@ def test_a_resumed_conversation_is_told_again_only_if_its_record_lost_it(project
     asked = {"type": "permission.requested", "data": {"permissionRequest": permitted}}
     ended = {"type": "tool.execution_complete", "data": {"toolCallId": "call_1"}}
     lines = [json.dumps(event, separators=(",", ":")) for event in (asked, ended)]
-    assert transcript.has_result("\n".join(lines).encode(), call_id)
-    assert not transcript.has_result(lines[0].encode(), call_id), "it was called, but has no result"
-    assert not transcript.has_result("\n".join(lines).encode(), "handrail-2")
+    assert transcript.was_told("\n".join(lines).encode(), call_id)
+    assert not transcript.was_told(lines[0].encode(), call_id), "it was called, but has no result"
+    assert not transcript.was_told("\n".join(lines).encode(), "handrail-2")
 
 
 @pytest.mark.parametrize("is_applied", [True, False])

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from handrail.agents.outcomes import (
+    CUT_OFF,
     DONE,
     PROVIDER_VARIABLES,
     JobOutcome,
@@ -22,7 +23,6 @@ from handrail.agents.outcomes import (
     brief,
     classify_failure,
     finished,
-    json_answer,
     last_error,
     prompt_for_json,
     total,
@@ -43,7 +43,7 @@ CANCELLING, SHARE = 3.0, 0.25
 """The agent is asked to cancel its turn so many seconds before the time limit, or in this last share of the time."""
 _REPORTED = ("text", "tool", "result", "denied", "allowed", "plan", "retry")
 _STOPPED = {
-    "max_tokens": ("crash", "the answer was cut off at the length that the model allows"),
+    "max_tokens": ("crash", CUT_OFF),
     "max_turn_requests": ("crash", "it stopped, because its turn had too many requests to the model"),
     "refusal": ("refused", "the model refused"),
     "cancelled": ("crash", "it was stopped before the end of its turn"),
@@ -126,8 +126,7 @@ class AcpReader:
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         code = self.code if isinstance(self.code, int) else exit_code
         outcome = self.outcome or classify_failure(None, last_error(code, errors), time.time())
-        is_data = self.job.schema is not None and outcome is DONE
-        yield finished(outcome, self.text, json_answer(self.text) if is_data else None)
+        yield finished(outcome, self.text, self.job.schema)
 
 
 def _failure(data: dict[str, Any]) -> JobOutcome:
@@ -146,10 +145,8 @@ def _count(data: dict[str, Any], spent: JobUsage) -> bool:
     tokens = within(data, "tokens") or within(data, "meta", "quota", "token_count")  # Gemini CLI has it there
     usd, given = data.get("usd"), total(tokens, "input_tokens")
     price = float(usd) - spent.usd if isinstance(usd, int | float) else 0.0
-    output, cached = (
-        total(tokens, "output_tokens", "thought_tokens"),
-        total(tokens, "cached_read_tokens", "cached_write_tokens"),
-    )
+    output = total(tokens, "output_tokens", "thought_tokens")
+    cached = total(tokens, "cached_read_tokens", "cached_write_tokens")
     if total(tokens, "total_tokens") >= given + output + cached:  # only some agents count cached tokens as input
         given += cached
     return spent.add(given, output, total(tokens, "cached_read_tokens"), price)

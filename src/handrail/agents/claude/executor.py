@@ -25,7 +25,6 @@ from handrail.agents.outcomes import (
     checked_id,
     classify_failure,
     finished,
-    json_answer,
     last_error,
     prompt_for_json,
     total,
@@ -85,8 +84,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
-        made = install.plugin_files(job.stubs)
-        files = {os.path.join("plugin", name): text for name, text in made.items()}
+        files = {os.path.join("plugin", name): text for name, text in install.plugin_files(job.stubs).items()}
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={OWN_STEP}"]
     prompt = job.prompt
     if job.schema is not None and _is_native(job.schema):
@@ -94,12 +92,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--json-schema={json.dumps(known, separators=(',', ':'))}")
     elif job.schema is not None:
         prompt = prompt_for_json(prompt, job.schema)
-    return Launch((*argv, *job.extra), stdin=_escape_command(prompt).encode(), files=files)
-
-
-def _escape_command(prompt: str) -> str:
-    """A prompt that Claude Code does not read as a slash command."""
-    return f"\n{prompt}" if prompt.startswith("/") else prompt
+    prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
+    return Launch((*argv, *job.extra), stdin=prompt.encode(), files=files)
 
 
 def _is_native(schema: Mapping[str, Any]) -> bool:
@@ -165,10 +159,9 @@ class ClaudeReader:
         outcome = self._outcome(exit_code, errors)
         if outcome != DONE or self.result is None:
             yield finished(outcome, self.text)
-            return
-        text = str(self.result.get("result") or self.text or "")
-        structured = self.structured if self.structured is not None else json_answer(text)
-        yield finished(DONE, text, structured if self.job.schema is not None else None)
+        else:
+            text = str(self.result.get("result") or self.text or "")
+            yield finished(DONE, text, self.job.schema, self.structured)
 
     def _so_far(self) -> Iterator[AgentSaid]:
         """The usage before the first result. Messages have neither all their output tokens nor a price."""
@@ -236,16 +229,16 @@ class ClaudeReader:
         listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
         if not result.get("is_error") and not subtype.startswith("error"):
             return DONE
-        told = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
+        message = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
         if subtype in _OWN_LIMITS:
-            return JobOutcome(_OWN_LIMITS[subtype], brief(told or subtype, LONGEST_MESSAGE))
-        words = f"{self.error} {result.get('stop_reason')}"
-        return self._classified(status if isinstance(status, int) else None, words, told or self.complaint)
+            return JobOutcome(_OWN_LIMITS[subtype], brief(message or subtype, LONGEST_MESSAGE))
+        codes = f"{self.error} {result.get('stop_reason')}"
+        return self._classified(status if isinstance(status, int) else None, codes, message or self.complaint)
 
-    def _classified(self, status: int | None, words: str, told: str) -> JobOutcome:
-        """The outcome of a failure. `words` are error codes: they help to classify, but the message leaves them out."""
-        outcome = classify_failure(status, f"{words} {told}", time.time(), self.limit)
-        return replace(outcome, message=brief(without_json(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
+    def _classified(self, status: int | None, codes: str, message: str) -> JobOutcome:
+        """The outcome of a failure. The error codes help to classify it, but the message leaves them out."""
+        outcome = classify_failure(status, f"{codes} {message}", time.time(), self.limit)
+        return replace(outcome, message=brief(without_json(message), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:

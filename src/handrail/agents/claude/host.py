@@ -9,6 +9,7 @@ from __future__ import annotations
 from handrail import STEP_TOOL
 from handrail.agents import requests
 from handrail.agents.claude.tools import HARMLESS, LAST, PROJECT_STEP, aliases, arguments, foreign_aliases
+from handrail.agents.requests import conversation, step_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
         HostRequest,
         PromptGiven,
         RequestOrigin,
-        StepCall,
-        StepCaller,
         Verdict,
     )
 
-__all__ = ["aliases", "arguments"]
+__all__ = ["aliases", "arguments", "conversation", "step_caller"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
@@ -48,10 +47,6 @@ _OURS = "handrail"
 _COMMANDS = {"workflow": "start", "cancel-workflow": "cancel"}
 
 
-def conversation(data: Mapping[str, Any]) -> str:
-    return str(data["session_id"])
-
-
 def request(data: Mapping[str, Any]) -> HostRequest | None:
     """The hook message as a request; None for an event that Handrail ignores."""
     event = data["hook_event_name"]
@@ -67,28 +62,26 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     if event == "SubagentStart":
         return requests.subagent(origin)
     if event == "Stop":
-        awaits, hands_off = _background_work(data), _has_queued_cancel(data)
-        return {**requests.stop(origin), "awaits": awaits, "hands_off": hands_off}
+        from handrail.agents.claude import transcript
+
+        hands_off = transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
+        return {**requests.stop(origin), "awaits": _background_work(data), "hands_off": hands_off}
     return None
 
 
 def _before_tool(data: Mapping[str, Any]) -> HostRequest:
     origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
-    names = aliases(tool)
+    names, is_subagent = aliases(tool), bool(data.get("agent_id"))
     if STEP_TOOL in names or tool == PROJECT_STEP:
-        if _is_own_server(tool, data.get("mcp_server")):
-            return _step(data, origin, tool, given)
         names = foreign_aliases(tool)
-    return {
-        **origin,
-        "event": "tool",
-        "tool": tool,
-        "aliases": names,
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": tool in HARMLESS,
-        "is_last": tool == LAST,
-        "is_subagent": bool(data.get("agent_id")),
-    }
+        if _is_own_server(tool, data.get("mcp_server")):
+            step = requests.step(origin, tool, given, is_subagent=is_subagent)
+            if tool == PROJECT_STEP:
+                step["aliases"], step["installed"] = names, (".mcp.json", "mcpServers", _OURS)
+            return step
+    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    about = requests.tool(origin, tool, names, call, is_harmless=is_harmless, is_subagent=is_subagent)
+    return {**about, "is_last": tool == LAST}
 
 
 def _is_own_server(tool: str, server: Any) -> bool:
@@ -101,24 +94,18 @@ def _is_own_server(tool: str, server: Any) -> bool:
     return bool(server.get("source") == ("project" if tool == PROJECT_STEP else "plugin"))
 
 
-def _step(data: Mapping[str, Any], origin: RequestOrigin, tool: str, given: Mapping[str, Any]) -> StepCall:
-    step = requests.step(origin, tool, given, is_subagent=bool(data.get("agent_id")))
-    if tool == PROJECT_STEP:
-        step["aliases"], step["installed"] = foreign_aliases(tool), (".mcp.json", "mcpServers", _OURS)
-    return step
-
-
 def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> PromptGiven:
     text = str(data.get("prompt", ""))
     words = text.split(None, 1)
     is_start = bool(words) and _command_name(words[0]) == "workflow"
-    by_person, was_interrupted = _prompt_origin(text, data)
-    return {
-        **requests.prompt(origin, data.get("prompt_id")),
-        "starts": " ".join(words[1:]) if is_start else None,
-        "by_person": by_person,
-        "was_interrupted": was_interrupted,
-    }
+    prompt = requests.prompt(origin, data.get("prompt_id"))
+    prompt["starts"] = " ".join(words[1:]) if is_start else None
+    if text.startswith("<task-notification>"):
+        from handrail.agents.claude import transcript
+
+        prompt["by_person"] = False
+        prompt["was_interrupted"] = transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
+    return prompt
 
 
 def _command(data: Mapping[str, Any], origin: RequestOrigin) -> CommandTyped | None:
@@ -138,32 +125,15 @@ def _command_name(word: str) -> str:
 def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
     """The ids of the background tasks that are still running."""
     tasks = data.get("background_tasks")
-    found = tasks if isinstance(tasks, list) else [tasks] if tasks else []
-    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in found)
-
-
-def _has_queued_cancel(data: Mapping[str, Any]) -> bool:
-    """True if a typed cancel command is still queued."""
-    from handrail.agents.claude import transcript
-
-    return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
-
-
-def _prompt_origin(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
-    """(the prompt is from a person, a person interrupted the agent before it)."""
-    if not text.startswith("<task-notification>"):
-        return True, False
-    from handrail.agents.claude import transcript
-
-    return False, transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
+    listed = tasks if isinstance(tasks, list) else [tasks] if tasks else []
+    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in listed)
 
 
 def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer."""
     del request
-    kind = answer["kind"]
-    if kind == "verdict":
-        return _decision(data, answer)  # type: ignore[arg-type]  # by its kind
+    if answer["kind"] == "verdict":
+        return _decision(data, answer)
     if answer["kind"] == "held":
         return {"decision": "block", "reason": answer["text"]}
     if answer["kind"] == "notice":
@@ -172,18 +142,18 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
-        told = requests.for_person(answer)
-        return {"systemMessage": told} if told else None
+        notice = requests.for_person(answer)
+        return {"systemMessage": notice} if notice else None
     return _context(str(event), answer) if answer["kind"] == "context" else None
 
 
 def _context(event: str, answer: Context) -> dict[str, Any] | None:
-    said: dict[str, Any] = {}
+    output: dict[str, Any] = {}
     if answer["text"]:
-        said["additionalContext"] = fitting(answer["text"])
+        output["additionalContext"] = fitting(answer["text"])
     if answer["title"] and event == "UserPromptSubmit":
-        said["sessionTitle"] = answer["title"]
-    out: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, **said}} if said else {}
+        output["sessionTitle"] = answer["title"]
+    out: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, **output}} if output else {}
     if answer["notice"]:
         out["systemMessage"] = answer["notice"]
     return out or None
@@ -191,16 +161,15 @@ def _context(event: str, answer: Context) -> dict[str, Any] | None:
 
 def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
-    said: dict[str, Any] = {"hookEventName": "PreToolUse"}
     if not answer["allow"]:
-        said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
+        decision: dict[str, Any] = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     elif answer["rule"] == "workflow-step":
         given, call, cwd = data.get("tool_input"), data.get("tool_use_id"), data.get("cwd")
         updated = requests.with_caller(given, conversation(data), call, cwd, data.get("agent_id"))
-        said |= {"permissionDecision": "allow", "updatedInput": updated}
+        decision = {"permissionDecision": "allow", "updatedInput": updated}
     else:
         return {}
-    return {"hookSpecificOutput": said}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
 
 def fitting(text: str) -> str:
@@ -232,16 +201,10 @@ def was_told(history: bytes, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
-    """Who calls `workflow_step`. `reply` added this to the arguments."""
-    del meta
-    return requests.named_caller(arguments)
-
-
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.claude.install import recipe
+    from handrail.agents.claude.install import ClaudeRecipe
 
-    return recipe(env, project, stubs)
+    return ClaudeRecipe(env, project, stubs)
 
 
 def marketplace(stubs: Stubs) -> dict[str, str]:

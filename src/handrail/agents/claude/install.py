@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents import recipes
-from handrail.agents.recipes import compact_json, read_json
+from handrail.agents.recipes import as_json, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
@@ -21,18 +21,15 @@ NAME = "handrail"
 AGENT = "claude"
 HOST_SECONDS = 20
 _COMMANDS = ("workflow", "cancel-workflow")
-FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
-
-
 _NO_LINK = recipes.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
 
 
 def plugin_files(stubs: Stubs) -> dict[str, str]:
     """Path below the plugin's folder → content."""
     return {
-        ".claude-plugin/plugin.json": _json(manifest(stubs.version)),
-        ".mcp.json": _json({"mcpServers": mcp_servers(stubs)}),
-        "hooks/hooks.json": _json({"description": "Handrail", "hooks": hook_entries('"${CLAUDE_PLUGIN_ROOT}"/bin')}),
+        ".claude-plugin/plugin.json": as_json(manifest(stubs.version)),
+        ".mcp.json": as_json({"mcpServers": {NAME: server_entry(stubs)}}),
+        "hooks/hooks.json": as_json({"description": "Handrail", "hooks": hook_entries('"${CLAUDE_PLUGIN_ROOT}"/bin')}),
         "bin/gate": gate_stub(stubs),
         "bin/event": event_stub(stubs),
         "bin/command": command_stub(stubs),
@@ -47,7 +44,7 @@ def marketplace(stubs: Stubs) -> dict[str, str]:
     entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": about["description"]}
     top = {"name": NAME, "owner": about["author"], "metadata": {"description": "Handrail"}, "plugins": [entry]}
     plugin = {f"plugins/{NAME}/{name}": text for name, text in plugin_files(stubs).items()}
-    return {".claude-plugin/marketplace.json": _json(top), **plugin}
+    return {".claude-plugin/marketplace.json": as_json(top), **plugin}
 
 
 def skill_files() -> dict[str, str]:
@@ -60,10 +57,8 @@ def manifest(version: str) -> dict[str, Any]:
     return {"name": NAME, "version": version, "description": about, "author": {"name": "The Handrail maintainers"}}
 
 
-def mcp_servers(stubs: Stubs) -> dict[str, Any]:
-    command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
-    env = recipes.variables(stubs)
-    return {NAME: {"command": command, "args": args, **({"env": env} if env else {}), "alwaysLoad": True}}
+def server_entry(stubs: Stubs) -> dict[str, Any]:
+    return {**recipes.server(stubs, AGENT), "alwaysLoad": True}
 
 
 def hook_entries(stubs: str) -> dict[str, Any]:
@@ -103,8 +98,8 @@ def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
 
 def gate_stub(stubs: Stubs) -> str:
     """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails."""
-    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
-    before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
+    why = recipes.failed(AGENT)
+    denial = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why}
     return (
         f"{recipes.state(stubs)}"
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
@@ -113,7 +108,7 @@ def gate_stub(stubs: Stubs) -> str:
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
-        f"""    *) printf '%s%s%s\\n' {before} "$CLAUDE_CODE_SESSION_ID" {after} ;;\n"""
+        f"    *) {recipes.print_denial({'hookSpecificOutput': denial}, '$CLAUDE_CODE_SESSION_ID')} ;;\n"
         "esac\n"
     )
 
@@ -132,10 +127,7 @@ def event_stub(stubs: Stubs) -> str:
 def command_stub(stubs: Stubs) -> str:
     """Runs if a person types a command. If Handrail fails, the command is stopped, and the model is told nothing."""
     names = "|".join(f"*'\"{prefix}{name}\"'*" for name in _COMMANDS for prefix in ("", f"{NAME}:"))
-    why = (
-        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
-        "Install it again in a terminal, then repeat the command: handrail install claude"
-    )
+    why = recipes.not_carried_out(stubs, AGENT)
     return (
         f"{recipes.state(stubs)}"
         "# Handrail's commands for Claude Code. Other commands need no Python.\n"
@@ -166,14 +158,6 @@ def settings_stub(stubs: Stubs) -> str:
     )
 
 
-def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    return recipes.status_line_stub(stubs, AGENT, _NO_LINK, foreign)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
 WORKFLOW_SKILL = """\
 ---
 name: workflow
@@ -200,23 +184,17 @@ The person cancelled the workflow of this conversation. Stop following it.
 """
 
 
-_EMPTY = "{}\n"
 _SWITCH = "disableAllHooks"
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> ClaudeRecipe:
-    """The installation for the user, or for one project."""
-    home = env.get("HOME") or os.path.expanduser("~")
-    return ClaudeRecipe(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), project, stubs)
-
-
 class ClaudeRecipe:
-    """One installation: files that Handrail owns, and entries in shared files."""
+    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
 
-    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
         self.project = project
         self.stubs = stubs
-        self.base = base if project is None else os.path.join(project, ".claude")
+        user = env.get("CLAUDE_CONFIG_DIR") or os.path.join(recipes.home(env), ".claude")
+        self.base = user if project is None else os.path.join(project, ".claude")
         self.settings = os.path.join(self.base, "settings.json" if project is None else "settings.local.json")
         self.folder = os.path.join(self.base, "skills" if project is None else "", NAME)
         self.status = os.path.join(self.folder, "bin", "status")
@@ -227,8 +205,8 @@ class ClaudeRecipe:
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses. An existing status line is kept and shown before ours."""
-        foreign = self._foreign(texts[self.settings] or _EMPTY)
-        files = {**plugin_files(self.stubs), "bin/status": status_stub(self.stubs, foreign)}
+        status = recipes.status_line_stub(self.stubs, AGENT, _NO_LINK, texts[self.settings])
+        files = {**plugin_files(self.stubs), "bin/status": status}
         if self.project is None:
             return {os.path.join(self.folder, name): text for name, text in files.items()}
         stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
@@ -238,31 +216,18 @@ class ClaudeRecipe:
         """The folder of our plugin: a running conversation blocks every tool if the folder of a plugin is gone."""
         return [self.folder] if self.project is None else []
 
-    def _foreign(self, settings: str) -> str | None:
-        value = json.loads(settings).get("statusLine")
-        command = value.get("command") if isinstance(value, dict) else None
-        return command if isinstance(command, str) else None
-
     def add(self, path: str, text: str | None) -> str:
         """The text of a shared file with our entries added. `text` has none of them yet."""
-        text = text or _EMPTY
+        text = text or recipes.EMPTY
         if path != self.settings:
-            server = mcp_servers(self.stubs)[NAME]
-            return text_edits.add_member(text, ("mcpServers",), NAME, server)
-        text = self._add_status_line(text)
+            return text_edits.add_member(text, ("mcpServers",), NAME, server_entry(self.stubs))
+        text = recipes.add_status_line(text, self.status, padding=0, refreshInterval=2)
         if self.project is None:
             return text
         for event, entries in hook_entries(shlex.quote(os.path.join(self.folder, "bin"))).items():
             for entry in reversed(entries):
                 text = text_edits.add_item(text, ("hooks", event), entry)
         return text_edits.add_item(text, ("enabledMcpjsonServers",), NAME)
-
-    def _add_status_line(self, text: str) -> str:
-        own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.status)}"}
-        old = json.loads(text).get("statusLine")
-        if not isinstance(old, dict):
-            return text_edits.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
-        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
 
     def switched_off(self) -> list[str]:
         """The files of settings that switch all hooks off."""
@@ -278,20 +243,13 @@ class ClaudeRecipe:
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""
-        left = self._without(path, text, before)
-        return None if before is None and left.strip() in ("{}", "") else left
-
-    def _without(self, path: str, text: str, before: str | None) -> str:
         if path != self.settings:
-            return text_edits.remove_member(text, ("mcpServers", NAME))
-        old = json.loads(before).get("statusLine") if before else None
-        now = json.loads(text).get("statusLine")
-        if isinstance(now, dict) and self.status in str(now.get("command")):
-            restored = text_edits.replace_value(text, ("statusLine",), old) if old is not None else None
-            text = restored or text_edits.remove_member(text, ("statusLine",))
+            return recipes.unless_new(text_edits.remove_member(text, ("mcpServers", NAME)), before)
+        text = recipes.restore_status_line(text, self.status, before)
         for event in json.loads(text).get("hooks") or {}:
             text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
-        return text_edits.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == NAME))
+        text = text_edits.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == NAME))
+        return recipes.unless_new(text, before)
 
     def _is_ours(self, entry: Any) -> bool:
         return os.path.join(self.folder, "bin") in json.dumps(entry, ensure_ascii=False)

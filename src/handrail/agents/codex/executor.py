@@ -27,9 +27,9 @@ from handrail.agents.outcomes import (
     checked_id,
     classify_failure,
     finished,
-    json_answer,
     last_error,
     prompt_for_json,
+    within,
 )
 from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
@@ -63,7 +63,9 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Codex chooses the id of a new conversation itself."""
     argv = [PROGRAM, "exec", "--json", "--skip-git-repo-check", *_MODES[job.permissions]]
-    files, prompt = {}, _escape_command(job.prompt)
+    files, prompt = {}, job.prompt
+    if prompt.lstrip(" ")[:1] in ("$", "/"):
+        prompt = f"\n{prompt}"  # an installed hook of Handrail would read it as a command
     settings = list(_SETTINGS)
     if job.stubs is not None:
         files = {f"stubs/{name}": text for name, text in install.stub_files(job.stubs).items()}
@@ -72,7 +74,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv += ["-c", setting]
     if job.model:
         argv.append(f"--model={job.model}")
-    if job.schema is not None and _is_strict(job.schema):
+    if job.schema is not None and job.schema.get("type") == "object" and _requires_all(job.schema):
         files["schema.json"] = json.dumps(job.schema)
         argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
     elif job.schema is not None:
@@ -96,17 +98,8 @@ def _guided(stubs: Stubs, env: Mapping[str, str], folder: str) -> list[str]:
     ]
 
 
-def _escape_command(prompt: str) -> str:
-    """A prompt that an installed hook of Handrail does not read as a command."""
-    return f"\n{prompt}" if prompt.lstrip(" ")[:1] in ("$", "/") else prompt
-
-
-def _is_strict(schema: Mapping[str, Any]) -> bool:
-    """True if the service accepts the schema unchanged: each object requires all its properties and no others."""
-    return schema.get("type") == "object" and _requires_all(schema)
-
-
 def _requires_all(schema: Any) -> bool:
+    """True if each object of the schema requires all its properties and no others, as the service wants it."""
     if isinstance(schema, list):
         return all(map(_requires_all, schema))
     if not isinstance(schema, dict):
@@ -139,13 +132,13 @@ class CodexReader:
                 self.thread = str(data.get("thread_id"))
                 yield AgentSaid("session", {"id": self.thread})
             case "item.started" | "item.completed":
-                yield from self._item(_object(data.get("item")), is_over=data["type"] == "item.completed")
+                yield from self._item(within(data, "item"), is_over=data["type"] == "item.completed")
                 yield from self._usage_so_far()
             case "turn.completed":
                 self.is_done = self.has_counted = True
-                yield from self._usage(_object(data.get("usage")))
+                yield from self._usage(within(data, "usage"))
             case "turn.failed":
-                self.failure = str(_object(data.get("error")).get("message") or self.failure or "")
+                self.failure = str(within(data, "error").get("message") or self.failure or "")
             case "error":
                 message = str(data.get("message") or "")
                 if message.startswith("Reconnecting"):
@@ -162,8 +155,7 @@ class CodexReader:
         if not self.has_counted:
             yield from self._usage_so_far()
         if self.is_done:
-            structured = json_answer(self.text) if self.job.schema is not None else None
-            yield finished(DONE, self.text, structured)
+            yield finished(DONE, self.text, self.job.schema)
         else:
             yield finished(self._failure(exit_code, errors), self.text)
 
@@ -190,7 +182,8 @@ class CodexReader:
             output = _output(item)
             if item.get("status") == "declined":
                 yield AgentSaid("denied", {"name": name, "reason": output or "it was declined"})
-            yield AgentSaid("result", {"id": key, "ok": _is_ok(item), "output": output})
+            is_ok = item.get("status", "completed") == "completed" and item.get("exit_code") in (None, 0)
+            yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
         """The usage until now, if it is news. Codex prints it at the end of the turn, but records it at each answer."""
@@ -201,20 +194,16 @@ class CodexReader:
 
     def _usage(self, counted: Mapping[str, Any]) -> Iterator[AgentSaid]:
         """The usage of this job alone. A number is None if it, or the count before this job, is not known."""
-        said: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
+        usage: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
         for name, theirs in _COUNTED.items():
             if self.before is not None and theirs in counted:
-                said[name] = counted[theirs] - self.before.get(theirs, 0)
-        yield AgentSaid("usage", said)
+                usage[name] = counted[theirs] - self.before.get(theirs, 0)
+        yield AgentSaid("usage", usage)
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
     return CodexReader(job)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _tool(kind: str, item: Mapping[str, Any]) -> str:
@@ -231,19 +220,15 @@ def _blocked_tool(found: re.Match[str]) -> str:
     return "apply_patch" if found[2].startswith("*** Begin Patch") else "Bash"
 
 
-def _is_ok(item: Mapping[str, Any]) -> bool:
-    return item.get("status", "completed") == "completed" and item.get("exit_code") in (None, 0)
-
-
 def _output(item: Mapping[str, Any]) -> str:
-    told = item.get("aggregated_output") or _object(item.get("error")).get("message")
-    if told is None and (result := _object(item.get("result"))):
+    output = item.get("aggregated_output") or within(item, "error").get("message")
+    if output is None and (result := within(item, "result")):
         content = result.get("content")
         parts = [str(part.get("text", "")) for part in content or () if isinstance(part, dict)]
-        told = "\n".join(parts) if parts else json.dumps(result)
-    if not told and item.get("exit_code"):
-        told = f"exit code {item['exit_code']}"
-    return brief(str(told or ""))
+        output = "\n".join(parts) if parts else json.dumps(result)
+    if not output and item.get("exit_code"):
+        output = f"exit code {item['exit_code']}"
+    return brief(str(output or ""))
 
 
 class ThreadCount:

@@ -19,7 +19,7 @@ from handrail.agents.codex.tools import (
     call_aliases,
     other_tools,
 )
-from handrail.agents.requests import mcp_aliases
+from handrail.agents.requests import conversation, mcp_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,16 +28,9 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCall,
-        StepCaller,
-        ToolCall,
-    )
+    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCaller
 
-__all__ = ["aliases", "arguments"]
+__all__ = ["aliases", "arguments", "conversation"]
 
 COMMANDS: Commands = {"start": "$workflow", "cancel": "$cancel-workflow"}
 CONVERSATION: str | None = None
@@ -54,11 +47,6 @@ ENFORCES: dict[str, Enforcement] = {
 LINKS = True
 _TYPED = {"workflow": "start", "cancel-workflow": "cancel"}
 _CONFIG = ".codex/config.toml"
-_SERVER = ("mcp_servers", "handrail")
-
-
-def conversation(data: Mapping[str, Any]) -> str:
-    return str(data["session_id"])
 
 
 def request(data: Mapping[str, Any]) -> HostRequest | None:
@@ -81,29 +69,20 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return requests.stop(origin) if event == "Stop" else None
 
 
-def _before_tool(data: Mapping[str, Any]) -> ToolCall | StepCall:
+def _before_tool(data: Mapping[str, Any]) -> HostRequest:
+    """A call of a tool. The settings of a project can name another server as ours is named in the user's."""
     origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
+    is_subagent = bool(data.get("agent_id"))
     if tool == OWN_STEP:
-        return _step(data, origin, given)
-    return {
-        **origin,
-        "event": "tool",
-        "tool": tool,
-        "aliases": call_aliases(tool, given),
-        "also": other_tools(tool, given),
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": bare_name(tool) in HARMLESS,
-        "is_subagent": bool(data.get("agent_id")),
-    }
-
-
-def _step(data: Mapping[str, Any], origin: RequestOrigin, given: Mapping[str, Any]) -> StepCall:
-    """A call of `workflow_step`. The settings of a project can name another server as ours is named in the user's."""
-    step = requests.step(origin, OWN_STEP, given, is_subagent=bool(data.get("agent_id")))
-    step["call_id"] = str(data.get("tool_use_id") or "")
-    if _has_project_server(origin["cwd"]):
-        step["aliases"], step["installed"] = mcp_aliases(OWN_STEP), (_CONFIG, *_SERVER)
-    return step
+        step = requests.step(origin, OWN_STEP, given, is_subagent=is_subagent)
+        step["call_id"] = str(data.get("tool_use_id") or "")
+        if _has_project_server(origin["cwd"]):
+            step["aliases"], step["installed"] = mcp_aliases(OWN_STEP), (_CONFIG, "mcp_servers", "handrail")
+        return step
+    names, call = call_aliases(tool, given), arguments(tool, given, origin["cwd"])
+    is_harmless = bare_name(tool) in HARMLESS
+    about = requests.tool(origin, tool, names, call, is_harmless=is_harmless, is_subagent=is_subagent)
+    return {**about, "also": other_tools(tool, given)}
 
 
 def _has_project_server(cwd: str) -> bool:
@@ -163,8 +142,8 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "verdict":
         if answer["allow"]:
             return {}
-        said = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"] or "denied"}
-        return {"hookSpecificOutput": {"hookEventName": event, **said}}
+        denial = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"] or "denied"}
+        return {"hookSpecificOutput": {"hookEventName": event, **denial}}
     if answer["kind"] == "held":
         return {"decision": "block", "reason": answer["text"]}
     if answer["kind"] == "notice":
@@ -172,15 +151,15 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"decision": "block", "reason": answer["send_on"]}
-        told = requests.for_person(answer)
-        return {"systemMessage": told} if told else None
+        notice = requests.for_person(answer)
+        return {"systemMessage": notice} if notice else None
     if answer["kind"] != "context":
         return None
     out: dict[str, Any] = {}
     if answer["text"]:
         out["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": answer["text"]}
-    told = answer["notice"] or answer["status_line"]
-    return {**out, "systemMessage": told} if told else out or None
+    notice = answer["notice"] or answer["status_line"]
+    return {**out, "systemMessage": notice} if notice else out or None
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
@@ -225,6 +204,6 @@ def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCa
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.codex.install import recipe
+    from handrail.agents.codex.install import CodexRecipe
 
-    return recipe(env, project, stubs)
+    return CodexRecipe(env, project, stubs)

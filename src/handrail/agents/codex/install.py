@@ -29,7 +29,6 @@ AGENT = "codex"
 HOST_SECONDS = 20
 FLAGS = "/<session-flags>/config.toml"
 """What Codex calls the place of hooks that are given on its command line."""
-FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _UNLIMITED = 0
 """Codex cuts a longer text of a hook, unless this is its limit."""
 _OURS = '*\'"prompt":"\'[$/]workflow*|*\'"prompt":"\'[$/]cancel-workflow*'
@@ -75,10 +74,8 @@ def server_entry(stubs: Stubs, passed: list[str]) -> dict[str, Any]:
 
     An exit check may take long, so a call may. Without `omit_tools_from`, some models do not see the tool.
     """
-    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
     return {
-        "command": command,
-        "args": args,
+        **recipes.server(stubs, AGENT),
         "env": recipes.variables(stubs),
         "env_vars": passed,
         "omit_tools_from": ["deferred", "code_mode"],
@@ -101,14 +98,7 @@ def _begin(stubs: Stubs, name: str, user: str) -> str:
     text = recipes.state(stubs)
     if not user or stubs.conversation:
         return text
-    first, own = shlex.quote(text.split("\n")[0]), f"{user}/{name}"
-    return (
-        f"{text}user={shlex.quote(own)}\n"
-        'if [ -r "$user" ] && ! [ "$0" -ef "$user" ]; then\n'
-        '    IFS= read -r theirs < "$user"\n'
-        f"    case $theirs in {first}) exit 0 ;; esac\n"
-        "fi\n"
-    )
+    return text + recipes.defer_to_same_state(stubs, f"user={shlex.quote(f'{user}/{name}')}", "$0")
 
 
 def _no_link(stubs: Stubs) -> str:
@@ -127,8 +117,8 @@ def _no_link(stubs: Stubs) -> str:
 
 def gate_stub(stubs: Stubs, user: str = "") -> str:
     """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails."""
-    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
-    before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
+    why = recipes.failed(AGENT)
+    denial = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why}
     return (
         f"{_begin(stubs, 'gate', user)}"
         "# Handrail's gate for Codex. A conversation without a link has no workflow: print nothing.\n"
@@ -139,7 +129,7 @@ def gate_stub(stubs: Stubs, user: str = "") -> str:
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'*'}}') """
         """printf '%s\\n' "$said" ;;\n"""
-        f"""    *) printf '%s%s%s\\n' {before} "$id" {after} ;;\n"""
+        f"    *) {recipes.print_denial({'hookSpecificOutput': denial}, '$id')} ;;\n"
         "esac\n"
         "exit 0\n"
     )
@@ -152,18 +142,14 @@ def event_stub(stubs: Stubs, user: str = "") -> str:
         "# Handrail's other hooks for Codex.\n"
         f"{recipes.no_links(AGENT)} && exit 0\n"
         f'{_no_link(stubs)} && case $input in *\'"source":"fork"\'*) false ;; *) true ;; esac && exit 0\n'
-        f"{recipes.ask(stubs, AGENT, has_input=True)}"
-        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+        f"{recipes.ask(stubs, AGENT, has_input=True)}{recipes.PRINT_JSON}"
         "exit 0\n"
     )
 
 
 def prompt_stub(stubs: Stubs, user: str = "") -> str:
     """Runs at every prompt. If Handrail fails at a command of ours, it is stopped, and the model is told nothing."""
-    why = (
-        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
-        "Install it again in a terminal, then repeat the command: handrail install codex"
-    )
+    why = recipes.not_carried_out(stubs, AGENT)
     return (
         f"{_begin(stubs, 'prompt', user)}"
         "# Handrail's answer to prompts in Codex. A prompt without a workflow needs Python only if it is a command.\n"
@@ -211,7 +197,6 @@ The person cancelled the workflow of this conversation. Stop following it.
 """
 
 
-_EMPTY = "{}\n"
 _NOTE = "added by `handrail install codex`"
 _PASSED = [
     "CARGO_HOME", "CI", "CONDA_PREFIX", "GOPATH", "GOROOT", "HANDRAIL_HOME", "JAVA_HOME", "NODE_ENV", "NODE_OPTIONS",
@@ -221,17 +206,11 @@ _PASSED = [
 """Variables that programs of exit checks often need. A person may add others to the entry of the server."""
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> CodexRecipe:
-    """The installation for the user, or for one project."""
-    home = env.get("HOME") or os.path.expanduser("~")
-    return CodexRecipe(env.get("CODEX_HOME") or os.path.join(home, ".codex"), project, stubs)
-
-
 class CodexRecipe:
-    """One installation: files that Handrail owns, and entries in shared files."""
+    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
 
-    def __init__(self, user: str, project: str | None, stubs: Stubs) -> None:
-        self.user = user
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
+        self.user = user = env.get("CODEX_HOME") or os.path.join(recipes.home(env), ".codex")
         self.project = project
         self.stubs = stubs
         self.base = user if project is None else os.path.join(project, ".codex")
@@ -260,7 +239,7 @@ class CodexRecipe:
     def add(self, path: str, text: str | None) -> str:
         """The text of a shared file with our entries added. `text` has none of them yet."""
         try:
-            return self._add_hooks(text or _EMPTY) if path == self.listed else self._add_tables(path, text or "")
+            return self._add_hooks(text or recipes.EMPTY) if path == self.listed else self._add_tables(path, text or "")
         except ValueError as error:
             raise ValueError(f"`{path}`: {error}") from error
 
@@ -304,7 +283,11 @@ class CodexRecipe:
     def switched_off(self) -> list[str]:
         """The files of settings that switch hooks off."""
         paths = dict.fromkeys([self.config, self.trust])
-        return [f"`{path}`: `features.hooks`" for path in paths if _switch(path) is False]
+        return [
+            f"`{path}`: `features.hooks`"
+            for path in paths
+            if within(_read_toml(path), "features").get("hooks") is False
+        ]
 
     def trial(self, conversation: str, cwd: str) -> StubTrial:
         message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
@@ -316,16 +299,12 @@ class CodexRecipe:
         if path == self.listed:
             for event in json.loads(text).get("hooks") or {}:
                 text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
-            return None if before is None and text.strip() in ("{}", "") else text
+            return recipes.unless_new(text, before)
         text = text_edits.remove_noted(text, self.note)
         return None if before is None and not text.strip() else text
 
     def _is_ours(self, entry: Any) -> bool:
         return self.folder in json.dumps(entry, ensure_ascii=False)
-
-
-def _switch(path: str) -> Any:
-    return within(_read_toml(path), "features").get("hooks")
 
 
 def _read_toml(path: str) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from handrail.agents.outcomes import (
     classify_failure,
     finished,
     http_status,
-    json_answer,
     last_error,
     prompt_for_json,
     total,
@@ -120,17 +119,16 @@ class CopilotReader:
                 yield AgentSaid("text", {"text": text})
             case "tool.execution_start":
                 self.names[str(about.get("toolCallId"))] = str(about.get("toolName"))
-                told = {"id": about.get("toolCallId"), "name": about.get("toolName"), "input": about.get("arguments")}
-                yield AgentSaid("tool", told)
+                call = {"id": about.get("toolCallId"), "name": about.get("toolName"), "input": about.get("arguments")}
+                yield AgentSaid("tool", call)
             case "tool.execution_complete":
                 yield from self._result(about)
                 yield from self._usage_so_far()
             case "model.call_failure":
                 self.failed = about
             case "assistant.turn_retry":
-                yield AgentSaid(
-                    "retry", {"message": without_json(str(self.failed.get("errorMessage") or about.get("reason")))}
-                )
+                message = str(self.failed.get("errorMessage") or about.get("reason"))
+                yield AgentSaid("retry", {"message": without_json(message)})
             case "session.error":
                 self.error = about
             case "abort":
@@ -157,8 +155,7 @@ class CopilotReader:
         spent = _job_usage(_read_text(self.folder, "usage.json"))
         if spent.tokens is not None and self.before is not None:
             yield spent.less(self.before).said()
-        outcome = self._outcome(exit_code, errors)
-        yield finished(outcome, self.text, json_answer(self.text) if self.job.schema and outcome is DONE else None)
+        yield finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.error is not None:

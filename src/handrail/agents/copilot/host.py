@@ -22,27 +22,19 @@ from handrail.agents.copilot.tools import (
     foreign_aliases,
     typed_command,
 )
+from handrail.agents.copilot.transcript import kept, was_told
+from handrail.agents.requests import step_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Literal
+    from typing import Any
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        ConversationOpened,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCall,
-        StepCaller,
-        SubagentStarted,
-        ToolCall,
-        Verdict,
-    )
+    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCall, Verdict
 
-__all__ = ["aliases", "arguments"]
+__all__ = ["aliases", "arguments", "kept", "step_caller", "was_told"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -74,37 +66,30 @@ def conversation(data: Mapping[str, Any]) -> str:
 
 
 def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The hook message as a request; None for an event that Handrail ignores."""
+    """The hook message as a request; None for an event that Handrail ignores.
+
+    A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork. What a hook adds
+    there is lost when the conversation is resumed again, so the agent is told at its next prompt.
+    """
     if "toolName" in data:
         return _tool(data)
     if "prompt" in data:
         return _prompt(data)
-    if "agentName" in data:
-        return _subagent(data)
+    if "agentName" in data:  # a subagent that ends has a response
+        return None if "response" in data else requests.subagent(_origin(data))
     if "stopReason" in data:
         return _stop(data)
     if "trigger" in data:
-        return _begin(data, "compacting")
-    return _begin(data, "fork") if data.get("source") == "resume" else None
+        return {**_origin(data), "event": "begin", "source": "compacting", "waits": True}
+    if data.get("source") != "resume":
+        return None
+    return {**_origin(data), "event": "begin", "source": "fork", "waits": True}
 
 
 def _origin(data: Mapping[str, Any]) -> RequestOrigin:
     """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
     named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
     return requests.origin(named, data.get("cwd"), transcript.path(named))
-
-
-def _begin(data: Mapping[str, Any], source: Literal["compacting", "fork"]) -> ConversationOpened:
-    """A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork.
-
-    What a hook adds here is lost when the conversation is resumed again, so the agent is told at its next prompt.
-    """
-    return {**_origin(data), "event": "begin", "source": source, "waits": True}
-
-
-def _subagent(data: Mapping[str, Any]) -> SubagentStarted | None:
-    """A subagent that starts; one that ends has a response."""
-    return None if "response" in data else requests.subagent(_origin(data))
 
 
 def _tool(data: Mapping[str, Any]) -> HostRequest | None:
@@ -116,18 +101,10 @@ def _tool(data: Mapping[str, Any]) -> HostRequest | None:
         return None
     if tool == OWN_STEP:
         return _step(data, given)
-    origin = _origin(data)
-    call: ToolCall = {
-        **origin,
-        "event": "tool",
-        "tool": tool,
-        "aliases": aliases(tool),
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": tool in HARMLESS,
-        "is_subagent": bool(data.get("agentId")),
-        "takes_context": True,
-    }
-    return call
+    origin, is_harmless, is_subagent = _origin(data), tool in HARMLESS, bool(data.get("agentId"))
+    call = arguments(tool, given, origin["cwd"])
+    about = requests.tool(origin, tool, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
+    return {**about, "takes_context": True}
 
 
 def _given(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,8 +181,8 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
         return None  # no hook can show a notice to the person only
     if "prompt" not in data:
         return {"additionalContext": answer["text"]} if answer["text"] else None
-    told = "\n\n".join(text for text in (answer["text"], answer["notice"]) if text)
-    return {"additionalContext": told} if told else {}
+    text = "\n\n".join(text for text in (answer["text"], answer["notice"]) if text)
+    return {"additionalContext": text} if text else {}
 
 
 def _decision(data: Mapping[str, Any], request: HostRequest, answer: Verdict) -> dict[str, Any]:
@@ -236,21 +213,7 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
     )
 
 
-def was_told(history: bytes, call: str) -> bool:
-    return transcript.has_result(history, call)
-
-
-def kept(history: bytes) -> bytes:
-    return transcript.kept(history)
-
-
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
-    """Who calls `workflow_step`. `reply` wrote this over whatever the model had written."""
-    del meta
-    return requests.named_caller(arguments)
-
-
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.copilot.install import recipe
+    from handrail.agents.copilot.install import CopilotRecipe
 
-    return recipe(env, project, stubs)
+    return CopilotRecipe(env, project, stubs)

@@ -16,7 +16,7 @@ from handrail.agents import recipes
 from handrail.agents.copilot import tools
 from handrail.agents.copilot.tools import ASKED_STEP, HANDRAIL, OWN_STEP, SERVER
 from handrail.agents.copilot.transcript import home
-from handrail.agents.recipes import compact_json, read_json
+from handrail.agents.recipes import as_json, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
@@ -40,7 +40,7 @@ def plugin_files(stubs: Stubs) -> dict[str, str]:
     return {
         "plugin.json": as_json(about),
         "hooks.json": hooks_file('"${PLUGIN_ROOT}"/bin'),
-        ".mcp.json": as_json({"mcpServers": mcp_servers(stubs)}),
+        ".mcp.json": as_json({"mcpServers": {SERVER: server_entry(stubs)}}),
         **bin_files(stubs),
     }
 
@@ -53,11 +53,8 @@ def bin_files(stubs: Stubs) -> dict[str, str]:
     }
 
 
-def mcp_servers(stubs: Stubs) -> dict[str, Any]:
-    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
-    env = recipes.variables(stubs)
-    server = {"type": "local", "command": command, "args": args, **({"env": env} if env else {}), "tools": [STEP_TOOL]}
-    return {SERVER: server}
+def server_entry(stubs: Stubs) -> dict[str, Any]:
+    return {"type": "local", **recipes.server(stubs, AGENT), "tools": [STEP_TOOL]}
 
 
 def hooks_file(stubs: str) -> str:
@@ -129,11 +126,7 @@ def _own_link(stubs: Stubs) -> str:
 def prompt_stub(stubs: Stubs) -> str:
     """Runs at every prompt. If Handrail cannot carry out one of its commands, the prompt is stopped."""
     names = " | ".join(f"""*'"prompt":"/{name}'* | *'skill-context name=\\"{name}\\"'*""" for name in _COMMANDS)
-    why = (
-        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
-        f"Install it again in a terminal, then repeat the command: handrail install {AGENT}"
-    )
-    block = shlex.quote(json.dumps({"decision": "block", "reason": why}))
+    block = shlex.quote(json.dumps({"decision": "block", "reason": recipes.not_carried_out(stubs, AGENT)}))
     return (
         f"{_begin(stubs, 'prompt', 'The prompts and commands of Handrail for Copilot CLI.')}"
         "input=$(cat)\nfailed=\n"
@@ -150,34 +143,17 @@ def event_stub(stubs: Stubs) -> str:
     return (
         f"{_begin(stubs, 'event', 'The other hooks of Handrail for Copilot CLI.')}"
         f"{recipes.no_links(AGENT)} && exit 0\n"
-        f"{recipes.ask(stubs, AGENT)}"
-        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+        f"{recipes.ask(stubs, AGENT)}{recipes.PRINT_JSON}"
     )
 
 
-def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    return recipes.status_line_stub(stubs, AGENT, recipes.no_links(AGENT), foreign)
-
-
-def as_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-_EMPTY = "{}\n"
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> CopilotRecipe:
-    """The installation for the user, or for one project."""
-    return CopilotRecipe(home(env, env.get("HOME") or os.path.expanduser("~")), project, stubs)
-
-
 class CopilotRecipe:
-    """One installation: files that Handrail owns, and entries in shared files."""
+    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
 
-    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
         self.project = project
         self.stubs = stubs
-        self.base = base if project is None else os.path.join(project, ".github")
+        self.base = home(env, recipes.home(env)) if project is None else os.path.join(project, ".github")
         self.own = os.path.join(self.base, "" if project is None else "copilot", NAME)
         self.servers = os.path.join(self.base, "mcp-config.json" if project is None else "mcp.json")
         self.settings = os.path.join(self.base, "settings.json")
@@ -191,7 +167,8 @@ class CopilotRecipe:
         """Files that only Handrail uses. An existing status line is kept and shown before ours."""
         stubs = bin_files(self.stubs)
         if self.project is None:
-            stubs["bin/status"] = status_stub(self.stubs, _foreign(texts[self.settings] or _EMPTY))
+            free = recipes.no_links(AGENT)
+            stubs["bin/status"] = recipes.status_line_stub(self.stubs, AGENT, free, texts[self.settings])
         hooks = hooks_file(shlex.quote(os.path.join(self.own, "bin")))
         return {
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
@@ -206,14 +183,10 @@ class CopilotRecipe:
 
     def add(self, path: str, text: str | None) -> str:
         """The text of a shared file with our entries added. `text` has none of them yet."""
-        text = text or _EMPTY
+        text = text or recipes.EMPTY
         if path == self.servers:
-            return text_edits.add_member(text, ("mcpServers",), SERVER, mcp_servers(self.stubs)[SERVER])
-        own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.status)}"}
-        old = json.loads(text).get("statusLine")
-        if not isinstance(old, dict):
-            return text_edits.add_member(text, (), "statusLine", {**own, "padding": 0})
-        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
+            return text_edits.add_member(text, ("mcpServers",), SERVER, server_entry(self.stubs))
+        return recipes.add_status_line(text, self.status, padding=0)
 
     def switched_off(self) -> list[str]:
         """Our file of hooks, if it switches its own hooks off."""
@@ -226,22 +199,8 @@ class CopilotRecipe:
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""
-        left = self._without(path, text, before)
-        return None if before is None and left.strip() in ("{}", "") else left
-
-    def _without(self, path: str, text: str, before: str | None) -> str:
         if path == self.servers:
-            return text_edits.remove_member(text, ("mcpServers", SERVER))
-        old = json.loads(before).get("statusLine") if before else None
-        now = json.loads(text).get("statusLine")
-        if not isinstance(now, dict) or self.status not in str(now.get("command")):
-            return text
-        if old is not None:
-            return text_edits.replace_value(text, ("statusLine",), old)
-        return text_edits.remove_member(text, ("statusLine",))
-
-
-def _foreign(settings: str) -> str | None:
-    value = json.loads(settings).get("statusLine")
-    command = value.get("command") if isinstance(value, dict) else None
-    return command if isinstance(command, str) else None
+            text = text_edits.remove_member(text, ("mcpServers", SERVER))
+        else:
+            text = recipes.restore_status_line(text, self.status, before)
+        return recipes.unless_new(text, before)

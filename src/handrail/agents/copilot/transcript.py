@@ -89,7 +89,7 @@ def kept(history: bytes) -> bytes:
     return b"\n".join(line for line in lines[done[-1] + 1 if done else 0 :] if not line.startswith(_HOOK))
 
 
-def has_result(history: bytes, call: str) -> bool:
+def was_told(history: bytes, call: str) -> bool:
     """True if the history has the result of a call. Its id is ours: it is in the arguments that were permitted."""
     at = history.find(f'"{call}"'.encode())
     begin = history.rfind(b"\n", 0, at) + 1

@@ -18,6 +18,7 @@ from typing import Any
 
 from handrail.agents.gemini import install as own
 from handrail.agents.gemini.install import AUTHORITY
+from handrail.agents.gemini.tools import SERVER
 from handrail.agents.outcomes import (
     DONE,
     JobOutcome,
@@ -27,12 +28,12 @@ from handrail.agents.outcomes import (
     checked_id,
     classify_failure,
     finished,
-    json_answer,
     last_error,
     prompt_for_json,
     total,
     within,
 )
+from handrail.agents.recipes import as_json
 from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
 from handrail.source import text_edits
 
@@ -49,10 +50,14 @@ def gemini_home(env: Mapping[str, str]) -> str:
     return env.get(HOME) or env.get("HOME", "")
 
 
+def records(home: str, conversation: str) -> Iterator[Path]:
+    """The records of a conversation. Their names end with the first characters of its id."""
+    return Path(home, _BASE, "tmp").glob(f"*/chats/session-*-{conversation[:8]}.jsonl")
+
+
 def has_prompt_saved(env: Mapping[str, str], conversation: str) -> bool:
     """True if Gemini CLI has saved a prompt of the conversation. Only then it can be resumed."""
-    saved = Path(gemini_home(env), _BASE, "tmp").glob(f"*/chats/session-*-{conversation[:8]}.jsonl")
-    for path in saved:
+    for path in records(gemini_home(env), conversation):
         with path.open(encoding="utf-8", errors="replace") as file:
             if any('"type":"user"' in line for line in file):
                 return True
@@ -72,25 +77,25 @@ def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, st
     for name in os.listdir(base):
         if name not in _NOT_SHARED:
             os.symlink(os.path.join(base, name), os.path.join(ours, _BASE, name))
-    settings = _with_ours(
-        _read_settings(os.path.join(base, "settings.json")), own.settings_entries(stubs, f"{folder}/{own.NAME}")
-    )
+    settings = _read_settings(os.path.join(base, "settings.json"))
+    hooks = _with_ours(settings, own.hook_entries(f"{folder}/{own.NAME}"))
+    servers = {**within(settings, "mcpServers"), SERVER: own.server_entry(stubs)}
     files = {os.path.join(own.NAME, name): text for name, text in own.stub_files(stubs).items()}
-    return {**files, f"home/{_BASE}/settings.json": json.dumps(settings, indent=2, ensure_ascii=False) + "\n"}
+    return {**files, f"home/{_BASE}/settings.json": as_json({**settings, "hooks": hooks, "mcpServers": servers})}
 
 
 def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with our entries. Entries of an installation are left out: they would answer a second time."""
-    hooks = _mapping(settings, "hooks")
-    for event, entries in added["hooks"].items():
+    """The hooks of the settings, and ours. Hooks of an installation are left out: they would answer a second time."""
+    hooks = dict(within(settings, "hooks"))
+    for event, entries in added.items():
         theirs = hooks.get(event)
         hooks[event] = [*(e for e in (theirs if isinstance(theirs, list) else ()) if not _is_ours(e)), *entries]
-    return {**settings, "hooks": hooks, "mcpServers": {**_mapping(settings, "mcpServers"), **added["mcpServers"]}}
+    return hooks
 
 
 def _is_ours(entry: Any) -> bool:
     hooks = entry.get("hooks") if isinstance(entry, dict) else None
-    return isinstance(hooks, list) and any(isinstance(hook, dict) and hook.get("name") == own.NAME for hook in hooks)
+    return isinstance(hooks, list) and any(within(hook).get("name") == own.NAME for hook in hooks)
 
 
 def _read_settings(path: str) -> dict[str, Any]:
@@ -106,22 +111,13 @@ def _read_settings(path: str) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _mapping(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = settings.get(name)
-    return dict(value) if isinstance(value, dict) else {}
-
-
-_ID = 8
-"""The name of a record ends with so many characters of the conversation's id."""
-
-
 class AnswerCount:
     """Counts the answers of one conversation. Those that are there when it is made do not count."""
 
     def __init__(self, home: str, conversation: str | None) -> None:
-        self.folder = Path(home, ".gemini", "tmp")
+        self.home = home
         self.records: dict[str, NewLines] = {}
-        self.answers: dict[str, Mapping[str, Any]] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
         self.before: set[str] = set()
         if conversation is not None:
             self._read(conversation)
@@ -133,25 +129,23 @@ class AnswerCount:
         spent = JobUsage()
         for id_, tokens in self.answers.items():
             if id_ not in self.before:
-                whole = total(dict(tokens), "input")
-                spent.add(whole, total(dict(tokens), "total") - whole, total(dict(tokens), "cached"), 0.0)
+                whole = total(tokens, "input")
+                spent.add(whole, total(tokens, "total") - whole, total(tokens, "cached"), 0.0)
         return spent
 
     def _read(self, conversation: str) -> None:
         if not conversation.replace("-", "").isalnum():
             return
-        for path in self.folder.glob(f"*/chats/session-*-{conversation[:_ID]}.jsonl"):
+        for path in records(self.home, conversation):
             for line in self.records.setdefault(str(path), NewLines(str(path))).read():
-                if b'"type":"gemini"' in line and b'"tokens"' in line:
-                    self._take(line)
-
-    def _take(self, line: bytes) -> None:
-        try:
-            data = json.loads(line)
-        except ValueError:
-            return
-        if isinstance(data, dict) and isinstance(data.get("id"), str):
-            self.answers[data["id"]] = within(data, "tokens")
+                if b'"type":"gemini"' not in line or b'"tokens"' not in line:
+                    continue
+                try:
+                    data = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(data, dict) and isinstance(data.get("id"), str):
+                    self.answers[data["id"]] = within(data, "tokens")
 
 
 _PRODUCT = "Gemini CLI"
@@ -181,6 +175,7 @@ decision = "allow"
 priority = 998
 """
 _GATED = ("run_shell_command", "write_file", "replace", "web_fetch", "activate_skill", "enter_plan_mode")
+"""Tools that Gemini CLI does not register if they are not allowed, besides those of MCP servers."""
 _STOPPED = ("Loop detected", "Agent execution stopped", "Agent execution blocked", "Maximum session turns")
 _RETRY = re.compile(r"^Attempt \d+ failed.*(?:\n(?!Attempt).*){0,2}?Retrying\b.*?(?=\.\.\.|$)", re.MULTILINE)
 _AUTH = 41
@@ -190,7 +185,8 @@ _FIRST_STATUS, _BYTE = 400, 256
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Our policy disables plan mode, because nobody can approve a plan."""
     argv = [PROGRAM, "-o", "stream-json", "--skip-trust", f"--approval-mode={_MODES[job.permissions]}"]
-    argv += [f"--policy={_own_policies(job.env)}", f"--policy={os.path.join(folder, 'policy.toml')}"]
+    theirs = os.path.join(gemini_home(job.env), _BASE, "policies")  # our option would replace them
+    argv += [f"--policy={theirs}", f"--policy={os.path.join(folder, 'policy.toml')}"]
     if job.model:
         argv.append(f"--model={job.model}")
     thread = job.session or job.new_session
@@ -206,11 +202,6 @@ def launch(job: AgentJob, folder: str) -> Launch:
         env[HOME] = os.path.join(folder, "home")
         files = {"policy.toml": files["policy.toml"] + _STEP, **make_home(job.stubs, job.env, folder)}
     return Launch((*argv, *job.extra), env, prompt.encode(), files)
-
-
-def _own_policies(env: Mapping[str, str]) -> str:
-    """The folder of the person's own policies. `--policy` replaces them, so they are passed as well."""
-    return os.path.join(gemini_home(env), ".gemini", "policies")
 
 
 class GeminiReader:
@@ -249,7 +240,11 @@ class GeminiReader:
                 yield from self._result(data)
                 yield from self._usage_so_far()
             case "error":
-                self._keep_error(str(data.get("message") or ""), is_error=data.get("severity") == "error")
+                message = str(data.get("message") or "")
+                if message.startswith(_STOPPED):  # the result is `success` all the same
+                    self.stopped = message
+                elif data.get("severity") == "error":
+                    self.complaint = message
             case "result":
                 self.result = data
                 yield from _usage(data.get("stats"))
@@ -258,23 +253,20 @@ class GeminiReader:
         yield from self._flush_text()
         for found in _RETRY.finditer(errors):
             yield AgentSaid("retry", {"message": brief(" ".join(found[0].split()))})
-        outcome = self._outcome(exit_code, errors)
-        structured = json_answer(self.text) if outcome == DONE and self.job.schema is not None else None
-        yield finished(outcome, self.text, structured)
+        yield finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         now = time.time()
         if self.result is None:
-            told = self.complaint or last_error(exit_code, errors)
-            return classify_failure(401, told, now) if exit_code == _AUTH else classify_failure(None, told, now)
+            message = self.complaint or last_error(exit_code, errors)
+            return classify_failure(401 if exit_code == _AUTH else None, message, now)
         if self.stopped is not None:
             return JobOutcome("crash", self.stopped)
         if self.result.get("status") == "success":
             return DONE
-        error = self.result.get("error")
-        message = error.get("message") if isinstance(error, dict) else None
-        told = str(message or self.complaint or last_error(exit_code, errors))
-        return classify_failure(_status(exit_code), told, now)
+        message = within(self.result, "error").get("message") or self.complaint or last_error(exit_code, errors)
+        status = exit_code + _BYTE  # it exits with the HTTP status, and the system keeps only the low byte
+        return classify_failure(status if status >= _FIRST_STATUS else None, str(message), now)
 
     def _flush_text(self) -> Iterator[AgentSaid]:
         if text := "".join(self.pieces):
@@ -283,10 +275,11 @@ class GeminiReader:
         self.pieces.clear()
 
     def _result(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
-        key, error = str(data.get("tool_id")), data.get("error")
-        name, about = self.names.get(key, ""), error if isinstance(error, dict) else {}
-        output = brief(str(about.get("message") or data.get("output") or ""))
-        if about.get("type") == "policy_violation" or (about.get("type") == "tool_not_registered" and _is_gated(name)):
+        key, error = str(data.get("tool_id")), within(data, "error")
+        name = self.names.get(key, "")
+        output = brief(str(error.get("message") or data.get("output") or ""))
+        is_gated = name in _GATED or name.startswith("mcp_")
+        if error.get("type") == "policy_violation" or (error.get("type") == "tool_not_registered" and is_gated):
             yield AgentSaid("denied", {"name": name, "reason": output})
         yield AgentSaid("result", {"id": key, "ok": data.get("status") == "success", "output": output})
 
@@ -297,28 +290,10 @@ class GeminiReader:
             self.told = sum(spent.tokens)
             yield spent.said()
 
-    def _keep_error(self, message: str, *, is_error: bool) -> None:
-        """Keep an error message. The result is `success` even if a loop, a hook or a turn limit stopped the agent."""
-        if message.startswith(_STOPPED):
-            self.stopped = message
-        elif is_error:
-            self.complaint = message
-
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
     del folder
     return GeminiReader(job)
-
-
-def _is_gated(name: str) -> bool:
-    """True for tools that Gemini CLI does not register if they are not allowed."""
-    return name in _GATED or name.startswith("mcp_")
-
-
-def _status(exit_code: int) -> int | None:
-    """The HTTP status of the error. Gemini CLI exits with it, and the system keeps only the low byte."""
-    status = exit_code + _BYTE
-    return status if status >= _FIRST_STATUS else None
 
 
 def _usage(stats: Any) -> Iterator[AgentSaid]:

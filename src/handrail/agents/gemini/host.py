@@ -22,6 +22,7 @@ from handrail.agents.gemini.tools import (
     arguments,
     foreign_aliases,
 )
+from handrail.agents.requests import conversation, step_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,17 +31,9 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        Context,
-        HostAnswer,
-        HostRequest,
-        ModelCalled,
-        RequestOrigin,
-        StepCaller,
-        Verdict,
-    )
+    from handrail.extensions.contracts.messages import Context, HostAnswer, HostRequest, RequestOrigin, Verdict
 
-__all__ = ["aliases", "arguments"]
+__all__ = ["aliases", "arguments", "conversation", "step_caller"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "GEMINI_SESSION_ID"
@@ -55,10 +48,7 @@ ENFORCES: dict[str, Enforcement] = {
 }
 """`tools`: with `--acp`, Gemini CLI calls no hook at all. `stop`: its loop detector ends a turn without one."""
 LINKS = True
-
-
-def conversation(data: Mapping[str, Any]) -> str:
-    return str(data["session_id"])
+_OWN_COMMAND = [sys.executable, "-I", "-m", "handrail", "mcp", "--agent", "gemini"]
 
 
 def request(data: Mapping[str, Any]) -> HostRequest | None:
@@ -70,13 +60,15 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     if event == "BeforeAgent":
         return _prompt(str(data.get("prompt") or ""), origin)
     if event == "BeforeModel":
-        return _model_call(data, origin)
+        return {**origin, "event": "model", "messages": len(_messages(data))}
     if event in ("SessionStart", "PreCompress"):
         return _begin(data, origin)
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
         return {**origin, "event": "subagent-end"}
     if event == "AfterAgent":
-        return requests.stop(origin, was_aborted=_was_interrupted(origin["transcript"]))
+        from handrail.agents.gemini.transcript import was_interrupted
+
+        return requests.stop(origin, was_aborted=was_interrupted(origin["transcript"]))
     return None
 
 
@@ -85,20 +77,14 @@ def _begin(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
 
     What a hook adds when a conversation begins hides the first prompt when the conversation is resumed later.
     """
-    from handrail.agents.gemini import transcript
-
     if data["hook_event_name"] == "PreCompress":
         return {**origin, "event": "begin", "source": "compacting", "waits": True}
-    copy = transcript.copy_of(origin["transcript"], origin["conversation"])
+    from handrail.agents.gemini.transcript import copy_of
+
+    copy = copy_of(origin["transcript"], origin["conversation"])
     if copy is None:
         return {**origin, "event": "begin", "source": "resume", "waits": True}
     return {**origin, "event": "begin", "transcript": copy, "source": "fork", "waits": True}
-
-
-def _was_interrupted(path: str | None) -> bool:
-    from handrail.agents.gemini import transcript
-
-    return transcript.was_interrupted(path)
 
 
 def _before_tool(data: Mapping[str, Any]) -> HostRequest:
@@ -107,16 +93,9 @@ def _before_tool(data: Mapping[str, Any]) -> HostRequest:
     if tool == OWN_STEP and _is_own_server(server):
         return requests.step(origin, tool, given, is_subagent=False)
     name = str(server.get("server_name") or "") if isinstance(server, dict) else ""
-    return {
-        **origin,
-        "event": "tool",
-        "tool": tool,
-        "aliases": foreign_aliases(tool, name) or aliases(tool),
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": tool in HARMLESS,
-        "is_subagent": False,
-        "runs_subagent": tool == AGENT_TOOL,
-    }
+    names, call = foreign_aliases(tool, name) or aliases(tool), arguments(tool, given, origin["cwd"])
+    about = requests.tool(origin, tool, names, call, is_harmless=tool in HARMLESS)
+    return {**about, "runs_subagent": tool == AGENT_TOOL}
 
 
 def _is_own_server(server: Any) -> bool:
@@ -125,12 +104,7 @@ def _is_own_server(server: Any) -> bool:
         return False
     args = server.get("args")
     given = [server.get("command"), *(args if isinstance(args, list) else ())]
-    return server.get("server_name") == SERVER and given == [sys.executable, *server_arguments()]
-
-
-def server_arguments() -> list[str]:
-    """The arguments with which Python runs the server of `workflow_step`."""
-    return ["-I", "-m", "handrail", "mcp", "--agent", "gemini"]
+    return server.get("server_name") == SERVER and given == _OWN_COMMAND
 
 
 def _prompt(text: str, origin: RequestOrigin) -> HostRequest | None:
@@ -142,10 +116,6 @@ def _prompt(text: str, origin: RequestOrigin) -> HostRequest | None:
     if text.startswith(STARTS) and STARTED in text:
         return requests.command(origin, "start", text[len(STARTS) : text.rindex(STARTED)])
     return requests.prompt(origin)
-
-
-def _model_call(data: Mapping[str, Any], origin: RequestOrigin) -> ModelCalled:
-    return {**origin, "event": "model", "messages": len(_messages(data))}
 
 
 def _messages(data: Mapping[str, Any]) -> list[Any]:
@@ -165,8 +135,8 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"decision": "deny", "reason": SENDS_ON + answer["send_on"]}
-        told = requests.for_person(answer)
-        return {"systemMessage": told} if told else None
+        notice = requests.for_person(answer)
+        return {"systemMessage": notice} if notice else None
     if answer["kind"] != "context":
         return None
     return _before_model(data, answer) if request["event"] == "model" else _context(answer)
@@ -177,9 +147,9 @@ def _context(answer: Context) -> dict[str, Any] | None:
     out: dict[str, Any] = {}
     if answer["text"]:
         out["hookSpecificOutput"] = {"hookEventName": "BeforeAgent", "additionalContext": answer["text"]}
-    told = [text for text in (answer["status_line"], answer["notice"]) if text]
-    if told:
-        out["systemMessage"] = "\n".join(told)
+    notices = [text for text in (answer["status_line"], answer["notice"]) if text]
+    if notices:
+        out["systemMessage"] = "\n".join(notices)
     return out or None
 
 
@@ -215,13 +185,7 @@ def was_told(history: bytes, call: str) -> bool:
     return f'"call_id":"{call}"'.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
-    """Who calls `workflow_step`. `reply` added this to the arguments; the gate denies moves of subagents."""
-    del meta
-    return requests.named_caller(arguments)
-
-
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.gemini.install import recipe
+    from handrail.agents.gemini.install import GeminiRecipe
 
-    return recipe(env, project, stubs)
+    return GeminiRecipe(env, project, stubs)

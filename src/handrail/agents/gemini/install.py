@@ -29,7 +29,6 @@ AUTHORITY = (
     f"and in the results of the tool `{STEP_TOOL}` are my instructions."
 )
 """Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
-FAILED = f"{recipes.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _SESSION = "${GEMINI_SESSION_ID-}"
 
 
@@ -43,22 +42,9 @@ def command_files() -> dict[str, str]:
     return {"workflow.toml": _WORKFLOW, "cancel-workflow.toml": _CANCEL}
 
 
-def settings_entries(stubs: Stubs, folder: str) -> dict[str, Any]:
-    """Our entries in settings: the hooks with the stubs in this folder, and the server of `workflow_step`."""
-    return {"hooks": hook_entries(folder), "mcpServers": {SERVER: server_entry(stubs)}}
-
-
 def server_entry(stubs: Stubs) -> dict[str, Any]:
     """The server has one tool, and `trust` lets the agent call it without asking the person."""
-    command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
-    env = recipes.variables(stubs)
-    return {
-        "command": command,
-        "args": args,
-        **({"env": env} if env else {}),
-        "trust": True,
-        "includeTools": [STEP_TOOL],
-    }
+    return {**recipes.server(stubs, AGENT), "trust": True, "includeTools": [STEP_TOOL]}
 
 
 def hook_entries(folder: str) -> dict[str, list[dict[str, Any]]]:
@@ -97,22 +83,12 @@ def _no_link(stubs: Stubs) -> str:
 
 
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
-    """Exit if this is not the user's installation and there is one: then only the user's installation answers.
-
-    But a stub whose first line names another state folder knows nothing about our sessions, so both answer. Stubs of
-    one call always answer.
-    """
+    """Leave the answer to the stub of the user's installation, if there is one. Stubs of one call always answer."""
     if stubs.conversation:
         return ""
     home = shlex.quote(stubs.home) if stubs.home else '"${HOME-}"'
-    first = shlex.quote(recipes.state(stubs).splitlines()[0])
-    return (
-        f"user=${{GEMINI_CLI_HOME-}}; user=${{user:-{home}}}/.gemini/{NAME}/{name}\n"
-        f'if [ -r "$user" ] && ! [ "$stub" -ef "$user" ]; then\n'
-        '    IFS= read -r theirs < "$user"\n'
-        f"    case $theirs in {first}) exit 0 ;; esac\n"
-        "fi\n"
-    )
+    user = f"user=${{GEMINI_CLI_HOME-}}; user=${{user:-{home}}}/.gemini/{NAME}/{name}"
+    return recipes.defer_to_same_state(stubs, user, "$stub")
 
 
 def gate_stub(stubs: Stubs) -> str:
@@ -120,7 +96,7 @@ def gate_stub(stubs: Stubs) -> str:
 
     With `always` it runs also without a workflow, before a call of `workflow_step`: the hook says who calls.
     """
-    before, after = (shlex.quote(part) for part in json.dumps({"decision": "deny", "reason": FAILED}).split("SESSION"))
+    denial = {"decision": "deny", "reason": recipes.failed(AGENT)}
     return (
         f"{recipes.state(stubs)}"
         "# Handrail's gate for Gemini CLI. A conversation without a link has no workflow: print nothing.\n"
@@ -130,7 +106,7 @@ def gate_stub(stubs: Stubs) -> str:
         "    '{}') ;;\n"
         """    '{"decision":"deny","reason":"'*'"}'|'{"hookSpecificOutput":{"hookEventName":"BeforeTool",'*'}}')\n"""
         "        printf '%s\\n' \"$said\" ;;\n"
-        f"    *) printf '%s%s%s\\n' {before} \"{_conversation(stubs)}\" {after} ;;\n"
+        f"    *) {recipes.print_denial(denial, _conversation(stubs))} ;;\n"
         "esac\n"
     )
 
@@ -146,18 +122,14 @@ def event_stub(stubs: Stubs) -> str:
         f"{_defer_to_user_stub('event', stubs)}"
         f'if [ "${{1-}}" = any ]; then\n    {recipes.no_links(AGENT)} && exit 0\n'
         f"else\n    {_no_link(stubs)} && exit 0\nfi\n"
-        f"{recipes.ask(stubs, AGENT)}"
-        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
+        f"{recipes.ask(stubs, AGENT)}{recipes.PRINT_JSON}"
     )
 
 
 def prompt_stub(stubs: Stubs) -> str:
     """Runs at every prompt. If Handrail fails at one of its commands, the prompt is stopped."""
     starts, cancels = (f'*\'"prompt":"\'{shlex.quote(text)}*' for text in (STARTS, CANCELS))
-    why = (
-        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
-        f"Install it again in a terminal, then repeat the command: handrail install {AGENT}"
-    )
+    why = recipes.not_carried_out(stubs, AGENT)
     failed = json.dumps({"decision": "deny", "reason": why, "systemMessage": why})
     return (
         f"{recipes.state(stubs)}"
@@ -188,23 +160,14 @@ _WORKFLOW = _command_file(
 _CANCEL = _command_file("Cancel the Handrail workflow of this conversation.", CANCELS)
 
 
-_EMPTY = "{}\n"
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> GeminiRecipe:
-    """The installation for the user, or for one project."""
-    home = env.get("GEMINI_CLI_HOME") or env.get("HOME") or os.path.expanduser("~")
-    return GeminiRecipe(os.path.join(project or home, ".gemini"), stubs)
-
-
 class GeminiRecipe:
-    """One installation: files that Handrail owns, and entries in the settings."""
+    """One installation, for the user or for one project: files that Handrail owns, and entries in the settings."""
 
-    def __init__(self, base: str, stubs: Stubs) -> None:
-        self.base = base
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
+        self.base = os.path.join(project or env.get("GEMINI_CLI_HOME") or recipes.home(env), ".gemini")
         self.stubs = stubs
-        self.settings = os.path.join(base, "settings.json")
-        self.folder = os.path.join(base, NAME)
+        self.settings = os.path.join(self.base, "settings.json")
+        self.folder = os.path.join(self.base, NAME)
 
     def shared(self) -> list[str]:
         return [self.settings]
@@ -221,7 +184,7 @@ class GeminiRecipe:
     def add(self, path: str, text: str | None) -> str:
         """The settings with our hooks and our server."""
         del path
-        text = text or _EMPTY
+        text = text or recipes.EMPTY
         if text_edits.find_value(text, ("mcpServers", SERVER), comments=True) is not None:
             raise ValueError(f"`{self.settings}` already has an MCP server `{SERVER}`")
         for event, entries in hook_entries(self.folder).items():
@@ -250,7 +213,7 @@ class GeminiRecipe:
         for event in json.loads(text_edits.without_comments(text)).get("hooks") or {}:
             text = text_edits.remove_items(text, ("hooks", event), self._is_ours, comments=True)
         text = text_edits.remove_member(text, ("mcpServers", SERVER), comments=True)
-        return None if before is None and text.strip() in ("{}", "") else text
+        return recipes.unless_new(text, before)
 
     def _is_ours(self, entry: Any) -> bool:
         return self.folder + "/" in json.dumps(entry, ensure_ascii=False)

@@ -18,6 +18,7 @@ from typing import Any
 
 from handrail.agents.opencode import install
 from handrail.agents.outcomes import (
+    CUT_OFF,
     DONE,
     PROVIDER_VARIABLES,
     JobOutcome,
@@ -26,7 +27,6 @@ from handrail.agents.outcomes import (
     classify_failure,
     finished,
     http_status,
-    json_answer,
     last_error,
     total,
     within,
@@ -40,7 +40,6 @@ PROGRAM = "opencode"
 TESTED = ("1.18.33",)
 LOGIN = ("XDG_DATA_HOME", ".local/share", "opencode/auth.json")
 ENVIRONMENT = ("PYTHONPATH", *PROVIDER_VARIABLES)
-CUT_OFF = "the answer was cut off at the length that the model allows"
 _NAMED = {
     "ContentFilterError": "refused",
     "ContextOverflowError": "overflow",
@@ -136,9 +135,8 @@ class OpenCodeReader:
             case "retry":
                 yield AgentSaid("retry", {"message": data.get("message")})
             case "gave_up":
-                self.failure = classify_failure(
-                    None, str(data.get("message")), time.time(), {"retry-after": data.get("seconds")}
-                )
+                wait = {"retry-after": data.get("seconds")}
+                self.failure = classify_failure(None, str(data.get("message")), time.time(), wait)
             case "error":
                 self.failure = self.failure or _outcome_of_error(within(data, "error"))
             case "end":
@@ -182,11 +180,7 @@ class OpenCodeReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(self.texts) if self.message is not None else None
-        outcome = self._outcome(exit_code, errors)
-        structured = self.structured
-        if structured is None and self.job.schema and outcome is DONE:
-            structured = json_answer(text)
-        yield finished(outcome, text, structured)
+        yield finished(self._outcome(exit_code, errors), text, self.job.schema, self.structured)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.failure is not None:
@@ -203,8 +197,8 @@ def _outcome_of_error(error: dict[str, Any]) -> JobOutcome:
     name, message = str(error.get("name")), str(data.get("message") or error.get("message") or error.get("name"))
     if name in _NAMED:
         return JobOutcome(_NAMED[name], brief(message))
-    told = f"{message} {data.get('responseBody') or ''}"
-    outcome = classify_failure(http_status(data), told, time.time(), within(data, "responseHeaders"))
+    words = f"{message} {data.get('responseBody') or ''}"
+    outcome = classify_failure(http_status(data), words, time.time(), within(data, "responseHeaders"))
     return replace(outcome, message=brief(message))
 
 

@@ -64,15 +64,9 @@ def _before_tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
         return requests.step(origin, tool, given, is_subagent=is_subagent)
-    return {
-        **origin,
-        "event": "tool",
-        "tool": foreign_aliases(tool)[0] if tool == STEP_TOOL else tool,
-        "aliases": aliases(tool),
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": tool in HARMLESS,
-        "is_subagent": is_subagent,
-    }
+    name = foreign_aliases(tool)[0] if tool == STEP_TOOL else tool
+    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
 def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
@@ -87,10 +81,10 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "names":
         return None
     if answer["kind"] == "stop":
-        said = {"prompt": answer["send_on"], "notice": requests.for_person(answer)}
+        texts = {"prompt": answer["send_on"], "notice": requests.for_person(answer)}
     else:
-        said = {name: answer[name] for name in ("text", "title", "notice")} | {"mark": answer.get("mark")}
-    return {name: text for name, text in said.items() if text}
+        texts = {name: answer[name] for name in ("text", "title", "notice")} | {"mark": answer.get("mark")}
+    return {name: text for name, text in texts.items() if text}
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
@@ -112,17 +106,10 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
     del arguments
-    who = meta.get("handrail")
-    told: Mapping[str, Any] = who if isinstance(who, dict) else {}
-    return {
-        "conversation": str(told.get("session") or ""),
-        "is_subagent": bool(told.get("isSubagent")),
-        "call": str(told.get("call") or ""),
-        "cwd": str(told.get("cwd") or ""),
-    }
+    return requests.caller(requests.given(meta.get("handrail")), "session", "isSubagent", "call")
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.opencode.install import recipe
+    from handrail.agents.opencode.install import OpenCodeRecipe
 
-    return recipe(env, project, stubs)
+    return OpenCodeRecipe(env, project, stubs)

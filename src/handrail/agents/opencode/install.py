@@ -47,15 +47,7 @@ def plugin_texts(stubs: Stubs) -> dict[str, str]:
     return {PLUGIN_FILE: own, CHILD: plugin_file(CHILD)}
 
 
-_EMPTY = "{}\n"
 _LIST = ("plugin",)
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> OpenCodeRecipe:
-    """The installation for the user, or for one project."""
-    home = env.get("HOME") or os.path.expanduser("~")
-    settings = os.path.join(env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "opencode")
-    return OpenCodeRecipe(settings if project is None else project, project, stubs)
 
 
 def _settings_file(base: str) -> str:
@@ -75,15 +67,17 @@ def _is_plain(path: str) -> bool:
 
 
 class OpenCodeRecipe:
-    """One installation: our plugin, and its entry in the list of plugins.
+    """One installation, for the user or for one project: our plugin, and its entry in the list of plugins.
 
     The plugin is not in `.opencode` of the project: OpenCode installs packages into such a folder when it starts.
     """
 
-    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
+        config = env.get("XDG_CONFIG_HOME") or os.path.join(recipes.home(env), ".config")
+        base = project or os.path.join(config, "opencode")
         self.settings = _settings_file(base)
-        folder = os.path.join(base, "handrail") if project is None else os.path.join(base, ".handrail", "opencode")
-        self.file = os.path.join(folder, PLUGIN_FILE)
+        self.folder = os.path.join(base, "handrail") if project is None else os.path.join(base, ".handrail", "opencode")
+        self.entry = Path(self.folder, PLUGIN_FILE).as_uri()
         self.stubs = stubs
 
     def shared(self) -> list[str]:
@@ -93,9 +87,8 @@ class OpenCodeRecipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses."""
         del texts
-        folder = os.path.dirname(self.file)
         skills = {os.path.join(SKILL_FOLDER, name): text for name, text in recipes.skill_files().items()}
-        return {os.path.join(folder, name): text for name, text in (plugin_texts(self.stubs) | skills).items()}
+        return {os.path.join(self.folder, name): text for name, text in (plugin_texts(self.stubs) | skills).items()}
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""
@@ -104,7 +97,7 @@ class OpenCodeRecipe:
     def add(self, path: str, text: str | None) -> str:
         """The text of the settings with our entry. `text` does not have it yet."""
         del path
-        return text_edits.add_item(text or _EMPTY, _LIST, self._entry(), comments=True)
+        return text_edits.add_item(text or recipes.EMPTY, _LIST, self.entry, comments=True)
 
     def trial(self, conversation: str, cwd: str) -> StubTrial:
         return served_trial(
@@ -114,11 +107,5 @@ class OpenCodeRecipe:
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entry; None if the file was new."""
         del path
-        left = text_edits.remove_items(text, _LIST, self._is_ours, comments=True)
-        return None if before is None and left.strip() in ("{}", "") else left
-
-    def _entry(self) -> str:
-        return Path(self.file).as_uri()
-
-    def _is_ours(self, entry: Any) -> bool:
-        return bool(entry == self._entry())
+        left = text_edits.remove_items(text, _LIST, lambda entry: bool(entry == self.entry), comments=True)
+        return recipes.unless_new(left, before)

@@ -10,6 +10,7 @@ from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents.outcomes import (
+    CUT_OFF,
     DONE,
     PROVIDER_VARIABLES,
     JobOutcome,
@@ -17,7 +18,6 @@ from handrail.agents.outcomes import (
     brief,
     classify_failure,
     finished,
-    json_answer,
     last_error,
     prompt_for_json,
     total,
@@ -32,7 +32,6 @@ TESTED = ("0.74.2", "0.87.1", "1.5.0")
 LOGIN = ("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")
 ENVIRONMENT = ("PI_*", *PROVIDER_VARIABLES)
 READS = ("read", "grep", "find", "ls")
-CUT_OFF = "the answer was cut off at the length that the model allows"
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
@@ -40,7 +39,9 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.model is not None:
         argv += ["--model", job.model]
     if job.session is not None:
-        argv += ["--session", _id(job.session)]
+        if not re.fullmatch(r"\w[\w-]*", job.session):  # pi would create a file for a text that looks like a path
+            raise NodeError("session-unknown", f"`{job.session}` is not a session id of pi", transient=False)
+        argv += ["--session", job.session]
     if job.permissions == "read":
         argv += ["--tools", ",".join(READS if job.stubs is None else (*READS, STEP_TOOL))]
     env: dict[str, str] = {}
@@ -48,21 +49,11 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv += ["-e", os.path.join(folder, "extension", "index.js")]
         files = {os.path.join("extension", name): text for name, text in install.extension_files(job.stubs).items()}
         env = {FOR_ONE_CALL: job.stubs.conversation}  # an installed extension leaves this call to the one of the call
-    prompt = _escape_command(job.prompt)
-    told = prompt_for_json(prompt, job.schema) if job.schema else prompt
-    return Launch((*argv, *job.extra), stdin=told.encode(), files=files, env=env)
-
-
-def _id(session: str) -> str:
-    """A valid session id. pi would create a new file for a text that looks like a path."""
-    if not re.fullmatch(r"\w[\w-]*", session):
-        raise NodeError("session-unknown", f"`{session}` is not a session id of pi", transient=False)
-    return session
-
-
-def _escape_command(prompt: str) -> str:
-    """A prompt that pi does not read as a slash command. A leading space is not enough, because pi strips it."""
-    return f"Do this:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
+    prompt = job.prompt
+    if prompt.lstrip().startswith("/"):  # it would be read as a slash command, also after spaces
+        prompt = f"Do this:\n\n{prompt}"
+    prompt = prompt_for_json(prompt, job.schema) if job.schema else prompt
+    return Launch((*argv, *job.extra), stdin=prompt.encode(), files=files, env=env)
 
 
 class PiReader:
@@ -89,9 +80,8 @@ class PiReader:
             case "message_end":
                 yield from self._message(within(data, "message"))
             case "tool_execution_start":
-                yield AgentSaid(
-                    "tool", {"id": data.get("toolCallId"), "name": data.get("toolName"), "input": data.get("args")}
-                )
+                call = {"id": data.get("toolCallId"), "name": data.get("toolName"), "input": data.get("args")}
+                yield AgentSaid("tool", call)
             case "tool_execution_end":
                 yield from self._result(data)
             case "auto_retry_start":
@@ -123,8 +113,7 @@ class PiReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(_texts(self.last)) if self.last is not None else None
-        outcome = self._outcome(exit_code, errors)
-        yield finished(outcome, text, json_answer(text) if self.job.schema and outcome is DONE else None)
+        yield finished(self._outcome(exit_code, errors), text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.last is None or not self.settled:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import BranchChanged, HostAnswer, HostRequest, RequestOrigin, StepCaller
+    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
@@ -63,18 +63,12 @@ def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("input")), bool(data.get("isSubagent"))
     if tool == STEP_TOOL and data.get("isOwn", True):
         return requests.step(origin, tool, given, is_subagent=is_subagent)
-    return {
-        **origin,
-        "event": "tool",
-        "tool": f"{tool} of another extension" if tool == STEP_TOOL else tool,
-        "aliases": aliases(tool),
-        "call": arguments(tool, given, origin["cwd"]),
-        "is_harmless": tool in HARMLESS,
-        "is_subagent": is_subagent,
-    }
+    name = f"{tool} of another extension" if tool == STEP_TOOL else tool
+    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
-def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> BranchChanged:
+def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     request = requests.branch(origin, branch_point(data.get("at")))
     if data.get("states"):
         from handrail.agents.pi.pi_workflows import foreign_state
@@ -117,15 +111,10 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
     del arguments
-    return {
-        "conversation": str(meta.get("conversation") or ""),
-        "is_subagent": bool(meta.get("isSubagent")),
-        "call": str(meta.get("call") or ""),
-        "cwd": str(meta.get("cwd") or ""),
-    }
+    return requests.caller(meta, "conversation", "isSubagent", "call")
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.pi.install import recipe
+    from handrail.agents.pi.install import PiRecipe
 
-    return recipe(env, project, stubs)
+    return PiRecipe(env, project, stubs)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents.calls.step_tool import TOOL
-from handrail.agents.recipes import served_trial, skill_files, variables
+from handrail.agents.recipes import as_json, home, served_trial, skill_files, variables
 from handrail.agents.requests import CHILD, plugin_file, plugin_files
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
@@ -34,7 +34,7 @@ def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
         "user": user,
         "tool": {"description": TOOL["description"], "inputSchema": TOOL["inputSchema"]},
     }
-    return {**found, CONFIG_FILE: json.dumps(config, indent=2, ensure_ascii=False) + "\n"}
+    return {**found, CONFIG_FILE: as_json(config)}
 
 
 AGENT = "pi"
@@ -43,20 +43,15 @@ _LISTS = ("packages", "extensions")
 _ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
 
 
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> PiRecipe:
-    """The installation for the user, or for one project."""
-    home = env.get("HOME") or os.path.expanduser("~")
-    return PiRecipe(env.get("PI_CODING_AGENT_DIR") or os.path.join(home, ".pi", "agent"), project, stubs)
-
-
 class PiRecipe:
-    """One installation: the files of the extension, and the settings without the extension that it replaces."""
+    """One installation, for the user or for one project: our extension, and the settings without pi-workflows."""
 
-    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
+        user = env.get("PI_CODING_AGENT_DIR") or os.path.join(home(env), ".pi", "agent")
         self.stubs = stubs
-        self.user = os.path.join(base, "extensions", "handrail", CONFIG_FILE)
+        self.user = os.path.join(user, "extensions", "handrail", CONFIG_FILE)
         self.project = project
-        self.base = base if project is None else os.path.join(project, ".pi")
+        self.base = user if project is None else os.path.join(project, ".pi")
         self.settings = os.path.join(self.base, "settings.json")
         self.folder = os.path.join(self.base, "extensions", "handrail")
 

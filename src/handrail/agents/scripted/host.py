@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         HostRequest,
         RequestOrigin,
         StepCaller,
-        ToolCall,
     )
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
@@ -41,26 +40,14 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     event, project = data["event"], str(data["project"])
     origin: RequestOrigin = {**requests.origin(conversation(data), project), "project": project}
     if event == "tool":
-        return _tool(data, origin)
+        tool, names = str(data["tool"]), tuple(data.get("aliases") or ())
+        return requests.tool(origin, tool, names, arguments(tool, requests.given(data.get("input")), origin["cwd"]))
     if event == "prompt":
         return requests.prompt(origin)
     if event == "stop":
         stop = requests.stop(origin, was_aborted=bool(data.get("aborted")))
         return {**stop, "awaits": tuple(data.get("awaits") or ()), "has_progress": data.get("progress")}
     raise ValueError(f"unknown event: {event}")
-
-
-def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> ToolCall:
-    tool = str(data["tool"])
-    return {
-        **origin,
-        "event": "tool",
-        "tool": tool,
-        "aliases": tuple(data.get("aliases") or ()),
-        "call": arguments(tool, requests.given(data.get("input")), origin["cwd"]),
-        "is_harmless": False,
-        "is_subagent": False,
-    }
 
 
 def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
