@@ -98,9 +98,10 @@ def plain_of(expression: Expression) -> Any:
     if isinstance(expression, Const):
         return expression.value
     if isinstance(expression, Object):
-        return {name: plain_of(part) for name, part in zip(expression.names, expression.parts, strict=True)}
-    is_list = isinstance(expression, Items) and expression.rule == "list"
-    return [plain_of(part) for part in expression.parts] if is_list else LATER
+        return {name: plain_of(part) for name, part in zip(expression.names, expression.values, strict=True)}
+    if isinstance(expression, Items) and expression.rule == "list":
+        return [plain_of(part) for part in expression.items]
+    return LATER
 
 
 def plain_params(node: TreeNode, shape: Shape) -> TreeNode:
