@@ -51,6 +51,14 @@ class Source:
         line = bisect_right(self.starts, at)
         return line, at - self.starts[line - 1] + 1
 
+    def key_place(self, name: str, at: tuple[int, int]) -> tuple[int, int, int]:
+        """Line, column and width of a key, including its quotes."""
+        line, column = at
+        text = self.line(line) or ""
+        quote = text[column - 1 : column]
+        end = text.find(quote, column) if quote in ("'", '"') else -1
+        return line, column, len(name) if end < 0 else end - column + 2
+
     def problem(
         self,
         code: str,

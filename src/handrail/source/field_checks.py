@@ -120,7 +120,7 @@ def refuse_unknown(
     `beside` are the keys that are allowed beside `params`.
     """
     known, meant = reader.shape.by_name, set()
-    for name, (line, column) in node.keys.items():
+    for name, at in node.keys.items():
         if name in known:
             continue
         free = [other for other in known if other not in node.value]
@@ -131,7 +131,7 @@ def refuse_unknown(
         hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
         if name in beside:
             hint = f"`{name}` is a key of the step: write it beside `params`"
-        place = (line, column, reader.key_width(name, line, column))
+        place = reader.source.key_place(name, at)
         message = f"`{what}` has no param `{name}`"
         reader.at(place, "param-unknown", message, _meant(reader, known[near[0]], node.value[name]) if near else hint)
     return meant

@@ -119,8 +119,9 @@ def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def unknown_key(source: Source, place: tuple[int, int, int], name: str, known: Collection[str]) -> Diagnostic:
+def unknown_key(source: Source, name: str, at: tuple[int, int], known: Collection[str]) -> Diagnostic:
     """The problem of an unknown key: an error if it is misspelt, because what it says would be ignored."""
+    place = source.key_place(name, at)
     hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
     if name == "<<":
         hint = "merge keys are not supported; write the keys themselves"
@@ -150,21 +151,14 @@ class MappingReader:
     def _check_names(self) -> None:
         if self.node.keys.keys() <= self.shape.by_name.keys():
             return
-        for name, (line, column) in self.node.keys.items():
+        for name, at in self.node.keys.items():
             if name not in self.shape.by_name:
-                place = (line, column, self.key_width(name, line, column))
                 if name in self.elsewhere:
+                    place = self.source.key_place(name, at)
                     self.at(place, "misspelt-key", f"`{name}` is not read here", self.elsewhere[name])
                     continue
-                self.report(unknown_key(self.source, place, name, self.shape.by_name))
+                self.report(unknown_key(self.source, name, at, self.shape.by_name))
                 self.misspelt.add(meant_key(self.source, name, self.shape.by_name) or "")
-
-    def key_width(self, name: str, line: int, column: int) -> int:
-        """The width of a key in the file, including quotes."""
-        text = self.source.line(line) or ""
-        quote = text[column - 1 : column]
-        end = text.find(quote, column) if quote in ("'", '"') else -1
-        return len(name) if end < 0 else end - column + 2
 
     def at(
         self,
@@ -177,7 +171,7 @@ class MappingReader:
         self.report(self.source.problem(code, place, message, hint, severity))
 
     def on(self, node: TreeNode, code: str, message: str, hint: str | None = None) -> None:
-        self.at((node.line, node.column, node.width), code, message, hint)
+        self.at(node.place, code, message, hint)
 
     def child(self, name: str, example: str | None = None) -> TreeNode | None:
         """The node of a field, or None if it is missing or invalid. `example` is the hint for a wrong kind."""
@@ -204,7 +198,7 @@ class MappingReader:
         hint = example or self.other_kind(field, node) or f"`{field.name}` means: {field.about}"
         message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
         severity: Severity = "warning" if field.lenient else "error"
-        self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
+        self.at(node.place, "wrong-type", message, hint, severity)
 
     def other_kind(self, field: Field, node: TreeNode) -> str | None:
         """A hint that shows how to write the value that was probably meant."""
@@ -258,9 +252,8 @@ class MappingReader:
         severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
         for item in node.value:
             if item.kind in ("list", "mapping"):
-                place = (item.line, item.column, item.width)
                 message = f"an item of `{name}` has to be text, found {found(item)}"
-                self.at(place, "wrong-type", message, "write plain text, or put it in quotes", severity)
+                self.at(item.place, "wrong-type", message, "write plain text, or put it in quotes", severity)
             else:
                 items.append(node_text(item))
         return tuple(items)

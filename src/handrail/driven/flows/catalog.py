@@ -373,10 +373,9 @@ def _inside_problems(
         plan = targets[inside.flow].plan if inside.flow in targets else None
         wrong = wrong_nested_reference(inside, plan) if plan is not None else None
         if wrong is not None:
-            known = f"known: {', '.join(wrong.known[:8])}{', …' * (len(wrong.known) > 8)}"
-            hint = suggestions.near(wrong.name, wrong.known) or known
+            hint = suggestions.near(wrong.name, wrong.known) or wrong.hint
             severity: Severity = "warning" if flow.is_foreign else "error"
-            yield source.problem(wrong.code, inside.place, f"`{inside.path}`: {wrong.message}", hint, severity)
+            yield source.problem(wrong.code, inside.place, wrong.message, hint, severity)
 
 
 def _param_problems(
@@ -388,14 +387,9 @@ def _param_problems(
     names = [param.name for param in params]
     for name, place in use.given if not target.plan.is_foreign else ():
         if name not in names:
-            hint = (
-                f"its params: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
-                if names
-                else "it takes no params; remove this one"
-            )
+            hint = f"its params: {some(names)}" if names else "it takes no params; remove this one"
             message = f"flow `{target.id}` has no param `{name}`"
-            hint = suggestions.near(name, names) or hint
-            yield "param-unknown", place, message, hint
+            yield "param-unknown", place, message, suggestions.near(name, names) or hint
     given = {name for name, _ in use.given}
     for param in params:
         if param.required and param.name not in given:

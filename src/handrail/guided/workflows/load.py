@@ -92,7 +92,7 @@ def _chosen_check(phase: MappingReader, item: TreeNode, checks: CheckDeclaration
         return choose_kind(names[0], checks[names[0]], is_short=True)
     if names:
         last = max(names, key=lambda name: item.keys[name])
-        place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
+        place = phase.source.key_place(last, item.keys[last])
         phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
         return None
     _report_no_kind(phase, item, checks)
@@ -107,7 +107,7 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
     strange += [name for name in item.keys if name not in reader.shape.by_name]
     known = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
     if strange and not reader.misspelt & checks.keys():
-        place = (*item.keys[strange[0]], phase.key_width(strange[0], *item.keys[strange[0]]))
+        place = phase.source.key_place(strange[0], item.keys[strange[0]])
         meant = meant_kind(strange[0], checks)
         problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
         hint = f"did you mean `{meant}`?" if meant else f"write {known}"
@@ -126,7 +126,7 @@ def _unusable_check(phase: MappingReader, item: TreeNode, kind: str, declared: c
     error = registry.unusable(kind)
     if error is not None:
         written = KIND if KIND in item.value else kind
-        place = (*item.keys[written], phase.key_width(written, *item.keys[written]))
+        place = phase.source.key_place(written, item.keys[written])
         phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
     return ExitCheck(kind, {}, kind, declared.words, kind)
 
@@ -377,7 +377,7 @@ def _phase_entry(job: _Load, reader: MappingReader, item: TreeNode) -> tuple[Pha
     if not item.value.strip():
         reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
         return None, None
-    source = job.read(item.value, lambda: reader.source.problem("", (item.line, item.column, item.width), ""))
+    source = job.read(item.value, lambda: reader.source.problem("", item.place, ""))
     return _phase(job, source) if source else (None, None)
 
 
@@ -454,5 +454,5 @@ def located(problem: Diagnostic, key: str) -> Diagnostic:
     if source is None or tree is None or key not in tree.keys:
         return problem
     node = tree.value[key]
-    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
+    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else node.place
     return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))

@@ -67,10 +67,10 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     """The problem of a `tools` mapping without a list. If it has a key with a list, that list is probably meant."""
     name = next((name for name, child in node.value.items() if child.kind == "list"), next(iter(node.value), None))
     if name is None:
-        place = (node.line, node.column, node.width)
-        return phase.source.problem("tools-open", place, "`tools` has no list, so it limits nothing", LISTS_HINT)
+        message = "`tools` has no list, so it limits nothing"
+        return phase.source.problem("tools-open", node.place, message, LISTS_HINT)
     meant = next((own for own, others in SYNONYMS.items() if name.casefold().startswith(others)), None)
-    place = (*node.keys[name], phase.key_width(name, *node.keys[name]))
+    place = phase.source.key_place(name, node.keys[name])
     message = f"unknown key `{name}`, so `tools` limits nothing"
     return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
 
@@ -137,8 +137,7 @@ def _is_incomplete(name: str) -> bool:
 def _check_name(tools: MappingReader, item: TreeNode, name: str) -> None:
     hint = unknown_tool(name, registry.hosts())
     if hint is not None:
-        place = (item.line, item.column, item.width)
-        tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+        tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
 
 
 def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
@@ -165,7 +164,7 @@ def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str]) -> None
             continue
         message = f"`{host}` has none of these tools, so every call would be denied there"
         hint = "add a tool that it has, such as `read` or `bash`"
-        tools.at((node.line, node.column, node.width), "tool-nowhere", message, hint, "warning")
+        tools.at(node.place, "tool-nowhere", message, hint, "warning")
 
 
 VOCABULARY: dict[str, str] = {
