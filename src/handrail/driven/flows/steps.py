@@ -174,8 +174,8 @@ class StepsReader:
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
         when, is_conditional = read_when(self.flow, reader, first, "step")
-        stop_if = reader.child("stopFlowIf")
-        outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
+        stop_if, outcome = reader.child("stopFlowIf"), reader.child("stopFlowOutcome")
+        group, rerun = reader.child("routingGroup"), reader.child("rerun")
         step = Step(
             id=before.fill(reader.text("id") or ""),
             node=node,
@@ -203,15 +203,13 @@ class StepsReader:
             runs_workflow=any(field.names == "workflow" for field in declared.params),
             line=reader.node.line,
         )
-        step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)
-        place = PlaceReferences(
-            phase=self.phase, around=self.around, step=number, is_shielded=self.is_conditional or is_conditional
-        )
-        self.flow.keep(replace(place, is_shielded=self.is_conditional), first)
+        place = PlaceReferences(phase=self.phase, around=self.around, step=number, is_shielded=self.is_conditional)
+        self.flow.keep(place, first)
+        place = replace(place, is_shielded=self.is_conditional or is_conditional)
         self.flow.keep(place, before)
         self.flow.keep(replace(place, own=True), after)
-        return step
+        return replace(step, makes=step.makes + _made_by_node(declared, step))
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
         known = self.flow.known.nodes

@@ -39,7 +39,7 @@ from handrail.source.suggestions import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from typing import Any, Protocol
+    from typing import Any
 
     from handrail.guided.workflows.load import Loaded
     from handrail.source.definition_files import Root
@@ -89,16 +89,13 @@ class CatalogCache:
         known = self.known.setdefault(root, {})
         self.changed.add(root)
         known.pop(folder, None)
-        stamps = list(loaded.stamps.values())
-        if loaded.spec is not None and not loaded.problems and self._are_settled(stamps):
-            below = folder + "/"
-            names = [path.removeprefix(below) for path in loaded.stamps]
-            flat = [number for stamp in stamps if stamp is not None for number in stamp_numbers(stamp)]
-            known[folder] = _row_from_spec(loaded.spec, names, flat)
-
-    def _are_settled(self, stamps: list[os.stat_result | None]) -> bool:
+        stamps = [stamp for stamp in loaded.stamps.values() if stamp is not None]
         limit = self.now_ns() - FRESH_NS
-        return all(stamp is not None and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
+        are_settled = all(max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
+        if loaded.spec is None or loaded.problems or len(stamps) < len(loaded.stamps) or not are_settled:
+            return
+        names = [path.removeprefix(folder + "/") for path in loaded.stamps]
+        known[folder] = _row_from_spec(loaded.spec, names, [n for stamp in stamps for n in stamp_numbers(stamp)])
 
     def save(self) -> None:
         """Write the changed roots. An error while writing is ignored."""
@@ -130,14 +127,9 @@ class CatalogCache:
             if kept["root"] != root or kept["version"] != _cache_version():
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
-            return {folder: _row_from_json(row, body) for (folder, row), body in rows}
+            return {folder: CachedWorkflow(*(*row, body)) for (folder, row), body in rows}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-
-
-def _row_from_json(row: list[Any], entries: bytes) -> CachedWorkflow:
-    names, stamps, head, references, phases = row
-    return CachedWorkflow(names, stamps, head, references, phases, entries)
 
 
 def stamp_numbers(stamp: os.stat_result) -> list[int]:
@@ -180,16 +172,6 @@ def _cached_phase(row: dict[str, Any]) -> PhaseSpec:
         for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
     }
     return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})
-
-
-if TYPE_CHECKING:
-
-    class SpecMemory(Protocol):
-        """Caches specs between starts. `recall` may return None at any time."""
-
-        def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
-
-        def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
 
 
 MAX_DEPTH = 6
@@ -246,19 +228,16 @@ class Catalog(Record):
                 return spec
         if name in self.workflows:
             return self.workflows[name]
-        self._explain_broken(name)
+        broken = next((found for found in self.found if found.key == name), None)
+        if broken is not None:
+            message = f"workflow `{name}` cannot be used: {blame(broken.file, self.problems)}"
+            hint = f"run `{command_line('handrail', 'validate', os.path.dirname(broken.file))}`"
+            raise DefinitionError(message, hint)
         names = sorted({spec.command for spec in self.visible()})
         close = nearest(name, [*names, *self.workflows], most=3)
         known = ", ".join(f"`{n}`" for n in (close or names[:8]))
         hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
         raise NotFound(f"there is no workflow `{name}`", hint)
-
-    def _explain_broken(self, name: str) -> None:
-        for found in self.found:
-            if found.key == name:
-                message = f"workflow `{name}` cannot be used: {blame(found.file, self.problems)}"
-                hint = f"run `{command_line('handrail', 'validate', os.path.dirname(found.file))}`"
-                raise DefinitionError(message, hint)
 
     def plan(self, spec: WorkflowSpec) -> Plan:
         return compile_plan(self.workflows, spec.key)
@@ -301,7 +280,7 @@ def _folder(file: str) -> str:
 
 
 def read_catalog(
-    roots: Iterable[tuple[str, str]], memory: SpecMemory | None = None, orchestrating: Collection[str] = ()
+    roots: Iterable[tuple[str, str]], memory: CatalogCache | None = None, orchestrating: Collection[str] = ()
 ) -> Catalog:
     """All workflows below the roots. If two roots have the same key, the first root wins.
 
@@ -311,8 +290,8 @@ def read_catalog(
     found: list[FoundWorkflow] = []
     for source, path in roots:
         if os.path.isdir(path):
-            reader = _FolderReader(source, path, is_foreign=path in orchestrating)
-            found.extend(_read_folders(reader, workflow_folders(path, problems), memory, problems))
+            folders = workflow_folders(path, problems)
+            found.extend(_read_folders(source, path, folders, problems, memory, path in orchestrating))
     return _resolve(found, problems)
 
 
@@ -324,8 +303,7 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            reader = _FolderReader("given", root, is_foreign=root in foreign)
-            given.extend(_read_folders(reader, folders, None, problems))
+            given.extend(_read_folders("given", root, folders, problems, is_foreign=root in foreign))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
@@ -428,30 +406,19 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
     return kept
 
 
-class _FolderReader:
-    """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
-
-    def __init__(self, source: str, path: str, *, is_foreign: bool) -> None:
-        self.source = source
-        self.path = path
-        self.is_foreign = is_foreign
-        self._root: Root | None = None
-
-    def load(self, folder: str) -> Loaded:
-        from handrail.guided.workflows.load import load
-        from handrail.source.definition_files import Root
-
-        self._root = self._root or Root(self.path, is_foreign=self.is_foreign)
-        return load(self._root, folder)
-
-
 def _read_folders(
-    reader: _FolderReader, folders: Iterable[str], memory: SpecMemory | None, problems: list[Diagnostic]
+    source: str,
+    path: str,
+    folders: Iterable[str],
+    problems: list[Diagnostic],
+    memory: CatalogCache | None = None,
+    is_foreign: bool = False,
 ) -> Iterator[FoundWorkflow]:
-    path, is_foreign = reader.path, reader.is_foreign
+    """The workflows in these folders below the root `path`."""
+    root: Root | None = None
     owners: dict[str, str] = {}
     for folder in folders:
-        key = name_prefix(reader.source) + os.path.basename(folder)
+        key = name_prefix(source) + os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
         if key in owners:
             other = os.path.relpath(owners[key], path)
@@ -463,7 +430,11 @@ def _read_folders(
         spec = memory.recall(path, folder) if memory else None
         references: tuple[Reference, ...] = ()
         if spec is None:
-            loaded = reader.load(folder)
+            from handrail.guided.workflows.load import load  # reads files, which the cache makes unnecessary
+            from handrail.source.definition_files import Root
+
+            root = root or Root(path, is_foreign=is_foreign)
+            loaded = load(root, folder)
             problems.extend(loaded.problems)
             spec, references = loaded.spec, loaded.references
             if memory is not None:
@@ -472,7 +443,7 @@ def _read_folders(
             spec = spec._replace(orchestrates=True)
         if spec is not None and spec.key != key:
             spec = spec._replace(key=key, command=key if spec.command else "")
-        yield FoundWorkflow(reader.source, path, key, file, spec, references, is_foreign)
+        yield FoundWorkflow(source, path, key, file, spec, references, is_foreign)
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:

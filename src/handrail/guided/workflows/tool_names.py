@@ -88,8 +88,9 @@ def _check_names(tools: MappingReader) -> None:
         if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items):
             continue
         for item, name in doubtful:
-            if item not in wrong:
-                _check_name(tools, item, name)
+            hint = unknown_tool(name, registry.hosts()) if item not in wrong else None
+            if hint is not None:
+                tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
         if field == "whitelist" and items and not wrong:
             _check_hosts(tools, node, [name for _, name in items])
 
@@ -132,12 +133,6 @@ def _is_incomplete(name: str) -> bool:
         if name.startswith(begin):
             return not all(name.removeprefix(begin).partition(between)[::2])
     return False
-
-
-def _check_name(tools: MappingReader, item: TreeNode, name: str) -> None:
-    hint = unknown_tool(name, registry.hosts())
-    if hint is not None:
-        tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
 
 
 def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
@@ -222,14 +217,12 @@ def _warning(phase: PhaseSpec, name: str, agents: list[str]) -> Diagnostic:
     general = [_general(name)] if name.startswith("mcp__") else sorted(VOCABULARY.keys() & _same_tools(name))
     instead = " or ".join(f"`{other}`" for other in general)
     hint = f"write {instead}, which means the same to every agent" if general else "add that agent's name for it"
-    warning = file_problem("tool-elsewhere", phase.file, message, hint, "warning")
-    return _located(warning, name)
+    return _located(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
 
 
 def _located(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
     from handrail.source.definition_files import OpenedFile, Root, decode
-    from handrail.source.tree import node_text
     from handrail.source.yaml_text import read_yaml, split_front_matter
 
     folder, base = os.path.split(warning.file)
