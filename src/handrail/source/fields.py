@@ -183,22 +183,17 @@ class MappingReader:
                 self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
             return None
         if node.kind not in field.kinds:
-            self.wrong_kind(field, node, example)
+            hint = example or self.other_kind(field, node) or f"`{name}` means: {field.about}"
+            message = f"`{name}` has to be {noun(field.kinds)}, found {found(node)}"
+            self.at(node.place, "wrong-type", message, hint, "warning" if field.lenient else "error")
             return None
         if field.choices and node.value not in field.choices:
             wanted = " or ".join(f"`{choice}`" for choice in field.choices)
             meant = (field.meanings or {}).get(str(node.value))
             near = f"did you mean `{meant}`?" if meant else did_you_mean(str(node.value), field.choices)
-            hint = near or field.about
-            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", hint)
+            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", near or field.about)
             return None
         return node
-
-    def wrong_kind(self, field: Field, node: TreeNode, example: str | None = None) -> None:
-        hint = example or self.other_kind(field, node) or f"`{field.name}` means: {field.about}"
-        message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
-        severity: Severity = "warning" if field.lenient else "error"
-        self.at(node.place, "wrong-type", message, hint, severity)
 
     def other_kind(self, field: Field, node: TreeNode) -> str | None:
         """A hint that shows how to write the value that was probably meant."""
@@ -213,11 +208,9 @@ class MappingReader:
         if "integer" in field.kinds:
             seconds = parse_duration(node.value) if "second" in f"{field.about} {field.unit}" else None
             return "write a number, without quotes" if seconds is None else f"write seconds: `{seconds:.0f}`"
-        return (
-            f"write a list: `{field.name}: [{', '.join(node_text(node).split())}]`"
-            if field.kinds == ("list",)
-            else None
-        )
+        if field.kinds == ("list",):
+            return f"write a list: `{field.name}: [{', '.join(node.value.split())}]`"
+        return None
 
     def written(self, node: TreeNode) -> str:
         """The text of a node in the file; only its first line."""
@@ -445,14 +438,11 @@ def _kind_rules(
     name: str, choice: DeclaredKind, common: tuple[Field, ...], value: Mapping[str, Any] | None
 ) -> Iterator[dict[str, Any]]:
     """What the long form of a kind allows, and the short form, if there is one."""
-    long = {"properties": {KIND: {"pattern": exact_pattern(name)}}, "required": [KIND]}
-    yield {"if": long, "then": _allowed_keys(choose_kind(name, choice, is_short=False), common, value)}
+    others = {field.name: True for field in common}
+    long = json_schema(choice.shape, value)
+    long["properties"] = {KIND: {"const": name}, **long["properties"], **others}
+    yield {"if": {"properties": {KIND: {"pattern": exact_pattern(name)}}, "required": [KIND]}, "then": long}
     if choice.short is not None:
-        brief = {"required": [name], "not": {"required": [KIND]}}
-        yield {"if": brief, "then": _allowed_keys(choose_kind(name, choice, is_short=True), common, value)}
-
-
-def _allowed_keys(chosen: ChosenKind, common: tuple[Field, ...], value: Mapping[str, Any] | None) -> dict[str, Any]:
-    schema = json_schema(chosen.shape, value)
-    kind = {} if chosen.short is not None else {KIND: {"const": chosen.kind}}
-    return {**schema, "properties": kind | schema["properties"] | {field.name: True for field in common}}
+        short = json_schema(choose_kind(name, choice, is_short=True).shape, value)
+        short["properties"] |= others
+        yield {"if": {"required": [name], "not": {"required": [KIND]}}, "then": short}
