@@ -201,10 +201,8 @@ class _Tree:
             item = self.convert(value_node, depth + 1)
             name = key.value if key.kind == "text" else node_text(key)
             if name in values:
-                message, hint = (
-                    f"key `{name}` is given twice",
-                    f"the first one is on line {keys[name][0]}; remove one of them",
-                )
+                message = f"key `{name}` is given twice"
+                hint = f"the first one is on line {keys[name][0]}; remove one of them"
                 trouble = Trouble("yaml-duplicate-key", key.line, key.column, message, hint, key.width, False)
                 self.troubles.append(trouble)
             else:
@@ -219,7 +217,7 @@ class _Tree:
             self.stop(node, "yaml-too-many", message, "write fewer aliases of large values")
 
     def scalar(self, node: Any) -> tuple[ValueKind, Scalar]:
-        if node.tag in (_TEXT, "!", "tag:yaml.org,2002:str"):
+        if node.tag is _TEXT or node.tag in ("!", "tag:yaml.org,2002:str"):
             return "text", node.value
         kind, value = scalar(node.value)
         if node.tag is not _PLAIN:

@@ -41,6 +41,7 @@ from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import found, unknown_key
+from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode, node_text
 from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
@@ -276,7 +277,7 @@ class ExpressionReader:
             return None
         kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
         if kind.value not in kinds:
-            known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
+            known = f"known: {some(sorted(kinds))}"
             whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
             near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
             hint = near or (known if kinds else "no artifact kinds are known; write a path")
