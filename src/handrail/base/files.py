@@ -36,10 +36,7 @@ CHUNK_BYTES = 64 * 1024
 
 def size(path: str) -> int:
     """The size of a file in bytes; 0 if there is none."""
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
+    return size_and_time(path)[0]
 
 
 def size_and_time(path: str) -> tuple[int, int]:

@@ -176,18 +176,16 @@ def write_line(handle: int, path: str, end: int, line: bytes, *, durable: bool, 
     if not is_clean and os.fstat(handle).st_size > end:
         _keep_torn(path, handle, end)
     try:
-        _write(handle, line, end)
+        done = os.pwrite(handle, line, end)
+        while done < len(line):
+            done += os.pwrite(handle, line[done:], end + done)
         if durable:
             sync(handle)
     except OSError:
-        _undo(handle, end)
+        with contextlib.suppress(OSError):  # the disk is failing: readers reject the incomplete line by its checksum
+            os.ftruncate(handle, end)
+            os.fsync(handle)
         raise
-
-
-def _write(handle: int, line: bytes, end: int) -> None:
-    done = os.pwrite(handle, line, end)
-    while done < len(line):
-        done += os.pwrite(handle, line[done:], end + done)
 
 
 def sync(handle: int) -> None:
@@ -196,14 +194,6 @@ def sync(handle: int) -> None:
         os.fdatasync(handle)
     else:
         os.fsync(handle)
-
-
-def _undo(handle: int, end: int) -> None:
-    try:
-        os.ftruncate(handle, end)
-        os.fsync(handle)
-    except OSError:  # the disk is failing: readers reject the incomplete line by its checksum
-        return
 
 
 def _keep_torn(path: str, handle: int, end: int) -> None:

@@ -185,9 +185,7 @@ async def _run_to_end(task: Task, kept: _Kept, errors: _Kept | None = None) -> t
         timed_out = True
     finally:
         await _kill_group(process)
-        for pid in family(process.pid, mark):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        _signal(family(process.pid, mark), signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # read to the end, so that the pipe is closed
             await asyncio.wait_for(asyncio.shield(output), GRACE)
         for reader in (output, feeding):

@@ -18,7 +18,6 @@ from handrail.base.files import Unreadable, read_limited
 from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell, echo, terminal_columns
 from handrail.cli.table import WIDEST, two_columns, wrapped
-from handrail.driven.expressions.parser import plain_value
 from handrail.driven.expressions.tree import Const
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FoundFlow
@@ -32,6 +31,7 @@ from handrail.settings.folders import shown_path
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.settings import GROUPS
 from handrail.source.definition_files import MAX_BYTES, Source, decode
+from handrail.source.field_checks import plain_data
 from handrail.source.json_reader import read_json
 from handrail.source.plain_text import command_line, counted, one_line, plain
 from handrail.source.suggestions import did_you_mean
@@ -218,7 +218,7 @@ def _params_from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
     if tree is None or tree.kind != "mapping":
         raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
-    params: dict[str, Any] = plain_value(tree)
+    params: dict[str, Any] = plain_data(tree)
     return params
 
 

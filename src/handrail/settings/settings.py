@@ -289,13 +289,13 @@ def _read(
     source, wrong = decode(path, opened.data)
     problems.extend(wrong)
     tree, troubles = read_yaml(source.text)
-    problems.extend(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint) for t in troubles)
+    problems.extend(source.problem(t.code, t.place, t.message, t.hint) for t in troubles)
     if wrong or tree is None:
         return settings
     if tree.kind != "mapping":
         message = f"`{FILE}` has to be `key: value` lines, found {found(tree)}"
         hint = "begin with a key: `idleStops: 3`"
-        problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
+        problems.append(source.problem("not-mapping", tree.place, message, hint))
         return settings
     reader = MappingReader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
@@ -451,8 +451,7 @@ def _read_routes(reader: MappingReader, node: TreeNode, agents: Agents) -> dict[
     for group, child in node.value.items():
         if group not in (*GROUPS, DEFAULT):
             hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
-            line, column = node.keys[group]
-            place = (line, column, reader.key_width(group, line, column))
+            place = reader.source.key_place(group, node.keys[group])
             reader.at(place, "bad-value", f"there is no group `{group}`", hint)
         elif child.kind != "text" or not child.value.partition(":")[0].strip():
             message = f"a route has to be `AGENT` or `AGENT:MODEL`, found {quoted(child)}"

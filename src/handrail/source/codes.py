@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import handrail
 from handrail.base.dataclasses import dataclass
@@ -55,9 +55,5 @@ def problem_kinds() -> dict[str, ProblemKind]:
     import yaml
 
     with open(FILE, encoding="utf-8") as file:
-        rows: dict[str, dict[str, str]] = yaml.safe_load(file)
-    return {code: ProblemKind(code, *_texts(row)) for code, row in rows.items()}
-
-
-def _texts(row: dict[str, str]) -> tuple[Severity, str, str, str]:
-    return cast("Severity", row["severity"]), row["meaning"], row["example"], row["cure"]
+        rows: dict[str, dict[str, Any]] = yaml.safe_load(file)
+    return {code: ProblemKind(code, **row) for code, row in rows.items()}

@@ -51,6 +51,14 @@ class Source:
         line = bisect_right(self.starts, at)
         return line, at - self.starts[line - 1] + 1
 
+    def key_place(self, name: str, at: tuple[int, int]) -> tuple[int, int, int]:
+        """Line, column and width of a key, including its quotes."""
+        line, column = at
+        text = self.line(line) or ""
+        quote = text[column - 1 : column]
+        end = text.find(quote, column) if quote in ("'", '"') else -1
+        return line, column, len(name) if end < 0 else end - column + 2
+
     def problem(
         self,
         code: str,
@@ -123,7 +131,7 @@ class Root:
 
     def _open(self, folder: str, entry: str) -> tuple[int, bool]:
         """A handle, and whether it surely belongs to a file in this root: a file of the real folder that is no link."""
-        if "/" not in entry and entry not in ("", ".", "..") and self._is_below(real := self._real_folder(folder)):
+        if "/" not in entry and entry not in ("", ".", "..") and is_below(real := self._real_folder(folder), self.real):
             try:
                 return os.open(f"{real}/{entry}", _FLAGS | os.O_NOFOLLOW), True
             except OSError as error:
@@ -159,10 +167,7 @@ class Root:
         except OSError:
             return False
         same = (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
-        return same and self._is_below(real)
-
-    def _is_below(self, real: str) -> bool:
-        return is_below(real, self.real)
+        return same and is_below(real, self.real)
 
     def _real_path(self, path: str) -> str:
         """`os.path.realpath` with a cache of folders: most files of a catalog share a folder."""
@@ -190,7 +195,7 @@ class Root:
 
     def _explain(self, path: str, entry: str, error: OSError) -> UnopenedFile:
         if isinstance(error, FileNotFoundError):
-            if not self._is_below(self._real_path(path)):
+            if not is_below(self._real_path(path), self.real):
                 return self._escape_problem(entry)
             if os.path.islink(path):
                 message = f"`{entry}` is a link to a file that does not exist"

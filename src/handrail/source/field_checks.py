@@ -31,21 +31,16 @@ def check_fields(reader: MappingReader, look: TextCheck | None = None) -> None:
     """Report invalid values of a mapping. `look` checks texts of fields that have `names`."""
     for field in reader.shape.fields:
         node: TreeNode | None = reader.node.value.get(field.name)
-        if node is not None and node.kind != "later":
-            _check(reader, field, node, look)
-
-
-def _check(reader: MappingReader, field: Field, node: TreeNode, look: TextCheck | None) -> None:
-    if reader.child(field.name) is None:
-        return
-    if node.kind == "list":
-        _check_list(reader, field, node, look)
-    elif node.kind in ("integer", "number"):
-        _check_bounds(reader, field, node)
-    elif node.kind == "text":
-        _check_text(reader, field, node, look)
-    if field.check is not None:
-        field.check(reader, node)
+        if node is None or node.kind == "later" or reader.child(field.name) is None:
+            continue
+        if node.kind == "list":
+            _check_list(reader, field, node, look)
+        elif node.kind in ("integer", "number"):
+            _check_bounds(reader, field, node)
+        elif node.kind == "text":
+            _check_text(reader, field, node, look)
+        if field.check is not None:
+            field.check(reader, node)
 
 
 def _check_bounds(reader: MappingReader, field: Field, node: TreeNode) -> None:
@@ -89,14 +84,10 @@ def _check_list(reader: MappingReader, field: Field, node: TreeNode, look: TextC
         if field.item is not None:
             _check_item(reader, field, item, look)
         elif field.items and item.kind not in field.items:
-            message = f"an item of `{field.name}` has to be {_noun(field.items)}, found {found(item)}"
-            hint = "write plain text, or put it in quotes" if "text" in field.items else f"it means: {field.about}"
-            reader.on(item, "wrong-type", message, hint)
-
-
-def _noun(kinds: tuple[ValueKind, ...]) -> str:
-    """A description of the kinds. Where text is allowed, numbers and booleans are converted to text."""
-    return "text" if "text" in kinds else noun(kinds)
+            wanted, hint = noun(field.items), f"it means: {field.about}"
+            if "text" in field.items:  # numbers and booleans are converted to text
+                wanted, hint = "text", "write plain text, or put it in quotes"
+            reader.on(item, "wrong-type", f"an item of `{field.name}` has to be {wanted}, found {found(item)}", hint)
 
 
 def _check_item(reader: MappingReader, field: Field, item: TreeNode, look: TextCheck | None) -> None:
@@ -124,7 +115,7 @@ def refuse_unknown(
     `beside` are the keys that are allowed beside `params`.
     """
     known, meant = reader.shape.by_name, set()
-    for name, (line, column) in node.keys.items():
+    for name, at in node.keys.items():
         if name in known:
             continue
         free = [other for other in known if other not in node.value]
@@ -135,16 +126,13 @@ def refuse_unknown(
         hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
         if name in beside:
             hint = f"`{name}` is a key of the step: write it beside `params`"
-        place = (line, column, reader.key_width(name, line, column))
+        if near:
+            field, value = known[near[0]], node.value[name]
+            how = reader.other_kind(field, value) if value.kind not in (*field.kinds, "later") else None
+            hint = f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
         message = f"`{what}` has no param `{name}`"
-        reader.at(place, "param-unknown", message, _meant(reader, known[near[0]], node.value[name]) if near else hint)
+        reader.at(reader.source.key_place(name, at), "param-unknown", message, hint)
     return meant
-
-
-def _meant(reader: MappingReader, field: Field, node: TreeNode) -> str:
-    """The hint with the param that is meant, and how its value is written if it has the wrong kind."""
-    how = reader.other_kind(field, node) if node.kind not in (*field.kinds, "later") else None
-    return f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
 
 
 def usable(fields: Iterable[Field], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +211,7 @@ def _usable_items(field: Field, items: list[Any]) -> list[Any]:
 def _usable_item(field: Field, item: Any) -> Any:
     kinds: tuple[ValueKind, ...] = ("mapping",) if field.item is not None else field.items
     if item is None or (len(kinds) == 1 and not isinstance(item, _PYTHON[kinds[0]])):
-        raise ValueError(f"an item of `{field.name}` has to be {_noun(kinds)}, found `{shown(item, 80)}`")
+        raise ValueError(f"an item of `{field.name}` has to be {noun(kinds)}, found `{shown(item, 80)}`")
     if field.item is None:
         return as_text(item) if kinds == ("text",) else item
     try:

@@ -119,8 +119,9 @@ def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def unknown_key(source: Source, place: tuple[int, int, int], name: str, known: Collection[str]) -> Diagnostic:
+def unknown_key(source: Source, name: str, at: tuple[int, int], known: Collection[str]) -> Diagnostic:
     """The problem of an unknown key: an error if it is misspelt, because what it says would be ignored."""
+    place = source.key_place(name, at)
     hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
     if name == "<<":
         hint = "merge keys are not supported; write the keys themselves"
@@ -150,21 +151,14 @@ class MappingReader:
     def _check_names(self) -> None:
         if self.node.keys.keys() <= self.shape.by_name.keys():
             return
-        for name, (line, column) in self.node.keys.items():
+        for name, at in self.node.keys.items():
             if name not in self.shape.by_name:
-                place = (line, column, self.key_width(name, line, column))
                 if name in self.elsewhere:
+                    place = self.source.key_place(name, at)
                     self.at(place, "misspelt-key", f"`{name}` is not read here", self.elsewhere[name])
                     continue
-                self.report(unknown_key(self.source, place, name, self.shape.by_name))
+                self.report(unknown_key(self.source, name, at, self.shape.by_name))
                 self.misspelt.add(meant_key(self.source, name, self.shape.by_name) or "")
-
-    def key_width(self, name: str, line: int, column: int) -> int:
-        """The width of a key in the file, including quotes."""
-        text = self.source.line(line) or ""
-        quote = text[column - 1 : column]
-        end = text.find(quote, column) if quote in ("'", '"') else -1
-        return len(name) if end < 0 else end - column + 2
 
     def at(
         self,
@@ -177,7 +171,7 @@ class MappingReader:
         self.report(self.source.problem(code, place, message, hint, severity))
 
     def on(self, node: TreeNode, code: str, message: str, hint: str | None = None) -> None:
-        self.at((node.line, node.column, node.width), code, message, hint)
+        self.at(node.place, code, message, hint)
 
     def child(self, name: str, example: str | None = None) -> TreeNode | None:
         """The node of a field, or None if it is missing or invalid. `example` is the hint for a wrong kind."""
@@ -189,22 +183,17 @@ class MappingReader:
                 self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
             return None
         if node.kind not in field.kinds:
-            self.wrong_kind(field, node, example)
+            hint = example or self.other_kind(field, node) or f"`{name}` means: {field.about}"
+            message = f"`{name}` has to be {noun(field.kinds)}, found {found(node)}"
+            self.at(node.place, "wrong-type", message, hint, "warning" if field.lenient else "error")
             return None
         if field.choices and node.value not in field.choices:
             wanted = " or ".join(f"`{choice}`" for choice in field.choices)
             meant = (field.meanings or {}).get(str(node.value))
             near = f"did you mean `{meant}`?" if meant else did_you_mean(str(node.value), field.choices)
-            hint = near or field.about
-            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", hint)
+            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", near or field.about)
             return None
         return node
-
-    def wrong_kind(self, field: Field, node: TreeNode, example: str | None = None) -> None:
-        hint = example or self.other_kind(field, node) or f"`{field.name}` means: {field.about}"
-        message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
-        severity: Severity = "warning" if field.lenient else "error"
-        self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
 
     def other_kind(self, field: Field, node: TreeNode) -> str | None:
         """A hint that shows how to write the value that was probably meant."""
@@ -219,11 +208,9 @@ class MappingReader:
         if "integer" in field.kinds:
             seconds = parse_duration(node.value) if "second" in f"{field.about} {field.unit}" else None
             return "write a number, without quotes" if seconds is None else f"write seconds: `{seconds:.0f}`"
-        return (
-            f"write a list: `{field.name}: [{', '.join(node_text(node).split())}]`"
-            if field.kinds == ("list",)
-            else None
-        )
+        if field.kinds == ("list",):
+            return f"write a list: `{field.name}: [{', '.join(node.value.split())}]`"
+        return None
 
     def written(self, node: TreeNode) -> str:
         """The text of a node in the file; only its first line."""
@@ -258,9 +245,8 @@ class MappingReader:
         severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
         for item in node.value:
             if item.kind in ("list", "mapping"):
-                place = (item.line, item.column, item.width)
                 message = f"an item of `{name}` has to be text, found {found(item)}"
-                self.at(place, "wrong-type", message, "write plain text, or put it in quotes", severity)
+                self.at(item.place, "wrong-type", message, "write plain text, or put it in quotes", severity)
             else:
                 items.append(node_text(item))
         return tuple(items)
@@ -452,14 +438,11 @@ def _kind_rules(
     name: str, choice: DeclaredKind, common: tuple[Field, ...], value: Mapping[str, Any] | None
 ) -> Iterator[dict[str, Any]]:
     """What the long form of a kind allows, and the short form, if there is one."""
-    long = {"properties": {KIND: {"pattern": exact_pattern(name)}}, "required": [KIND]}
-    yield {"if": long, "then": _allowed_keys(choose_kind(name, choice, is_short=False), common, value)}
+    others = {field.name: True for field in common}
+    long = json_schema(choice.shape, value)
+    long["properties"] = {KIND: {"const": name}, **long["properties"], **others}
+    yield {"if": {"properties": {KIND: {"pattern": exact_pattern(name)}}, "required": [KIND]}, "then": long}
     if choice.short is not None:
-        brief = {"required": [name], "not": {"required": [KIND]}}
-        yield {"if": brief, "then": _allowed_keys(choose_kind(name, choice, is_short=True), common, value)}
-
-
-def _allowed_keys(chosen: ChosenKind, common: tuple[Field, ...], value: Mapping[str, Any] | None) -> dict[str, Any]:
-    schema = json_schema(chosen.shape, value)
-    kind = {} if chosen.short is not None else {KIND: {"const": chosen.kind}}
-    return {**schema, "properties": kind | schema["properties"] | {field.name: True for field in common}}
+        short = json_schema(choose_kind(name, choice, is_short=True).shape, value)
+        short["properties"] |= others
+        yield {"if": {"required": [name], "not": {"required": [KIND]}}, "then": short}

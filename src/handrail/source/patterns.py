@@ -471,7 +471,7 @@ class _Automaton:
     def _follow(self, state: MatchState, mark: str) -> MatchState | None:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
-        kind = _kind(char)
+        kind = _NEWLINE if char == "\n" else _WORD if is_word(char) else _OTHER
         reached = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
         following: MatchState | None = None
         if 0 not in reached:
@@ -500,17 +500,10 @@ class _Automaton:
             node = self.nodes[number]
             if node.chars is None and (node.anchor is None or _holds(node.anchor, state[1], after)):
                 waiting.extend(node.following)
-        self._count(len(reached))
-        return reached
-
-    def _count(self, work: int) -> None:
-        self.work += work
+        self.work += len(reached)
         if self.work > MAX_WORK:
             raise TooMuchWork("it has too many ways to match; make the pattern simpler or the text shorter")
-
-
-def _kind(char: str) -> int:
-    return _NEWLINE if char == "\n" else _WORD if is_word(char) else _OTHER
+        return reached
 
 
 def _holds(anchor: Anchor, before: int, after: int) -> bool:

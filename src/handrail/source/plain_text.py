@@ -29,7 +29,7 @@ def counted(number: float, noun: str) -> str:
     return f"{shown} {noun}{'' if number == 1 else 's'}"
 
 
-def some(names: list[str], most: int = 8) -> str:
+def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:
     """The first of these names in one line. `…` says that there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 

@@ -31,6 +31,10 @@ class TreeNode(NamedTuple):
     width: int
     keys: dict[str, tuple[int, int]]
 
+    @property
+    def place(self) -> tuple[int, int, int]:
+        return self.line, self.column, self.width
+
 
 @dataclass(frozen=True)
 class Trouble:
@@ -43,6 +47,10 @@ class Trouble:
     hint: str | None
     width: int
     fatal: bool
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        return self.line, self.column, self.width
 
 
 _NOT_FINITE_WORDS = (

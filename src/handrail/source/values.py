@@ -64,8 +64,7 @@ def typed_value(text: str) -> Any:
         value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
         return text
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return written(value, text) if is_number else value
+    return _restored(value, text)
 
 
 def number_text(value: float) -> str:
@@ -142,9 +141,8 @@ def _member(value: Any, name: str) -> Any:
 
 
 def _restored(value: Any, text: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    return written(value, text)
+    """A number with its text. Any other value stays as it is."""
+    return written(value, text) if _is_number(value) else value
 
 
 DURATION_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -383,16 +381,6 @@ def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
     return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {where}")
 
 
-def _divide(numbers: list[float]) -> float:
-    if numbers[1] == 0:
-        raise Unresolved("not-a-number", "division by zero")
-    return numbers[0] / numbers[1]
-
-
-def _int_if_whole(value: float) -> float:
-    return int(value) if float(value).is_integer() else value
-
-
 def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
     """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
 
@@ -401,9 +389,11 @@ def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], floa
         try:
             if not all(map(math.isfinite, numbers)) or not math.isfinite(found := rule(numbers)):
                 raise OverflowError
-            return _int_if_whole(found)
+            return int(found) if float(found).is_integer() else found
         except OverflowError:
             raise Unresolved("not-a-number", "the number is too large to count with") from None
+        except ZeroDivisionError:
+            raise Unresolved("not-a-number", "division by zero") from None
 
     return count
 
@@ -417,12 +407,6 @@ def _product(numbers: list[float]) -> float:
     return found
 
 
-def _modulo(numbers: list[float]) -> float:
-    if numbers[1] == 0:
-        raise Unresolved("not-a-number", "division by zero")
-    return numbers[0] % numbers[1]
-
-
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "text": lambda values: "".join(as_text(value) for value in values if value is not None),
@@ -430,8 +414,8 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "add": _counted(sum),
     "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
     "mul": _counted(_product),
-    "div": _counted(_divide),
-    "mod": _counted(_modulo),
+    "div": _counted(lambda numbers: numbers[0] / numbers[1]),
+    "mod": _counted(lambda numbers: numbers[0] % numbers[1]),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
 }

@@ -31,15 +31,6 @@ _ITEM = re.compile(r"\s*- ")
 _SHORT_CODE = re.compile(r"(\s*(?:- )?(?P<key>[\w-]+):\s+)(?P<name>:[\w+-]+:)\s*(?:#.*)?\Z")
 
 
-class LikelyMistake(NamedTuple):
-    """The place of the mistake (line and column count from 0), and what to say about it."""
-
-    line: int
-    column: int
-    message: str
-    hint: str
-
-
 class ParserStop(NamedTuple):
     """Where the parser stopped, and its own message. `events` reads the text again, up to this place."""
 
@@ -49,8 +40,12 @@ class ParserStop(NamedTuple):
     first_line: int
     events: Callable[[], Iterator[Any]]
 
+    def trouble(self, line: int, column: int, message: str, hint: str) -> Trouble:
+        """A mistake at another place. Line and column count from 0."""
+        return Trouble("yaml-syntax", line + self.first_line, column + 1, message, hint, 1, True)
 
-def likely_mistake(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
+
+def likely_mistake(lines: list[str], stop: ParserStop) -> Trouble | None:
     """The probable mistake; None if the parser's own place and message are best."""
     if "<document start>" in stop.problem:
         return _indented_start(lines, stop)
@@ -63,18 +58,18 @@ def likely_mistake(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
     return None
 
 
-def _indented_start(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
+def _indented_start(lines: list[str], stop: ParserStop) -> Trouble | None:
     """The first line is indented, and a later one is not."""
     for number, line in enumerate(lines[: stop.line]):
         text = line.lstrip(" ")
         if text and not text.startswith("#"):
             hint = "keys of one mapping begin in the same column; remove the spaces before this line"
             message = f"this line is indented, but line {stop.line + stop.first_line} is not"
-            return LikelyMistake(number, len(line) - len(text), message, hint) if line != text else None
+            return stop.trouble(number, len(line) - len(text), message, hint) if line != text else None
     return None
 
 
-def _bare_reference(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
+def _bare_reference(lines: list[str], stop: ParserStop) -> Trouble | None:
     """`${...}` without quotes inside of braces or brackets."""
     line = lines[stop.line]
     begin = stop.column - 1
@@ -83,19 +78,19 @@ def _bare_reference(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
     end = line.find("}", begin)
     reference = line[begin : end + 1] if end > 0 else "${...}"
     hint = f"put it in quotes: `'{reference}'`"
-    return LikelyMistake(stop.line, begin, "`${` needs quotes inside of braces and brackets", hint)
+    return stop.trouble(stop.line, begin, "`${` needs quotes inside of braces and brackets", hint)
 
 
-def _short_code(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
+def _short_code(lines: list[str], stop: ParserStop) -> Trouble | None:
     """`:wrench:` as a value."""
     found = _SHORT_CODE.match(lines[stop.line])
     if found is None:
         return None
     hint = f'write the emoji itself, in quotes: `{found["key"]}: "🔧"`'
-    return LikelyMistake(stop.line, found.end(1), f"`{found['name']}` is the name of an emoji, not the emoji", hint)
+    return stop.trouble(stop.line, found.end(1), f"`{found['name']}` is the name of an emoji, not the emoji", hint)
 
 
-def _late_quote(stop: ParserStop) -> LikelyMistake | None:
+def _late_quote(stop: ParserStop) -> Trouble | None:
     """The parser stops after a text in quotes that began on an earlier line: its closing quote is probably missing."""
     last: Any = None
     for event in stop.events():
@@ -106,10 +101,10 @@ def _late_quote(stop: ParserStop) -> LikelyMistake | None:
     if start is None or end is None or start.line == end.line:
         return None
     message = f"this quote is closed only on line {end.line + stop.first_line}"
-    return LikelyMistake(start.line, start.column, message, "add the closing quote at the end of this text")
+    return stop.trouble(start.line, start.column, message, "add the closing quote at the end of this text")
 
 
-def _list_after_value(lines: list[str], stop: ParserStop) -> LikelyMistake | None:
+def _list_after_value(lines: list[str], stop: ParserStop) -> Trouble | None:
     """A list item below a key that has a value: the key of the list is probably missing."""
     line = lines[stop.line]
     above = next((text for text in reversed(lines[: stop.line]) if text.strip()), "")
@@ -117,7 +112,7 @@ def _list_after_value(lines: list[str], stop: ParserStop) -> LikelyMistake | Non
         return None
     message = "a list cannot begin here: the key above it has a value already"
     hint = "write the key of the list on a line before it, such as `steps:`"
-    return LikelyMistake(stop.line, len(line) - len(line.lstrip()), message, hint)
+    return stop.trouble(stop.line, len(line) - len(line.lstrip()), message, hint)
 
 
 try:
@@ -152,9 +147,6 @@ _TAGS: dict[str, tuple[ValueKind, ...]] = {
 
 class _Parser(_Base):
     """Composes nodes without resolving types: each scalar is tagged only as plain or as text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
 
     def resolve(self, kind: Any, _value: Any, implicit: Any) -> str:
         if kind is yaml.ScalarNode:
@@ -209,7 +201,10 @@ class _Tree:
             item = self.convert(value_node, depth + 1)
             name = key.value if key.kind == "text" else node_text(key)
             if name in values:
-                self.duplicate(name, key, keys[name][0])
+                message = f"key `{name}` is given twice"
+                hint = f"the first one is on line {keys[name][0]}; remove one of them"
+                trouble = Trouble("yaml-duplicate-key", key.line, key.column, message, hint, key.width, False)
+                self.troubles.append(trouble)
             else:
                 values[name], keys[name] = item, (key.line, key.column)
         return TreeNode("mapping", values, line, column, 1, keys)
@@ -222,15 +217,11 @@ class _Tree:
             self.stop(node, "yaml-too-many", message, "write fewer aliases of large values")
 
     def scalar(self, node: Any) -> tuple[ValueKind, Scalar]:
-        tag = node.tag
-        if tag is _TEXT:
-            return "text", node.value
-        if tag is _PLAIN:
-            return scalar(node.value)
-        if tag in ("!", "tag:yaml.org,2002:str"):
+        if node.tag is _TEXT or node.tag in ("!", "tag:yaml.org,2002:str"):
             return "text", node.value
         kind, value = scalar(node.value)
-        self.check_tag(node, kind)
+        if node.tag is not _PLAIN:
+            self.check_tag(node, kind)
         return kind, value
 
     def check_tag(self, node: Any, kind: ValueKind) -> None:
@@ -240,11 +231,6 @@ class _Tree:
         shown = tag.replace("tag:yaml.org,2002:", "!!", 1)
         message = f"tag `{shown}` does not fit this value" if tag in _TAGS else f"tag `{shown}` is not known here"
         self.stop(node, "yaml-tag", message, "remove the tag; plain values are enough")
-
-    def duplicate(self, name: str, key: TreeNode, first: int) -> None:
-        hint = f"the first one is on line {first}; remove one of them"
-        message = f"key `{name}` is given twice"
-        self.troubles.append(Trouble("yaml-duplicate-key", key.line, key.column, message, hint, key.width, False))
 
     def too_deep(self, node: Any) -> NoReturn:
         message = f"values are nested more than {MAX_DEPTH} levels deep"
@@ -387,8 +373,7 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     if mark is not None and mark.line < len(lines):
         found = likely_mistake(lines, ParserStop(problem, mark.line, mark.column, first_line, lambda: _events(text)))
         if found is not None:
-            place = found.line + first_line, found.column + 1
-            return Trouble("yaml-syntax", *place, found.message, found.hint, 1, True)
+            return found
     known = next((mistake for mistake in _MISTAKES if mistake.parser_text in problem), None)
     mistake = known or _Mistake("", f"{problem} {context}" if context else str(problem), "")
     start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)

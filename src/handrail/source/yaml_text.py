@@ -15,6 +15,7 @@ from typing import Any
 
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
+from handrail.source.field_checks import plain_data
 from handrail.source.fields import MappingReader, Report, Shape, found
 from handrail.source.tree import WORDS, TreeNode, Trouble, scalar
 
@@ -152,12 +153,12 @@ def read_mapping(source: Source, text: str, first_line: int, shape: Shape, repor
     """The top-level mapping of a YAML text, ready to be read by its shape. `first_line`: where the text begins."""
     tree, troubles = read_yaml(text, first_line)
     for t in troubles:
-        report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        report(source.problem(t.code, t.place, t.message, t.hint))
     if any(t.fatal for t in troubles):
         return None
     if tree is None or tree.kind != "mapping":
         what = "nothing" if tree is None else found(tree)
-        place = (first_line, 1, 1) if tree is None else (tree.line, tree.column, tree.width)
+        place = (first_line, 1, 1) if tree is None else tree.place
         hint = f"begin with a key: `{shape.fields[0].name}: ...`"
         subject = "the front matter" if first_line > 1 else f"`{shape.title}`"
         report(source.problem("not-mapping", place, f"{subject} has to be `key: value` lines, found {what}", hint))
@@ -242,11 +243,4 @@ def _mapping_data(text: str) -> dict[str, Any]:
     tree, troubles = read_yaml(text)
     if troubles or (tree is not None and tree.kind not in ("mapping", "null")):
         raise ValueError("the text has errors")
-    found = None if tree is None else _plain_data(tree)
-    return found or {}
-
-
-def _plain_data(node: TreeNode) -> Any:
-    if node.kind == "mapping":
-        return {name: _plain_data(child) for name, child in node.value.items()}
-    return [_plain_data(child) for child in node.value] if node.kind == "list" else node.value
+    return {} if tree is None else plain_data(tree) or {}

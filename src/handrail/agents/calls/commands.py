@@ -14,6 +14,7 @@ from handrail.guided.sessions import hook_files, words
 from handrail.guided.sessions.events import State, state_to_json
 from handrail.guided.sessions.machine import Adopt
 from handrail.guided.sessions.sessions import Conversation
+from handrail.guided.workflows.plan import locate
 from handrail.settings.folders import UserFolders, find_root, owning_project
 
 TYPE_CHECKING = False
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
         PromptGiven,
     )
     from handrail.guided.sessions.store import SessionReport
-    from handrail.guided.workflows.plan import Plan
 
 REPLACE = "--replace"
 PERSON = "person"
@@ -166,7 +166,7 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
         plan = app.catalog.plan(app.catalog.workflows[found["workflow"]])
     except (KeyError, HandrailError):
         return _left_alone(found, f"there is no workflow `{found['workflow']}`")
-    at = stop_at_path(plan, found["path"])
+    at = locate(plan, found["path"])
     if at is None:
         return _left_alone(found, f"`{found['workflow']}` has no such phase any more")
     state = State("active", at, found["steps"], session.pin(plan), found["task"], found["task_id"], found["started"])
@@ -177,17 +177,6 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
     if not outcome.after.is_active:
         raise AssertionError("a session without an active workflow takes over a foreign one")
     return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
-
-
-def stop_at_path(plan: Plan, path: tuple[tuple[str, int], ...]) -> int | None:
-    """The stop of a stack of levels; None if the plan has none. A stack may end at a subworkflow: then its first stop.
-
-    pi-workflows leaves such a stack after it restarts a workflow that begins with a subworkflow.
-    """
-    for at, stop in enumerate(plan.stops):
-        if tuple(stop.path[: len(path)]) == path:
-            return at
-    return None
 
 
 def _left_alone(found: ForeignState, why: str) -> Context:

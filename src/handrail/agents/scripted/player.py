@@ -131,7 +131,7 @@ def read_script(path: str, prompt: str = "") -> list[ScriptLine]:
     reading = _ScriptReader(source, problems)
     tree, troubles = read_yaml(source.text)
     for t in troubles:
-        problems.append(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        problems.append(source.problem(t.code, t.place, t.message, t.hint))
     lines = reading.lines_for(tree, prompt) if not problems else []
     if problems:
         raise _error(problems)
@@ -152,7 +152,7 @@ class _ScriptReader:
         self.problems = problems
 
     def wrong(self, node: TreeNode | None, message: str, hint: str) -> None:
-        place = (1, 1, 1) if node is None else (node.line, node.column, node.width)
+        place = (1, 1, 1) if node is None else node.place
         self.problems.append(self.source.problem("script", place, message, hint))
 
     def reader(self, node: TreeNode, shape: Shape) -> MappingReader:

@@ -39,7 +39,9 @@ from handrail.driven.expressions.tree import (
 )
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
+from handrail.source.field_checks import plain_data
 from handrail.source.fields import found, unknown_key
+from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode, node_text
 from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
@@ -104,7 +106,7 @@ class ExpressionReader:
         self._shields = 0
 
     def problem(self, node: TreeNode, code: str, message: str, hint: str | None = None) -> None:
-        self.report(self.source.problem(code, place_of(node), message, hint))
+        self.report(self.source.problem(code, node.place, message, hint))
 
     def fill(self, text: str) -> str:
         """Fill in `${i}` for each repeat around this place. Other `${...}` stay."""
@@ -121,14 +123,14 @@ class ExpressionReader:
             self.problem(node, code, f"an empty mapping is not a {what}", known)
             return
         message, hint = f"`{name}` is not a known form of a {what}", did_you_mean(name, forms) or known
-        self.report(self.source.problem(code, key_place(self.source, name, node.keys[name]), message, hint))
+        self.report(self.source.problem(code, self.source.key_place(name, node.keys[name]), message, hint))
 
     def warn_extra_keys(self, node: TreeNode, *used: str) -> None:
         """Warn about keys that the form does not use. JSON files keep comments in keys like `_note`."""
         for name, place in node.keys.items():
             if name not in used and not name.startswith("_"):
                 message, hint = f"`{name}` has no effect beside `{used[0]}`", "remove it"
-                at = key_place(self.source, name, place)
+                at = self.source.key_place(name, place)
                 self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
     def ref(self, path: str, node: TreeNode, place: SourcePlace | None = None) -> Expression:
@@ -139,7 +141,7 @@ class ExpressionReader:
             ref, self.is_of_round = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]])), True
         if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
             return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
-        self.used.append(UsedReference(ref, place or place_of(node), self._shields > 0))
+        self.used.append(UsedReference(ref, place or node.place, self._shields > 0))
         return ref
 
     @contextmanager
@@ -171,7 +173,7 @@ class ExpressionReader:
     def _form(self, form: str, node: TreeNode, inner: TreeNode) -> Expression:
         match form:
             case "const":
-                return Const(plain_value(inner))
+                return Const(plain_data(inner))
             case "ref":
                 return self._ref(inner)
             case "artifact" | "artifactList":
@@ -204,7 +206,7 @@ class ExpressionReader:
                 pieces.append(Const(text[at:mark]))
             end = text.find("}", mark)
             if end < 0:
-                place = next(places, place_of(node))
+                place = next(places, node.place)
                 self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
                 return Const(text)
             pieces.append(self.ref(text[mark + 2 : end].strip(), node, next(places, None)))
@@ -275,7 +277,7 @@ class ExpressionReader:
             return None
         kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
         if kind.value not in kinds:
-            known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
+            known = f"known: {some(sorted(kinds))}"
             whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
             near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
             hint = near or (known if kinds else "no artifact kinds are known; write a path")
@@ -287,7 +289,7 @@ class ExpressionReader:
         scope, extension = members.get("scope"), members.get("extension")
         key = self._name_part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
         if extension is not None:
-            self._check_constant(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
+            self._check_constant(extension, Const(plain_data(extension)), safe_extension, EXTENSION_HINT)
         ending = node_text(extension) if extension is not None else "md"
         return Artifact(key=key, name=self._name_part(members["name"], "name"), extension=ending)
 
@@ -309,7 +311,7 @@ class ExpressionReader:
     def _check_members(self, node: TreeNode, known: tuple[str, ...]) -> None:
         for name, place in node.keys.items() if node.kind == "mapping" else ():
             if name not in known and not name.startswith("_"):
-                self.report(unknown_key(self.source, key_place(self.source, name, place), name, known))
+                self.report(unknown_key(self.source, name, place, known))
 
     def _template(self, node: TreeNode, inner: TreeNode) -> Expression:
         if inner.kind != "text":
@@ -366,7 +368,7 @@ class ExpressionReader:
             case "ref":
                 return Truth(self._ref(inner))
             case "const":
-                return Truth(Const(plain_value(inner)))
+                return Truth(Const(plain_data(inner)))
             case "not":
                 return Not(self.condition(inner))
             case "all" | "any":
@@ -386,22 +388,3 @@ class ExpressionReader:
                 if form == "matches" and sides:
                     self._check_constant(inner.value[1], sides[1], refuse_pattern, PATTERN_HINT)
                 return Comparison(form, sides[0], sides[1]) if sides else Const(False)
-
-
-def place_of(node: TreeNode) -> SourcePlace:
-    return node.line, node.column, node.width
-
-
-def key_place(source: Source, name: str, place: tuple[int, int]) -> SourcePlace:
-    """The place of a key, with its quotes."""
-    line = source.line(place[0]) or ""
-    return (*place, len(name) + 2 * (line[place[1] - 1 : place[1]] in ("'", '"')))
-
-
-def plain_value(node: TreeNode) -> Any:
-    """A node as plain data."""
-    if node.kind == "mapping":
-        return {name: plain_value(child) for name, child in node.value.items()}
-    if node.kind == "list":
-        return [plain_value(item) for item in node.value]
-    return node.value

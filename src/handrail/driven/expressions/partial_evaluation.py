@@ -19,6 +19,7 @@ from handrail.driven.expressions.tree import (
     ExpressionScope,
     Ref,
     walk,
+    with_each,
 )
 from handrail.driven.expressions.words import in_words
 from handrail.source.values import Unresolved
@@ -55,9 +56,9 @@ class PartialEvaluator:
             case Defined():
                 return self._defined(expression)
             case Comparison() if expression.is_equality:
-                test = expression.rebuild((self._side(expression.left), self._side(expression.right)))
+                test = with_each(expression, self._side)
                 return test if is_open(test) else self._constant(test)
-        seen = expression.rebuild(tuple(map(self.evaluate, expression.parts)))
+        seen = with_each(expression, self.evaluate)
         return seen if is_open(seen) else self._constant(seen)
 
     def _side(self, side: Expression) -> Expression:

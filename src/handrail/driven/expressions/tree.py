@@ -1,4 +1,4 @@
-"""Value and condition expressions of flows. Each one knows its parts and how to resolve itself. Pure.
+"""Value and condition expressions of flows. Each one knows how to resolve itself. Pure.
 
 An expression is data. It asks the scope that it is resolved in for files and artifacts. The tables have the forms that
 values and conditions may have, each with an example, and the scopes of references; the reference page of values is
@@ -144,25 +144,9 @@ class ExpressionScope:
 
 
 class Expression(Protocol):
-    """A value or a condition."""
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        """The expressions directly inside this one."""
-        ...
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Expression:
-        """The same expression with other parts. Their number stays the same."""
-        ...
+    """A value or a condition. `_INNER` names the fields that hold other expressions."""
 
     def resolve(self, scope: ExpressionScope) -> Any: ...
-
-
-def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and everything inside it, outermost first."""
-    yield expression
-    for part in expression.parts:
-        yield from walk(part)
 
 
 @dataclass(frozen=True)
@@ -170,14 +154,6 @@ class Const:
     """A constant value."""
 
     value: Any
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Const:
-        del parts
-        return self
 
     def resolve(self, scope: ExpressionScope) -> Any:
         del scope
@@ -193,14 +169,6 @@ class Ref:
     @property
     def names(self) -> list[str]:
         return [name for name in self.path.split(".") if name]
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Ref:
-        del parts
-        return self
 
     def resolve(self, scope: ExpressionScope) -> Any:
         found = self.find(scope)
@@ -235,13 +203,6 @@ class Items:
     rule: str
     items: tuple[Expression, ...]
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.items
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Items:
-        return Items(self.rule, parts)
-
     def resolve(self, scope: ExpressionScope) -> Any:
         return OPERATIONS[self.rule]([item.resolve(scope) for item in self.items])
 
@@ -253,13 +214,6 @@ class BoundedList:
     items: Expression
     most: int
     place: str = field(compare=False, repr=False)
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.items,)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> BoundedList:
-        return replace(self, items=parts[0])
 
     def resolve(self, scope: ExpressionScope) -> Any:
         found = self.items.resolve(scope)
@@ -277,13 +231,6 @@ class Template:
     names: tuple[str, ...]
     values: tuple[Expression, ...]
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.values
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Template:
-        return replace(self, values=parts)
-
     def resolve(self, scope: ExpressionScope) -> str:
         values = [as_joined_text(value.resolve(scope)) for value in self.values]
         return fill(self.text, dict(zip(self.names, values, strict=True)))
@@ -296,13 +243,6 @@ class Object:
     names: tuple[str, ...]
     values: tuple[Expression, ...]
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.values
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Object:
-        return replace(self, values=parts)
-
     def resolve(self, scope: ExpressionScope) -> dict[str, Any]:
         return {name: value.resolve(scope) for name, value in zip(self.names, self.values, strict=True)}
 
@@ -313,13 +253,6 @@ class AppendPrompt:
 
     base: Expression | None
     suffix: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.suffix,) if self.base is None else (self.base, self.suffix)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> AppendPrompt:
-        return AppendPrompt(None if self.base is None else parts[0], parts[-1])
 
     def resolve(self, scope: ExpressionScope) -> str:
         found = [part.resolve(scope) for part in (self.base, self.suffix) if part is not None]
@@ -341,19 +274,6 @@ class Artifact:
     iteration: Expression | None = None
     is_list: bool = False
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return tuple(part for part in (self.key, self.name, self.iteration) if part is not None)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Artifact:
-        given = iter(parts)
-        return replace(
-            self,
-            key=next(given),
-            name=None if self.name is None else next(given),
-            iteration=None if self.iteration is None else next(given),
-        )
-
     def resolve(self, scope: ExpressionScope) -> Any:
         key = name_text(self.key.resolve(scope), "key" if self.kind else "scope")
         name = None if self.name is None else name_text(self.name.resolve(scope), "name")
@@ -367,13 +287,6 @@ class Default:
     """The value of the first expression that resolves and is not null."""
 
     choices: tuple[Expression, ...]
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.choices
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Default:
-        return Default(parts)
 
     def resolve(self, scope: ExpressionScope) -> Any:
         for choice in self.choices[:-1]:
@@ -392,13 +305,6 @@ class Truth:
 
     value: Expression
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.value,)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Truth:
-        return Truth(parts[0])
-
     def resolve(self, scope: ExpressionScope) -> bool:
         return is_true(self.value.resolve(scope))
 
@@ -406,13 +312,6 @@ class Truth:
 @dataclass(frozen=True)
 class Not:
     condition: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.condition,)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Not:
-        return Not(parts[0])
 
     def resolve(self, scope: ExpressionScope) -> bool:
         return not self.condition.resolve(scope)
@@ -424,13 +323,6 @@ class Every:
 
     conditions: tuple[Expression, ...]
     wanted: bool
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.conditions
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Every:
-        return Every(parts, self.wanted)
 
     def resolve(self, scope: ExpressionScope) -> bool:
         for condition in self.conditions:
@@ -446,13 +338,6 @@ class Comparison:
     rule: str
     left: Expression
     right: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Comparison:
-        return Comparison(self.rule, parts[0], parts[1])
 
     def resolve(self, scope: ExpressionScope) -> bool:
         return TESTS[self.rule](self._side(self.left, scope), self._side(self.right, scope))
@@ -472,13 +357,6 @@ class Defined:
 
     value: Expression
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.value,)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Defined:
-        return Defined(parts[0])
-
     def resolve(self, scope: ExpressionScope) -> bool:
         try:
             return self.value.resolve(scope) is not None
@@ -492,15 +370,46 @@ class Exists:
 
     path: Expression
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.path,)
-
-    def rebuild(self, parts: tuple[Expression, ...]) -> Exists:
-        return Exists(parts[0])
-
     def resolve(self, scope: ExpressionScope) -> bool:
         path = self.path.resolve(scope)
         if not isinstance(path, str):
             raise Unresolved("exists-needs-text", f"`exists` needs a path, found {shown(path)}")
         return path != "" and scope.exists(path)
+
+
+_INNER: dict[type, tuple[str, ...]] = {
+    Items: ("items",),
+    BoundedList: ("items",),
+    Template: ("values",),
+    Object: ("values",),
+    AppendPrompt: ("base", "suffix"),
+    Artifact: ("key", "name", "iteration"),
+    Default: ("choices",),
+    Truth: ("value",),
+    Not: ("condition",),
+    Every: ("conditions",),
+    Comparison: ("left", "right"),
+    Defined: ("value",),
+    Exists: ("path",),
+}
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything inside it, outermost first."""
+    yield expression
+    for name in _INNER.get(type(expression), ()):
+        inner = getattr(expression, name)
+        for part in inner if isinstance(inner, tuple) else (inner,):
+            if part is not None:
+                yield from walk(part)
+
+
+def with_each(expression: Any, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each one directly inside it changed."""
+    changed: dict[str, Any] = {}
+    for name in _INNER.get(type(expression), ()):
+        inner = getattr(expression, name)
+        if inner is not None:
+            changed[name] = tuple(map(change, inner)) if isinstance(inner, tuple) else change(inner)
+    whole: Expression = replace(expression, **changed)
+    return whole

@@ -36,7 +36,7 @@ _TESTS = {"equals": "=", "differs": "≠", "less": "<", "greater": ">", "atMost"
 def in_words(expression: Expression) -> str:
     """An expression as short text: a value as a file would write it, a condition as a sentence."""
     if isinstance(expression, Const):
-        return expression.value if isinstance(expression.value, str) else _json(expression.value)
+        return expression.value if isinstance(expression.value, str) else as_json(expression.value)
     if _is_condition(expression):
         return _condition(expression)
     text = _unquoted(expression)
@@ -68,10 +68,6 @@ def _is_condition(expression: Expression) -> bool:
     return isinstance(expression, Truth | Not | Every | Comparison | Defined | Exists)
 
 
-def _json(value: Any) -> str:
-    return as_json(value)
-
-
 def _unquoted(expression: Expression) -> str | None:
     """Text with references in it, without quotes. None if the expression is not text."""
     match expression:
@@ -87,7 +83,7 @@ def _quoted(expression: Expression) -> str:
     """A value inside a larger expression: text in quotes, computed parts in braces."""
     match expression:
         case Const():
-            return _json(expression.value)
+            return as_json(expression.value)
         case Items("list", items):
             return f"[{', '.join(map(_quoted, items))}]"
         case Object():

@@ -123,10 +123,7 @@ def _levels(runs: Mapping[str, Mapping[str, NestedFlow]]) -> tuple[dict[str, int
 
     It removes flows without remaining nested flows again and again. The flows that are left never end.
     """
-    users: dict[str, list[str]] = {}
-    for id_, targets in runs.items():
-        for target in targets:
-            users.setdefault(target, []).append(id_)
+    users = _users(runs)
     open_ = {id_: len(targets) for id_, targets in runs.items()}
     ends = [id_ for id_, count in open_.items() if not count]
     levels = dict.fromkeys(runs, 0)
@@ -139,6 +136,15 @@ def _levels(runs: Mapping[str, Mapping[str, NestedFlow]]) -> tuple[dict[str, int
                 ends.append(user)
     endless = [id_ for id_, count in open_.items() if count]
     return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
+
+
+def _users(runs: Mapping[str, Mapping[str, NestedFlow]]) -> dict[str, list[str]]:
+    """The flows that run each flow."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    return users
 
 
 def _circle(runs: Mapping[str, Mapping[str, NestedFlow]], start: str) -> list[str] | None:
@@ -219,7 +225,11 @@ def read_flows(
     Of the shipped flows, only those are read that another flow runs, or that have the wanted name.
     """
     problems: list[Diagnostic] = []
-    found = [flow for source, path in roots for flow in _read_root(source, path, known, problems)]
+    found: list[FoundFlow] = []
+    for source, path in roots:
+        root = Root(path)
+        for file in flow_files(path, problems):
+            found += _read_file(source, root, file, known, problems)
     if shipped is not None:
         found += _read_shipped(shipped, found, wanted, known, problems)
     usable: dict[str, FoundFlow] = {}
@@ -243,12 +253,6 @@ def _other(first: FoundFlow, flow: FoundFlow) -> str:
     if first.source != flow.source:
         return f"`{os.path.basename(flow.file)}` ({flow.source})"
     return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
-
-
-def _read_root(source: str, path: str, known: FlowResources, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
-    root = Root(path)
-    for file in flow_files(path, problems):
-        yield from _read_file(source, root, file, known, problems)
 
 
 def _read_file(
@@ -350,7 +354,8 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         problems.extend(wrong)
         broken.update([flow.id] if is_used and has_errors(wrong) else [])
     for id_, target_id, code, message, hint in nesting_problems(calls):
-        problems.append(_at(every[id_], calls[id_][target_id], code, message, hint))
+        source = Source(every[id_].file, every[id_].text)
+        problems.append(source.problem(code, calls[id_][target_id].place, message, hint))
         broken.update([id_] if id_ in catalog.flows else [])
     _mark_users(catalog, runs, broken, problems)
     return broken
@@ -373,10 +378,9 @@ def _inside_problems(
         plan = targets[inside.flow].plan if inside.flow in targets else None
         wrong = wrong_nested_reference(inside, plan) if plan is not None else None
         if wrong is not None:
-            known = f"known: {', '.join(wrong.known[:8])}{', …' * (len(wrong.known) > 8)}"
-            hint = suggestions.near(wrong.name, wrong.known) or known
+            hint = suggestions.near(wrong.name, wrong.known) or wrong.hint
             severity: Severity = "warning" if flow.is_foreign else "error"
-            yield source.problem(wrong.code, inside.place, f"`{inside.path}`: {wrong.message}", hint, severity)
+            yield source.problem(wrong.code, inside.place, wrong.message, hint, severity)
 
 
 def _param_problems(
@@ -388,14 +392,9 @@ def _param_problems(
     names = [param.name for param in params]
     for name, place in use.given if not target.plan.is_foreign else ():
         if name not in names:
-            hint = (
-                f"its params: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
-                if names
-                else "it takes no params; remove this one"
-            )
+            hint = f"its params: {some(names)}" if names else "it takes no params; remove this one"
             message = f"flow `{target.id}` has no param `{name}`"
-            hint = suggestions.near(name, names) or hint
-            yield "param-unknown", place, message, hint
+            yield "param-unknown", place, message, suggestions.near(name, names) or hint
     given = {name for name, _ in use.given}
     for param in params:
         if param.required and param.name not in given:
@@ -419,10 +418,7 @@ def _mark_users(
     catalog: FlowCatalog, runs: Mapping[str, Mapping[str, NestedFlow]], broken: set[str], problems: list[Diagnostic]
 ) -> None:
     """Mark flows that run a broken flow as broken too."""
-    users: dict[str, list[str]] = {}
-    for id_, targets in runs.items():
-        for target in targets:
-            users.setdefault(target, []).append(id_)
+    users = _users(runs)
     waiting = sorted(broken)
     while waiting:
         target = waiting.pop()
@@ -431,10 +427,6 @@ def _mark_users(
                 problems.append(_echo(catalog.flows[user], runs[user][target], catalog.flows[target]))
                 broken.add(user)
                 waiting.append(user)
-
-
-def _at(flow: FoundFlow, use: NestedFlow, code: str, message: str, hint: str) -> Diagnostic:
-    return Source(flow.file, flow.text).problem(code, use.place, message, hint)
 
 
 def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: FlowResources) -> list[Diagnostic]:

@@ -46,12 +46,11 @@ _ENTRIES = {"type": "array", "items": ENTRY_SCHEMA}
 
 def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
     """The schema of a list of actions."""
-    about = {"description": "what is done"}
     items = [
         {
             "type": "object",
             "properties": {
-                "kind": {"const": kind, **about},
+                "kind": {"const": kind, "description": "what is done"},
                 "when": {**_CONDITION, "description": "do it only if this is true"},
                 **{name: {**ANY_SCHEMA, "description": f"the {name} of the action"} for name in needs},
             },
@@ -411,12 +410,13 @@ _REFERENCE = {"type": "string", "pattern": r"\$\{"}
 def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[str, Any]:
     """The schema. The params of each node are in `definitions`, as `params:NAME`."""
     usable = {name: check for name, check in checks.items() if "expect" in check.places}
+    plain = {"type": ["string", "number", "boolean", "null", "array"]}  # a mapping with a single key has to be a form
     definitions = {
-        "value": _value(),
-        "any": _any(),
-        "test": _test(),
+        "value": _computed(VALUES),
+        "any": {"anyOf": [plain, VALUE_SCHEMA, {"type": "object", "minProperties": 2}]},
+        "test": _computed(CONDITIONS),
         "condition": {"anyOf": [{"type": "boolean"}, TEST_SCHEMA]},
-        "param": _param(),
+        "param": {"anyOf": [plain, json_schema(PARAM)]},
         "output": _made_file(),
         "entry": _entry(),
         "step": _step(nodes),
@@ -426,28 +426,17 @@ def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[
     return {**json_schema(FLOW), "definitions": definitions}
 
 
-def _value() -> dict[str, Any]:
-    """A value that is known only when the flow runs: text with a reference in it, or a mapping of a known form."""
-    forms = [{"required": [form]} for form in VALUE_FORMS]
-    return {"anyOf": [_REFERENCE, {"type": "object", "properties": _forms(VALUES), "anyOf": forms}]}
-
-
-def _any() -> dict[str, Any]:
-    """Any value. A mapping with a single key has to be a form."""
-    plain_ = {"type": ["string", "number", "boolean", "null", "array"]}
-    return {"anyOf": [plain_, VALUE_SCHEMA, {"type": "object", "minProperties": 2}]}
-
-
-def _test() -> dict[str, Any]:
-    """A condition that is not simply true or false."""
-    forms = [{"required": [form]} for form in CONDITIONS]
-    return {"anyOf": [_REFERENCE, {"type": "object", "properties": _forms(CONDITIONS), "anyOf": forms}]}
-
-
-def _forms(table: Mapping[str, ExpressionForm]) -> dict[str, Any]:
-    return {
+def _computed(table: Mapping[str, ExpressionForm]) -> dict[str, Any]:
+    """What is known only when the flow runs: text with a reference in it, or a mapping of a known form."""
+    forms = {
         name: {"description": form.about, "examples": [_example(name, form)], **_count(name)}
         for name, form in table.items()
+    }
+    return {
+        "anyOf": [
+            _REFERENCE,
+            {"type": "object", "properties": forms, "anyOf": [{"required": [name]} for name in table]},
+        ]
     }
 
 
@@ -465,11 +454,6 @@ def _example(name: str, form: ExpressionForm) -> Any:
     tree, _ = read_yaml(form.example)
     assert tree is not None
     return plain_data(tree.value[name])
-
-
-def _param() -> dict[str, Any]:
-    """A parameter is declared by a mapping, or has a default value of any other kind."""
-    return {"anyOf": [{"type": ["string", "number", "boolean", "null", "array"]}, json_schema(PARAM)]}
 
 
 def _made_file() -> dict[str, Any]:

@@ -16,8 +16,6 @@ from handrail.driven.expressions.parser import (
     SourcePlace,
     TemplateText,
     UsedReference,
-    key_place,
-    place_of,
 )
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.flows.plan import Lane, Parallelism, Phase, Round, Step
@@ -25,7 +23,7 @@ from handrail.driven.flows.prompts import PromptFile
 from handrail.extensions import contracts
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, Severity
-from handrail.source.fields import MappingReader, Shape
+from handrail.source.fields import MappingReader, Shape, unknown_key
 from handrail.source.suggestions import did_you_mean
 from handrail.source.templates import given_names, placeholders
 from handrail.source.tree import TreeNode
@@ -47,7 +45,7 @@ def template_problems(source: Source, template: TemplateText, declared: Collecti
     names = {name for name, _ in (*used, *placeholders(template.node.value), *inserted)}
     for name in given:
         if name not in names and variables is not None:
-            at = key_place(source, name, variables.keys[name])
+            at = source.key_place(name, variables.keys[name])
             near = (
                 did_you_mean(name, names - given.keys()) or f"write `{{{name}}}` in the template, or remove this value"
             )
@@ -63,7 +61,7 @@ def _place(source: Source, node: TreeNode, mark: str) -> tuple[int, int, int]:
     """The place of a part of a text; the place of the whole text if the file writes it differently."""
     start = source.starts[node.line - 1] + node.column - 1
     there = source.text.find(mark, start, start + 2 * len(node.value) + 100)
-    return (*source.place(there), len(mark)) if there >= 0 else (node.line, node.column, node.width)
+    return (*source.place(there), len(mark)) if there >= 0 else node.place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +163,11 @@ class PlaceReferences:
     """
 
     phase: int
-    step: int | None
-    own: bool
-    is_shielded: bool
     around: Enclosure
-    used: tuple[UsedReference, ...]
+    step: int | None = None
+    own: bool = False
+    is_shielded: bool = False
+    used: tuple[UsedReference, ...] = ()
 
 
 class LoadState:
@@ -239,7 +237,13 @@ class LoadState:
     def problem(
         self, node: TreeNode, code: str, message: str, hint: str | None = None, severity: Severity = "error"
     ) -> None:
-        self.report(self.source.problem(code, place_of(node), message, hint, severity))
+        self.report(self.source.problem(code, node.place, message, hint, severity))
+
+    def unknown_keys(self, node: TreeNode, known: Collection[str]) -> None:
+        """Report the keys of a mapping that are not known."""
+        for name, at in node.keys.items():
+            if name not in known:
+                self.report(unknown_key(self.source, name, at, known))
 
     def unusable(self, name: str, node: TreeNode) -> None:
         """Warn if a node or a check is of a plugin that cannot be used now."""

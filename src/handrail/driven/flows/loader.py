@@ -22,7 +22,7 @@ from handrail.driven.artifacts.schemas import (
     project_schema_ids,
     schema_ids,
 )
-from handrail.driven.expressions.parser import SourcePlace, UsedReference, place_of, plain_value
+from handrail.driven.expressions.parser import SourcePlace, UsedReference
 from handrail.driven.flows.keys import FLOW, PARAM
 from handrail.driven.flows.load_state import DeclaredNames, FlowResources, LoadState
 from handrail.driven.flows.phases import PhasesReader
@@ -34,6 +34,7 @@ from handrail.extensions.declarations import check_declarations, node_declaratio
 from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, is_usable
+from handrail.source.field_checks import plain_data
 from handrail.source.fields import MappingReader, found, quoted
 from handrail.source.json_reader import read_json
 from handrail.source.tree import TreeNode
@@ -84,10 +85,10 @@ def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
     for phase, node in zip(flow.phases, flow.places, strict=True):
         if not phase.id or (flow.is_partial and "${" in phase.id):  # the round of a wrong repeat has no number
             continue
-        if phase.id in seen and place_of(node.value["id"]) not in reported:
-            reported.add(place_of(node.value["id"]))
+        if phase.id in seen and node.value["id"].place not in reported:
+            reported.add(node.value["id"].place)
             message, hint = f"phase id `{phase.id}` is used twice", _id_hint(node.value["id"], seen[phase.id], phase)
-            yield flow.source.problem("phase-id-twice", place_of(node.value["id"]), message, hint)
+            yield flow.source.problem("phase-id-twice", node.value["id"].place, message, hint)
         seen.setdefault(phase.id, node.value["id"])
 
 
@@ -110,12 +111,12 @@ def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
         what = "step"
         if following is None and is_certain and number + 1 < len(flow.phases):
             what, following = "phase", flow.places[number + 1]
-        if following is not None and place_of(following) not in reported:
-            reported.add(place_of(following))
+        if following is not None and following.place not in reported:
+            reported.add(following.place)
             place = following.value.get("id", following)
             message = f"this {what} is never reached: `{phase.steps[ends].id}` before it always ends the flow"
             hint = "remove it, or give `stopFlowIf` a condition"
-            yield flow.source.problem("unreachable", place_of(place), message, hint, "warning")
+            yield flow.source.problem("unreachable", place.place, message, hint, "warning")
         if is_certain:
             return
 
@@ -151,11 +152,11 @@ def read_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan 
     tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = LoadState(source, known)
     for t in troubles:
-        job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        job.report(source.problem(t.code, t.place, t.message, t.hint))
     if tree is None or tree.kind != "mapping":
         if not troubles:
             what = "nothing" if tree is None else found(tree)
-            place = (1, 1, 1) if tree is None else place_of(tree)
+            place = (1, 1, 1) if tree is None else tree.place
             message, hint = f"a flow has to be a mapping, found {what}", "begin with keys: `phases: ...`"
             job.report(source.problem("not-mapping", place, message, hint))
         return None, job
@@ -177,7 +178,7 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
     has_form = job.source.is_foreign or reader.child("form") is not None
     names = None if params is None or has_form else tuple(param.name for param in params)
     job.also = list(_also(reader, id_))
-    job.declared = DeclaredNames(names, plain_value(constants) if constants is not None else {}, env)
+    job.declared = DeclaredNames(names, plain_data(constants) if constants is not None else {}, env)
     if phases is not None:
         PhasesReader(job).flow(phases)
     return FlowPlan(
@@ -259,7 +260,7 @@ def _also(reader: MappingReader, own: str) -> Iterator[tuple[str, SourcePlace]]:
             message = f"{quoted(item)} cannot be another id of the flow `{own}`"
             reader.on(item, "bad-value", message, "write names with letters, digits, `_` and `-`, and `/` between them")
         else:
-            yield item.value, place_of(item)
+            yield item.value, item.place
 
 
 def _params(reader: MappingReader) -> tuple[Param, ...] | None:
@@ -272,11 +273,11 @@ def _params(reader: MappingReader) -> tuple[Param, ...] | None:
         if child.kind != "mapping":
             if child.kind == "null":
                 _warn_null(reader, name, node.keys[name])
-            params.append(Param(name, False, plain_value(child), ""))
+            params.append(Param(name, False, plain_data(child), ""))
             continue
         declared = MappingReader(reader.source, child, PARAM, reader.report)
         default = child.value.get("default")
-        value = plain_value(default) if default is not None else None
+        value = plain_data(default) if default is not None else None
         choices = _choices(declared, default)
         params.append(Param(name, declared.flag("required", False), value, declared.text("about") or "", choices))
     return tuple(params)
@@ -287,10 +288,10 @@ def _choices(declared: MappingReader, default: TreeNode | None) -> tuple[Any, ..
     node = declared.child("choices")
     if node is None:
         return ()
-    choices = tuple(map(plain_value, node.value))
+    choices = tuple(map(plain_data, node.value))
     if not choices:
         declared.on(node, "bad-value", "`choices` is empty", "list the values that the param may have")
-    elif default is not None and default.kind != "null" and not any(same(plain_value(default), one) for one in choices):
+    elif default is not None and default.kind != "null" and not any(same(plain_data(default), one) for one in choices):
         hint = f"write one of {', '.join(map(shown, choices))}"
         declared.on(default, "bad-value", f"the default {quoted(default)} is not in `choices`", hint)
     return choices
@@ -300,8 +301,7 @@ def _warn_null(reader: MappingReader, name: str, place: tuple[int, int]) -> None
     """`NAME:` alone may be meant as required, or as optional. The file should say which."""
     message = f"`{name}` has no value unless one is given"
     hint = f"write `{name}: {{required: true}}` if the flow needs it, else `{name}: {{default: null}}`"
-    at = (*place, reader.key_width(name, *place))
-    reader.at(at, "param-null", message, hint, "warning")
+    reader.at(reader.source.key_place(name, place), "param-null", message, hint, "warning")
 
 
 def flow_resources(

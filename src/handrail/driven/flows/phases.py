@@ -9,7 +9,7 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items, Not
 from handrail.driven.flows.keys import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PARALLEL, PHASE, REPEAT
 from handrail.driven.flows.load_state import MAX_VALUES, NO_ENCLOSURE, Enclosure, LoadState, PlaceReferences
-from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated, Round
+from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated, Round, Step
 from handrail.driven.flows.results import steps_read
 from handrail.driven.flows.steps import StepsReader, bounded, read_timeout, read_when
 from handrail.source.fields import MappingReader, found, quoted
@@ -85,16 +85,13 @@ class PhasesReader:
 
     def flow(self, phases: TreeNode) -> None:
         self.warn_empty(phases)
-        self.entries(phases, NO_ENCLOSURE)
+        for item in phases.value:
+            self.entry(item, NO_ENCLOSURE)
 
     def warn_empty(self, node: TreeNode, name: str = "phases", hint: str = "list at least one phase") -> None:
         if not node.value:
             message = f"`{name}` is empty, so nothing is done here"
             self.job.problem(node, "flow-empty", message, hint, "warning")
-
-    def entries(self, node: TreeNode, around: Enclosure) -> None:
-        for item in node.value:
-            self.entry(item, around)
 
     def entry(self, item: TreeNode, around: Enclosure) -> None:
         """A phase, a repeat or a parallel block."""
@@ -126,14 +123,13 @@ class PhasesReader:
         id_ = expressions.fill(reader.text("id") or "")
         number = len(self.job.phases)
         when, is_conditional = read_when(self.job, reader, expressions, "phase")
-        self.job.keep(
-            PlaceReferences(phase=number, step=None, own=False, is_shielded=False, around=around, used=()), expressions
-        )
+        self.job.keep(PlaceReferences(phase=number, around=around), expressions)
         steps = reader.child("steps")
         together = self.together(reader)
-        if steps is not None and not steps.value:
+        read: tuple[Step, ...] = ()
+        if steps is not None:
             self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
-        read = StepsReader(self.job, number, around, is_conditional).read(steps) if steps is not None else ()
+            read = StepsReader(self.job, number, around, is_conditional).read(steps)
         phase = Phase(
             id=id_,
             rounds=around.rounds,
@@ -168,9 +164,10 @@ class PhasesReader:
         """Each entry of a parallel block is one lane."""
         reader = self.job.reader(node, GROUP)
         group, phases = self.group(reader, around), reader.child("phases")
-        if phases is not None:
-            self.warn_empty(phases)
-        for number, item in enumerate(phases.value if phases is not None else ()):
+        if phases is None:
+            return
+        self.warn_empty(phases)
+        for number, item in enumerate(phases.value):
             self.entry(item, in_lane(around, group, number))
 
     def group(self, reader: MappingReader, around: Enclosure) -> int | None:
@@ -179,11 +176,8 @@ class PhasesReader:
         if together == SEQUENTIAL:
             return None
         if around.lane is not None:
-            message, hint = (
-                "this is already inside a parallel block or repeat, and cannot run in parallel itself",
-                "remove one `parallel`",
-            )
-            self.job.problem(reader.node.value["parallel"], "parallel-nested", message, hint)
+            message = "this is already inside a parallel block or repeat, and cannot run in parallel itself"
+            self.job.problem(reader.node.value["parallel"], "parallel-nested", message, "remove one `parallel`")
             return None
         self.job.groups.append(together)
         return len(self.job.groups) - 1
@@ -260,16 +254,12 @@ class PhasesReader:
                 return
             inner = self.named(repeat.round(around, number, stops), phases)
             before = len(self.job.phases)
-            self.entries(phases, inner)
+            for item in phases.value:
+                self.entry(item, inner)
             if repeat.until is not None:
                 expressions = self.job.expressions(inner, bound=True)
                 stops += (Not(expressions.condition(repeat.until)),)
-                self.job.keep(
-                    PlaceReferences(
-                        phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=inner, used=()
-                    ),
-                    expressions,
-                )
+                self.job.keep(PlaceReferences(phase=len(self.job.phases), around=inner), expressions)
                 if number == repeat.last and len(self.job.phases) > before:
                     self.bound(repeat, (*inner.guards, stops[-1]))
             earlier = self.link(repeat, before, earlier, stops[-1:])
@@ -335,12 +325,7 @@ class PhasesReader:
     def over(self, node: TreeNode, around: Enclosure) -> Expression:
         expressions = self.job.expressions(around, bound=True)
         items = expressions.value(node)
-        self.job.keep(
-            PlaceReferences(
-                phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=around, used=()
-            ),
-            expressions,
-        )
+        self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
         return items
 
     def variable(self, reader: MappingReader) -> str | None:
@@ -371,12 +356,8 @@ class PhasesReader:
             return None
         if name is not None and name == var:
             message = f"`var` and `item` have the same name `{name}`"
-            reader.on(
-                reader.node.value.get("var", given),
-                "bad-value",
-                message,
-                "`var` names the number of the round, `item` the item of the list; use two names",
-            )
+            hint = "`var` names the number of the round, `item` the item of the list; use two names"
+            reader.on(reader.node.value.get("var", given), "bad-value", message, hint)
             return None
         return name
 

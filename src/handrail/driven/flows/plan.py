@@ -357,23 +357,19 @@ def _phases_to_json(plan: FlowPlan, find: FlowFinder | None) -> list[dict[str, A
             if id(guard) not in guards:
                 guards[id(guard)] = in_words(guard)
     return [
-        {**_phase_to_json(plan, phase, find), "guards": [guards[id(guard)] for guard in phase.guards]}
+        {
+            "id": phase.id,
+            "rounds": phase.rounds,
+            "items": {name: as_data(item) for name, item in phase.items},
+            "guards": [guards[id(guard)] for guard in phase.guards],
+            "when": _words(phase.when),
+            "parallel": _parallelism(phase.parallel) if phase.parallel.limit > 1 else None,
+            "lane": {**vars(phase.lane), **_parallelism(plan.groups[phase.lane.group])} if phase.lane else None,
+            "timeout": phase.timeout,
+            "steps": [_step_to_json(step, find) for step in phase.steps],
+        }
         for phase in plan.phases
     ]
-
-
-def _phase_to_json(plan: FlowPlan, phase: Phase, find: FlowFinder | None) -> dict[str, Any]:
-    return {
-        "id": phase.id,
-        "rounds": phase.rounds,
-        "items": {name: as_data(item) for name, item in phase.items},
-        "guards": [],
-        "when": _words(phase.when),
-        "parallel": _parallelism(phase.parallel) if phase.parallel.limit > 1 else None,
-        "lane": {**vars(phase.lane), **_parallelism(plan.groups[phase.lane.group])} if phase.lane else None,
-        "timeout": phase.timeout,
-        "steps": [_step_to_json(step, find) for step in phase.steps],
-    }
 
 
 def _step_to_json(step: Step, find: FlowFinder | None) -> dict[str, Any]:

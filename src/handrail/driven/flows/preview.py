@@ -18,6 +18,7 @@ from handrail.driven.expressions.words import as_data, error_with_place, in_word
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import (
     Expectation,
+    FlowFinder,
     FlowPlan,
     Phase,
     Prompt,
@@ -190,7 +191,6 @@ class PreviewEvaluator:
 
 
 MAX_ROWS = 10_000
-FlowFinder = Callable[[str], FlowPlan | None]
 
 
 @dataclass(frozen=True)
@@ -321,10 +321,8 @@ class _FlowPreview:
         path = self.base + path_segment(phase.id)
         if step is None:
             row = PreviewRow("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
-            limit = phase.parallel.limit
-            return replace(
-                row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit if limit > 1 else None
-            )
+            limit = phase.parallel.limit if phase.parallel.limit > 1 else None
+            return replace(row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit)
         row = PreviewRow("step", f"{path}/{path_segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
         return replace(row, node=step.node, attempts=step.retry.attempts)
 
@@ -334,8 +332,7 @@ class _FlowPreview:
         try:
             verdict = self.prospect.verdict(phase.guards, phase.when)
         except Unresolved as error:
-            self.shared.add(replace(row, verdict="fails", why=error.message))
-            return _EarlyEnd(f"`{row.path}` fails first", is_failure=True)
+            return self._fails(row, error.message)
         self.shared.add(replace(row, **vars(verdict)))
         if verdict.verdict == "skipped":
             self.prospect.skip(phase)
@@ -426,12 +423,10 @@ class _FlowPreview:
         if self.level >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         given = {key: value.value if isinstance(value, Const) else _UnknownParam for key, value in seen.items()}
-        given = {key: value for key, value in given.items() if key != nested}
+        del given[nested]
         if plan.is_foreign:
-            given = {
-                **dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UnknownParam),
-                **child_params(plan.kind, given),
-            }
+            of_scope = dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UnknownParam)
+            given = {**of_scope, **child_params(plan.kind, given)}
             given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _UnknownParam)
         params = with_defaults(plan, given)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _UnknownParam)
@@ -452,13 +447,11 @@ _OF_KIND = {
 
 def rows_to_json(rows: Iterable[PreviewRow]) -> list[dict[str, Any]]:
     """The rows as JSON. Phases and steps have different keys."""
-    return [_data(row) for row in rows]
-
-
-def _data(row: PreviewRow) -> dict[str, Any]:
-    values = vars(row)
-    named = {name: values[name] for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
+    data = []
+    for row in rows:
+        named = {name: getattr(row, name) for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
+        data.append({name: list(value) if isinstance(value, tuple) else value for name, value in named.items()})
+    return data
 
 
 def preview_lines(row: PreviewRow) -> Iterator[str]:
@@ -493,10 +486,8 @@ def _head(row: PreviewRow) -> str:
 
 def _verdict(row: PreviewRow) -> str:
     match row.verdict:
-        case "skipped":
-            return f": skipped, {row.why}"
-        case "fails":
-            return f": fails, {row.why}"
+        case "skipped" | "fails":
+            return f": {row.verdict}, {row.why}"
         case "depends" if row.on:
             return f": depends on {', '.join(f'`{name}`' for name in row.on)}: {row.why}"
         case "depends":

@@ -19,6 +19,7 @@ from handrail.driven.flows.load_state import LoadState, PlaceReferences
 from handrail.driven.flows.plan import FlowPlan, Phase, Step
 from handrail.driven.flows.step_values import plain_of
 from handrail.source.diagnostics import Severity
+from handrail.source.plain_text import some
 from handrail.source.suggestions import distance
 from handrail.source.values import MISSING, contents, index_of, is_true, member
 
@@ -107,7 +108,7 @@ _SHELL_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*|[A-Za-z_][A-Za-z0-9_]*(?=:?[-=?
 """The name of an environment variable, or a name with an operator of the shell, such as `SLOW:-0`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WrongReference:
     """What is wrong with a reference. If `name` is similar to one of `known`, that is suggested instead of `hint`."""
 
@@ -154,30 +155,24 @@ def wrong_reference(
 def _scope(slot: PlaceReferences, ref: Ref, parts: list[str]) -> WrongReference:
     hint = f"begin with one of {', '.join(SCOPES)}; write literal text as `const: TEXT`"
     if not parts:
-        return WrongReference(code="ref-scope", message="the reference is empty", hint=hint)
+        return WrongReference("ref-scope", "the reference is empty", hint)
     message = f"`{ref.path}` does not begin with a known scope"
     if (variable := _SHELL_VARIABLE.match(ref.path)) is not None:
         hint = (
             "if a shell has to read it, write the whole text as `{const: '...'}`; to read the environment, declare "
             f"`env: [{variable[1]}]` in the flow and write `${{context.env.{variable[1]}}}`"
         )
-        return WrongReference(code="ref-scope", message=message, hint=hint)
+        return WrongReference("ref-scope", message, hint)
     if parts[0] in slot.around.names:
-        return WrongReference(code="ref-scope", message=message, hint=f"write `repeat.{ref.path}`")
-    return WrongReference(code="ref-scope", message=message, hint=hint, name=parts[0], known=tuple(SCOPES))
+        return WrongReference("ref-scope", message, f"write `repeat.{ref.path}`")
+    return WrongReference("ref-scope", message, hint, parts[0], tuple(SCOPES))
 
 
 def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> WrongReference | None:
     if declared is None or name in declared:
         return None
-    hint = f"declare it: `params: {{{name}: ...}}`"
-    return WrongReference(
-        code="ref-param",
-        message=f"`{ref.path}`: the flow declares no param `{name}`",
-        hint=hint,
-        name=name,
-        known=declared,
-    )
+    message, hint = f"`{ref.path}`: the flow declares no param `{name}`", f"declare it: `params: {{{name}: ...}}`"
+    return WrongReference("ref-param", message, hint, name, declared)
 
 
 def _given(ref: Ref, name: str) -> WrongReference | None:
@@ -185,10 +180,7 @@ def _given(ref: Ref, name: str) -> WrongReference | None:
     if name in PARAM_NAMES or not any(distance(name, one) <= MOST_EDITS for one in PARAM_NAMES):
         return None
     message = f"`{ref.path}`: AgentWeaver gives no param `{name}` to a flow"
-    hint = "correct the name"
-    return WrongReference(
-        code="ref-param", message=message, hint=hint, name=name, known=tuple(PARAM_NAMES), severity="warning"
-    )
+    return WrongReference("ref-param", message, "correct the name", name, tuple(PARAM_NAMES), "warning")
 
 
 def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> WrongReference | None:
@@ -200,9 +192,7 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
             known = tuple(whole) if isinstance(whole, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
             hint = f"it {contents(whole)}" if place else f"add it: `constants: {{{name}: ...}}`"
-            return WrongReference(
-                code="ref-constant", message=f"`{ref.path}`: {where}", hint=hint, name=name, known=known
-            )
+            return WrongReference("ref-constant", f"`{ref.path}`: {where}", hint, name, known)
     return None
 
 
@@ -211,68 +201,46 @@ def _repeat(slot: PlaceReferences, ref: Ref, name: str) -> WrongReference | None
     if name in known:
         return None
     if not known:
-        return WrongReference(
-            code="ref-repeat",
-            message=f"`{ref.path}`: this place is not inside a repeat",
-            hint="move it into a repeat",
-        )
-    return WrongReference(
-        code="ref-repeat",
-        message=f"`{ref.path}`: no repeat around this place defines `{name}`",
-        hint=_some("known", known),
-        name=name,
-        known=known,
-    )
+        message = f"`{ref.path}`: this place is not inside a repeat"
+        return WrongReference("ref-repeat", message, "move it into a repeat")
+    message = f"`{ref.path}`: no repeat around this place defines `{name}`"
+    return WrongReference("ref-repeat", message, f"known: {some(known)}", name, known)
 
 
 def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> WrongReference | None:
     if names[0] not in CONTEXT:
         hint = f"known: {', '.join(CONTEXT)}"
         message = f"`{ref.path}`: the context has no `{names[0]}`"
-        return WrongReference(
-            code="ref-context", message=message, hint=hint, name=names[0], known=tuple(CONTEXT), severity="warning"
-        )
+        return WrongReference("ref-context", message, hint, names[0], tuple(CONTEXT), "warning")
     if names[0] != "env" or len(names) == 1 or names[1] in env:
         return None
     hint = f"add it to the flow: `env: [{', '.join([*env[:4], names[1]])}]`"
-    return WrongReference(
-        code="ref-env",
-        message=f"`{ref.path}`: the flow does not declare the environment variable `{names[1]}`",
-        hint=hint,
-        name=names[1],
-        known=env,
-    )
+    message = f"`{ref.path}`: the flow does not declare the environment variable `{names[1]}`"
+    return WrongReference("ref-env", message, hint, names[1], env)
 
 
 def _step(flow: LoadState, layout: Layout, slot: PlaceReferences, use: UsedReference) -> WrongReference | None:
     ref, parts = use.ref, use.ref.names
     if len(parts) < 4:
-        hint = "write `steps.PHASE.STEP.outputs.NAME`"
-        return WrongReference(code="ref-short", message=f"`{ref.path}` names no field of a step", hint=hint)
+        message, hint = f"`{ref.path}` names no field of a step", "write `steps.PHASE.STEP.outputs.NAME`"
+        return WrongReference("ref-short", message, hint)
     _, phase, step, field = parts[:4]
     if field not in FIELDS:
         hint = f"write `steps.PHASE.STEP.outputs.NAME`; a step has {', '.join(FIELDS)}"
-        return WrongReference(
-            code="ref-field", message=f"`{ref.path}`: a step has no `{field}`", hint=hint, name=field, known=FIELDS
-        )
+        return WrongReference("ref-field", f"`{ref.path}`: a step has no `{field}`", hint, field, FIELDS)
     if phase not in layout.phases and phase in flow.rounds_of:
-        rounds = flow.rounds_of[phase]
-        hint = f"{_some('name one round', tuple(rounds))}; inside the repeat, `steps.{phase}` is this round's phase"
-        return WrongReference(code="ref-phase", message=f"`{ref.path}`: `{phase}` has one phase per round", hint=hint)
+        rounds = some(flow.rounds_of[phase])
+        hint = f"name one round: {rounds}; inside the repeat, `steps.{phase}` is this round's phase"
+        return WrongReference("ref-phase", f"`{ref.path}`: `{phase}` has one phase per round", hint)
     if phase not in layout.phases:
         known = tuple(layout.phases)
-        return WrongReference(
-            code="ref-phase",
-            message=f"`{ref.path}`: there is no phase `{phase}`",
-            hint=_some("phases", known),
-            name=phase,
-            known=known,
-        )
+        message = f"`{ref.path}`: there is no phase `{phase}`"
+        return WrongReference("ref-phase", message, _known("phases", known), phase, known)
     steps = layout.steps[layout.phases[phase]]
     if step not in steps:
         known = tuple(steps)
         message = f"`{ref.path}`: phase `{phase}` has no step `{step}`"
-        return WrongReference(code="ref-step", message=message, hint=_some("its steps", known), name=step, known=known)
+        return WrongReference("ref-step", message, _known("its steps", known), step, known)
     target = (layout.phases[phase], steps[step])
     wrong = _order(flow, slot, ref, target) or _output(flow, use, target)
     if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
@@ -297,33 +265,27 @@ def _output(flow: LoadState, use: UsedReference, target: tuple[int, int]) -> Wro
         known, what, name = tuple(members), f"`{parts[4]}` has no `{parts[5]}`", parts[5]
     else:
         return None
-    hint = _some("its outputs" if name == parts[4] else "it has", known)
-    return WrongReference(code="ref-output", message=f"`{use.ref.path}`: {what}", hint=hint, name=name, known=known)
+    hint = _known("its outputs" if name == parts[4] else "it has", known)
+    return WrongReference("ref-output", f"`{use.ref.path}`: {what}", hint, name, known)
 
 
-def _some(what: str, names: tuple[str, ...]) -> str:
-    more = ", …" if len(names) > 8 else ""
-    return f"{what}: {', '.join(names[:8])}{more}" if names else "there are none"
+def _known(what: str, names: tuple[str, ...]) -> str:
+    return f"{what}: {some(names)}" if names else "there are none"
 
 
 def _order(flow: LoadState, slot: PlaceReferences, ref: Ref, target: tuple[int, int]) -> WrongReference | None:
     """A reference needs a step that is finished. Only `expect`, `makes` and the like may refer to their own step."""
     here = (slot.phase, slot.step or 0)
+    message = f"`{ref.path}` refers to a step that has not run yet"
     if target == here and slot.step is None:
-        hint = "refer only to steps of phases above this place"
-        return WrongReference(code="ref-self", message=f"`{ref.path}` refers to a step that has not run yet", hint=hint)
+        return WrongReference("ref-self", message, "refer only to steps of phases above this place")
     if target == here:
         hint = "only `expect`, `makes`, `stopFlowIf` and `after` may refer to their own step"
-        return (
-            None
-            if slot.own
-            else WrongReference(code="ref-self", message=f"`{ref.path}` refers to its own step", hint=hint)
-        )
+        return None if slot.own else WrongReference("ref-self", f"`{ref.path}` refers to its own step", hint)
     parallel = _runs_in_parallel(flow, slot, target)
     if parallel is None and target < here:
         return None
-    message = f"`{ref.path}` refers to a step that has not run yet"
-    return WrongReference(code="ref-forward", message=message, hint=parallel or "refer only to steps above this place")
+    return WrongReference("ref-forward", message, parallel or "refer only to steps above this place")
 
 
 def _runs_in_parallel(flow: LoadState, slot: PlaceReferences, target: tuple[int, int]) -> str | None:
@@ -349,9 +311,8 @@ def _maybe_skipped(
     else:
         return None
     hint = "add a `when` here too, or a default value: `{default: ['${...}', VALUE]}`"
-    return WrongReference(
-        code="ref-maybe-skipped", message=f"`{ref.path}` refers to the result of {why}", hint=hint, severity="warning"
-    )
+    message = f"`{ref.path}` refers to the result of {why}"
+    return WrongReference("ref-maybe-skipped", message, hint, severity="warning")
 
 
 def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bool:
@@ -389,15 +350,6 @@ class NestedReference(NamedTuple):
     place: SourcePlace
 
 
-class WrongNestedReference(NamedTuple):
-    """What such a reference names that is not there. `known` are the names that are."""
-
-    code: str
-    message: str
-    name: str
-    known: tuple[str, ...]
-
-
 def nested_references(flow: LoadState) -> Iterator[NestedReference]:
     """The references of a flow into the flows that its steps run. A reference that may fail is not one of them."""
     steps = {(phase.id, step.id): step for phase in flow.phases for step in phase.steps}
@@ -405,41 +357,36 @@ def nested_references(flow: LoadState) -> Iterator[NestedReference]:
         for use in slot.used:
             names = use.ref.names
             step = steps.get((names[1], names[2])) if names[0:1] == ["steps"] and len(names) > 5 else None
-            name = _flow_of(step) if step is not None and names[4] == NESTED_RESULT else None
-            if name is not None and not use.is_shielded:
-                yield NestedReference(name, use.ref.path, tuple(names[5:]), use.place)
+            flow_name = step.flow if step is not None and names[4] == NESTED_RESULT else None
+            if isinstance(flow_name, Const) and isinstance(flow_name.value, str) and not use.is_shielded:
+                yield NestedReference(flow_name.value, use.ref.path, tuple(names[5:]), use.place)
 
 
-def _flow_of(step: Step) -> str | None:
-    name = step.flow
-    return name.value if isinstance(name, Const) and isinstance(name.value, str) else None
-
-
-def wrong_nested_reference(inside: NestedReference, plan: FlowPlan) -> WrongNestedReference | None:
+def wrong_nested_reference(inside: NestedReference, plan: FlowPlan) -> WrongReference | None:
     """The first name that the nested flow does not have. None if all are there."""
-    if inside.names[0] not in RESULT_FIELDS:
-        return WrongNestedReference(
-            "ref-output", f"`{NESTED_RESULT}` has no `{inside.names[0]}`", inside.names[0], RESULT_FIELDS
-        )
-    names = inside.names[1:]
-    if inside.names[0] != "phases" or not names:
+    field, *names = inside.names
+    if field not in RESULT_FIELDS:
+        return _lacks(inside, "ref-output", f"`{NESTED_RESULT}` has no", field, RESULT_FIELDS)
+    if field != "phases" or not names:
         return None
     phases = tuple(phase.id for phase in plan.phases)
     at = _index_in(names[0], phases)
     if at is None:
-        return WrongNestedReference("ref-phase", f"flow `{plan.id}` has no phase `{names[0]}`", names[0], phases)
+        return _lacks(inside, "ref-phase", f"flow `{plan.id}` has no phase", names[0], phases)
     if len(names) > 1 and names[1] not in PHASE_FIELDS:
-        return WrongNestedReference("ref-field", f"a phase has no `{names[1]}`", names[1], PHASE_FIELDS)
+        return _lacks(inside, "ref-field", "a phase has no", names[1], PHASE_FIELDS)
     if len(names) < 3 or names[1] != "steps":
         return None
     steps = tuple(step.id for step in plan.phases[at].steps)
     if _index_in(names[2], steps) is None:
-        return WrongNestedReference(
-            "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step `{names[2]}`", names[2], steps
-        )
+        return _lacks(inside, "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step", names[2], steps)
     if len(names) > 3 and names[3] not in STEP_FIELDS:
-        return WrongNestedReference("ref-field", f"a step has no `{names[3]}`", names[3], STEP_FIELDS)
+        return _lacks(inside, "ref-field", "a step has no", names[3], STEP_FIELDS)
     return None
+
+
+def _lacks(inside: NestedReference, code: str, what: str, name: str, known: tuple[str, ...]) -> WrongReference:
+    return WrongReference(code, f"`{inside.path}`: {what} `{name}`", f"known: {some(known)}", name, known)
 
 
 def _index_in(name: str, ids: tuple[str, ...]) -> int | None:

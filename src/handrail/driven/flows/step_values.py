@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.driven.expressions.parser import ExpressionReader, key_place, place_of
+from handrail.driven.expressions.parser import ExpressionReader
 from handrail.driven.expressions.tree import VALUE_FORMS, Const, Expression, Items, Object, form_of
 from handrail.driven.flows.keys import EXPECTATION, MADE_FILE
 from handrail.driven.flows.load_state import LoadState
@@ -98,9 +98,10 @@ def plain_of(expression: Expression) -> Any:
     if isinstance(expression, Const):
         return expression.value
     if isinstance(expression, Object):
-        return {name: plain_of(part) for name, part in zip(expression.names, expression.parts, strict=True)}
-    is_list = isinstance(expression, Items) and expression.rule == "list"
-    return [plain_of(part) for part in expression.parts] if is_list else LATER
+        return {name: plain_of(part) for name, part in zip(expression.names, expression.values, strict=True)}
+    if isinstance(expression, Items) and expression.rule == "list":
+        return [plain_of(part) for part in expression.items]
+    return LATER
 
 
 def plain_params(node: TreeNode, shape: Shape) -> TreeNode:
@@ -233,7 +234,7 @@ def _check_workflow(flow: LoadState, node: TreeNode) -> None:
         flow.problem(node, "workflow-missing", message, hint)
     else:
         message, hint = f"workflow {quoted(node)} has errors, so this flow cannot be used", f"fix {quoted(node)} first"
-        flow.report(flow.source.echo(place_of(node), message, hint, broken))
+        flow.report(flow.source.echo(node.place, message, hint, broken))
 
 
 def _check_versioned(flow: LoadState, node: TreeNode, name: str) -> None:
@@ -258,7 +259,13 @@ def _check_unversioned(flow: LoadState, node: TreeNode, name: str) -> None:
 COMMON = tuple(field.name for field in EXPECTATION)
 
 
-def read_expectations(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> tuple[Expectation, ...]:
+def read_expectations(
+    flow: LoadState, reader: MappingReader, expressions: ExpressionReader
+) -> tuple[Expectation, ...] | None:
+    """The `expect` of a step. None if the step has no such key."""
+    node = reader.child("expect")
+    if node is None:
+        return None
     checks = {name: check for name, check in flow.known.checks.items() if "expect" in check.places}
     return tuple(_expectation(flow, item, chosen, expressions) for item, chosen in _chosen(flow, node, checks))
 
@@ -279,7 +286,8 @@ def _chosen(flow: LoadState, node: TreeNode, checks: Mapping[str, Check]) -> Ite
         if checks[chosen.kind].takes_any:
             flow.unusable(chosen.kind, item)
         else:
-            _unknown_keys(flow, item, chosen)
+            kind = (KIND,) if chosen.short is None else ()
+            flow.unknown_keys(item, (*kind, *chosen.shape.by_name, *COMMON))
         yield item, chosen
 
 
@@ -312,22 +320,15 @@ def _misspelt_kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check])
     names = [KIND, *kinds_with_short_form(checks)]
     for name, place in item.keys.items():
         if meant_key(flow.source, name, names) is not None:
-            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, names))
+            flow.report(unknown_key(flow.source, name, place, names))
             return True
     for name in item.keys:
         meant = meant_kind(name, checks)
         if meant is not None:
-            at, message = key_place(flow.source, name, item.keys[name]), f"there is no expectation `{name}`"
+            at, message = flow.source.key_place(name, item.keys[name]), f"there is no expectation `{name}`"
             flow.report(flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?"))
             return True
     return False
-
-
-def _unknown_keys(flow: LoadState, item: TreeNode, chosen: ChosenKind) -> None:
-    known = ((KIND,) if chosen.short is None else ()) + (*chosen.shape.by_name, *COMMON)
-    for name, place in item.keys.items():
-        if name not in known:
-            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, known))
 
 
 def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expressions: ExpressionReader) -> Expectation:
@@ -344,4 +345,4 @@ def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expression
         check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None
-    return Expectation(chosen.kind, condition, params, text, place_of(item)[0], flow.known.checks[chosen.kind])
+    return Expectation(chosen.kind, condition, params, text, item.place[0], flow.known.checks[chosen.kind])

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError
 from handrail.driven.artifacts.names import NOT_PROVIDED
-from handrail.driven.expressions.parser import ExpressionReader, TemplateText, key_place, place_of, plain_value
+from handrail.driven.expressions.parser import ExpressionReader, TemplateText
 from handrail.driven.expressions.tree import SCOPES, Const, Expression
 from handrail.driven.flows.files import SHIPPED_SOURCE
 from handrail.driven.flows.keys import AFTER_KINDS, MAX_SECONDS, PROMPT, RETRY, STEP
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
-from handrail.driven.flows.plan import AfterAction, Expectation, MadeFile, Prompt, Retry, Step
+from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.step_values import look_up, plain_params, read_expectations, read_makes, read_values
 from handrail.extensions import contracts
-from handrail.source.field_checks import check_fields, refuse_unknown
-from handrail.source.fields import MappingReader, found, limits, quoted, unknown_key
+from handrail.source.field_checks import check_fields, plain_data, refuse_unknown
+from handrail.source.fields import MappingReader, found, limits, quoted
 from handrail.source.suggestions import did_you_mean
 from handrail.source.templates import placeholders
 from handrail.source.tree import TreeNode
@@ -136,8 +136,12 @@ class StepsReader:
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
             step = self.same_as_before(item) or self.new(item, len(steps))
-            if step.id:
-                self.check_unique(step.id, item.value["id"], lines)
+            if step.id in lines:
+                hint = f"the first one is on line {lines[step.id]}; give each step its own id"
+                message = f"step id `{step.id}` is used twice in this phase"
+                self.flow.problem(item.value["id"], "step-id-twice", message, hint)
+            elif step.id:
+                lines[step.id] = item.value["id"].line
             steps.append(step)
         return tuple(steps)
 
@@ -149,12 +153,6 @@ class StepsReader:
             return {}
         names = [name for name in item.keys if name in declared.shape.by_name and name not in STEP.by_name]
         return {name: f"it is a param of `{kind.value}`: write `params: {{{name}: ...}}`" for name in names}
-
-    def check_unique(self, id_: str, node: TreeNode, lines: dict[str, int]) -> None:
-        if id_ in lines:
-            hint = f"the first one is on line {lines[id_]}; give each step its own id"
-            self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
-        lines.setdefault(id_, node.line)
 
     def same_as_before(self, item: TreeNode) -> Step | None:
         """The step as another round has it, if it is the same in all rounds. Its references are checked in each."""
@@ -176,15 +174,15 @@ class StepsReader:
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
         when, is_conditional = read_when(self.flow, reader, first, "step")
-        stop_if = reader.child("stopFlowIf")
-        outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
+        stop_if, outcome = reader.child("stopFlowIf"), reader.child("stopFlowOutcome")
+        group, rerun = reader.child("routingGroup"), reader.child("rerun")
         step = Step(
             id=before.fill(reader.text("id") or ""),
             node=node,
             when=when,
             params=self.params(reader, before, declared),
             prompt=self.prompt(reader, before, declared),
-            expect=self.expectations(reader, after),
+            expect=read_expectations(self.flow, reader, after),
             stop_if=after.condition(stop_if) if stop_if is not None else None,
             stop_outcome=outcome.value if outcome is not None else "stopped" if declared.stops else "success",
             after=self.after(reader, after),
@@ -197,19 +195,13 @@ class StepsReader:
             declared=declared,
             line=reader.node.line,
         )
-        step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)
-        self.flow.keep(self.references(number, is_shielded=self.is_conditional), first)
-        shielded = self.references(number, is_shielded=self.is_conditional or is_conditional)
-        self.flow.keep(shielded, before)
-        self.flow.keep(replace(shielded, own=True), after)
-        return step
-
-    def references(self, number: int, *, is_shielded: bool) -> PlaceReferences:
-        """The references of a step, which may only name what has run before it."""
-        return PlaceReferences(
-            phase=self.phase, step=number, own=False, is_shielded=is_shielded, around=self.around, used=()
-        )
+        place = PlaceReferences(phase=self.phase, around=self.around, step=number, is_shielded=self.is_conditional)
+        self.flow.keep(place, first)
+        place = replace(place, is_shielded=self.is_conditional or is_conditional)
+        self.flow.keep(place, before)
+        self.flow.keep(replace(place, own=True), after)
+        return replace(step, makes=step.makes + _made_by_node(declared, step))
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
         known = self.flow.known.nodes
@@ -240,8 +232,8 @@ class StepsReader:
             given = members[declared.nests]
             at = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
             keys = node.keys.items() if node is not None else ()
-            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != declared.nests)
-            self.flow.nested[NestedFlow(nested.value, place_of(at), others)] = None
+            others = tuple((n, self.flow.source.key_place(n, at)) for n, at in keys if n != declared.nests)
+            self.flow.nested[NestedFlow(nested.value, at.place, others)] = None
         return params
 
     def check_params(self, node: TreeNode, declared: contracts.Node, kind: str) -> set[str]:
@@ -276,12 +268,6 @@ class StepsReader:
             message, hint = f"`{step.node}` needs `routingGroup` or a param {names}", "add `routingGroup:`"
             reader.on(reader.node.value["node"], "param-missing", message, hint)
 
-    def expectations(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[Expectation, ...] | None:
-        node = reader.child("expect")
-        if node is None:
-            return None
-        return read_expectations(self.flow, node, expressions)
-
     def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
         node = reader.child("after")
         read = []
@@ -309,14 +295,8 @@ class StepsReader:
                 hint = f"add `{missing[0]}:` beside `kind`"
                 self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
             else:
-                self.unknown_keys(item, ("kind", "when", *AFTER_KINDS[kind.value]))
+                self.flow.unknown_keys(item, ("kind", "when", *AFTER_KINDS[kind.value]))
                 yield item, kind.value
-
-    def unknown_keys(self, item: TreeNode, known: tuple[str, ...]) -> None:
-        for name, place in item.keys.items():
-            if name not in known:
-                at = key_place(self.flow.source, name, place)
-                self.flow.report(unknown_key(self.flow.source, at, name, known))
 
     def retry(self, reader: MappingReader) -> Retry:
         given: TreeNode | None = reader.node.value.get("retry")
@@ -340,7 +320,7 @@ def read_when(
     is_const = node.kind == "boolean" or (node.kind == "mapping" and next(iter(node.value), None) == "const")
     if not is_const:
         return condition, True
-    holds = is_true(node.value if node.kind == "boolean" else plain_value(node.value["const"]))
+    holds = is_true(node.value if node.kind == "boolean" else plain_data(node.value["const"]))
     if not holds:
         message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or remove the {}"
         flow.problem(node, "never-runs", message, hint.format(what), "warning")

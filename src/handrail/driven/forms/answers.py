@@ -123,7 +123,7 @@ class _AnswersReader:
         self.keys: dict[tuple[str | None, str], LineColumn] = {}
 
     def problem(self, node: TreeNode, message: str, hint: str | None = _HINT) -> None:
-        self.problems.append(self.source.problem("answer", (node.line, node.column, node.width), message, hint))
+        self.problems.append(self.source.problem("answer", node.place, message, hint))
 
     def read(self) -> None:
         tree = self.tree()
@@ -145,7 +145,7 @@ class _AnswersReader:
             other, wrong = read_yaml(self.source.text)
             tree, troubles = (tree, troubles) if wrong else (other, wrong)
         for t in troubles:
-            self.problems.append(self.source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+            self.problems.append(self.source.problem(t.code, t.place, t.message, t.hint))
         return tree
 
     def forms(self, tree: TreeNode) -> None:

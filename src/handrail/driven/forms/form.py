@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.dataclasses import field as dataclass_field
+from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import Unresolved, as_text, same
 
@@ -21,7 +22,6 @@ TYPES: tuple[Type, ...] = ("boolean", "text", "single-select", "multi-select")
 SEVERITIES = ("blocker", "critical", "high", "medium", "low", "info")
 REVIEW_FIX = "review-fix-selection"
 TASK_SOURCE = "task-describe-source-input"
-_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,9 @@ def _wrong_together(form: Form, answers: Mapping[str, Any]) -> list[AnswerProble
         field = "selected_findings" if "selected_findings" in ids else "apply_all"
         if answers["apply_all"] and answers.get("selected_findings"):
             return [AnswerProblem(field, "does not go together with `apply_all: true`; choose findings, or fix all")]
-        is_empty = not answers["apply_all"] and not answers.get("selected_findings")
-        return [
-            AnswerProblem(field, "chooses nothing; choose at least one finding, or fix all with `apply_all`")
-        ] * is_empty
+        if not answers["apply_all"] and not answers.get("selected_findings"):
+            message = "chooses nothing; choose at least one finding, or fix all with `apply_all`"
+            return [AnswerProblem(field, message)]
     if form.id == TASK_SOURCE and {"jira_ref", "task_description"} <= set(ids):
         first, last = sorted(("jira_ref", "task_description"), key=ids.index)
         count = sum(bool(str(answers[id_] or "").strip()) for id_ in (first, last))
@@ -277,7 +276,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return some([f"`{name}`" for name in names], 12)
 
 
 def found(value: Any) -> str:
@@ -415,9 +414,9 @@ def _selected(answers: AnswerValues) -> str:
         return "Fix all findings."
     titles = answers.get("selected_findings")
     lines = [f"- {as_text(title)}" for title in titles] if isinstance(titles, list) else []
-    return (
-        "\n".join(["Fix these findings:", *lines]) if lines else "No finding is selected, so there is nothing to fix."
-    )
+    if not lines:
+        return "No finding is selected, so there is nothing to fix."
+    return "\n".join(["Fix these findings:", *lines])
 
 
 def _value(field: FormField, value: Any) -> str:

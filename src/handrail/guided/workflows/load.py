@@ -27,7 +27,6 @@ from handrail.source.fields import (
     ChosenKind,
     Field,
     MappingReader,
-    Shape,
     choose_kind,
     found,
     kinds_with_short_form,
@@ -97,7 +96,7 @@ def _chosen_check(
         return choose_kind(names[0], checks[names[0]], is_short=True)
     if names:
         last = max(names, key=lambda name: item.keys[name])
-        place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
+        place = phase.source.key_place(last, item.keys[last])
         phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
         return None
     _report_no_kind(phase, item, checks)
@@ -112,7 +111,7 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
     strange += [name for name in item.keys if name not in reader.shape.by_name]
     known = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
     if strange and not reader.misspelt & checks.keys():
-        place = (*item.keys[strange[0]], phase.key_width(strange[0], *item.keys[strange[0]]))
+        place = phase.source.key_place(strange[0], item.keys[strange[0]])
         meant = meant_kind(strange[0], checks)
         problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
         hint = f"did you mean `{meant}`?" if meant else f"write {known}"
@@ -133,7 +132,7 @@ def _unusable_check(
     error = registry.unusable(kind)
     if error is not None:
         written = KIND if KIND in item.value else kind
-        place = (*item.keys[written], phase.key_width(written, *item.keys[written]))
+        place = phase.source.key_place(written, item.keys[written])
         phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
     return ExitCheck(kind, {}, kind, declared.words, kind)
 
@@ -196,9 +195,6 @@ class _Load:
         self.has_entries = False
         self.unwritable: dict[str, Diagnostic] = {}
 
-    def report(self, problem: Diagnostic) -> None:
-        self.problems.append(problem)
-
     def read(self, entry: str, place: Callable[[], Diagnostic]) -> Source | None:
         """The text of a file of this workflow. `place` locates the reference to the file if it cannot be opened."""
         is_plain = "/" not in entry and entry not in ("", ".", "..")
@@ -206,7 +202,7 @@ class _Load:
         opened = self.root.open(self.folder, entry)
         if isinstance(opened, UnopenedFile):
             self.stamps[path] = stamp(path)
-            self.report(place()._replace(code=opened.code, message=opened.message, hint=opened.hint))
+            self.problems.append(place()._replace(code=opened.code, message=opened.message, hint=opened.hint))
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
@@ -214,17 +210,13 @@ class _Load:
         self.problems.extend(problems)
         return None if problems else source
 
-    def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> MappingReader | None:
-        """The top-level mapping of a YAML text, ready to be read by its shape."""
-        return read_mapping(source, text, first_line, shape, self.report)
-
 
 def load(root: Root, folder: str, registry: Registry) -> Loaded:
     """Read the workflow in `folder`."""
     job = _Load(root, folder, registry)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))
-    reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
+    reader = read_mapping(source, source.text, 1, WORKFLOW, job.problems.append) if source else None
     spec = _workflow(job, reader, file) if reader else None
     _check_unnamed(job)
     ok = spec is not None and not has_errors(job.problems)
@@ -265,7 +257,7 @@ def _check_unnamed(job: _Load) -> None:
             _phase(job, source)
         elif not source.is_foreign:
             message, hint = "no entry of `phases` names this file", f"add `- {name}` to `phases`, or remove the file"
-            job.report(source.problem("phase-unused", (1, 1, 3), message, hint, "warning"))
+            job.problems.append(source.problem("phase-unused", (1, 1, 3), message, hint, "warning"))
 
 
 def _workflow(job: _Load, reader: MappingReader, file: str) -> WorkflowSpec | None:
@@ -358,7 +350,7 @@ def _entries(job: _Load, reader: MappingReader, node: TreeNode) -> tuple[PhaseSp
         if not isinstance(entry, PhaseSpec) or can_write(entry.allow):
             break
         if entry.file in job.unwritable:
-            job.report(job.unwritable[entry.file])
+            job.problems.append(job.unwritable[entry.file])
     return whole if len(whole) == len(entries) else None
 
 
@@ -385,17 +377,17 @@ def _phase_entry(job: _Load, reader: MappingReader, item: TreeNode) -> tuple[Pha
     if not item.value.strip():
         reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
         return None, None
-    source = job.read(item.value, lambda: reader.source.problem("", (item.line, item.column, item.width), ""))
+    source = job.read(item.value, lambda: reader.source.problem("", item.place, ""))
     return _phase(job, source) if source else (None, None)
 
 
 def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     parts = split_front_matter(source.text)
     if parts is None:
-        job.report(no_front_matter(source))
+        job.problems.append(no_front_matter(source))
         return None, None
     front, body, body_line = parts
-    reader = job.mapping(source, front, 2, PHASE)
+    reader = read_mapping(source, front, 2, PHASE, job.problems.append)
     if reader is None:
         return None, None
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
@@ -410,7 +402,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     if not instructions:
         hint = "write what the agent has to do below the front matter"
         place = (min(body_line, source.text.count("\n") + 1), 1, 1)
-        job.report(source.problem("instructions-blank", place, "the phase has no instructions", hint))
+        job.problems.append(source.problem("instructions-blank", place, "the phase has no instructions", hint))
     _placeholders(job, source, body, (body_line, 1))
     if id_ is None or name is None or emoji is None:
         return None, id_
@@ -450,7 +442,7 @@ def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int])
         place = (*start, 1) if found_at < 0 else (*source.place(found_at), len(written))
         at = max(at, found_at + 1)
         message = f"`{written}` is not a placeholder; it will be shown as it is"
-        job.report(source.problem("placeholder", place, message, hint, "warning"))
+        job.problems.append(source.problem("placeholder", place, message, hint, "warning"))
 
 
 def located(problem: Diagnostic, key: str) -> Diagnostic:
@@ -462,5 +454,5 @@ def located(problem: Diagnostic, key: str) -> Diagnostic:
     if source is None or tree is None or key not in tree.keys:
         return problem
     node = tree.value[key]
-    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
+    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else node.place
     return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))

@@ -11,6 +11,7 @@ from handrail.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 START = "(start)"
@@ -177,15 +178,14 @@ def _stop_from_json(data: dict[str, Any]) -> Stop:
     )
 
 
-def locate(plan: Plan, path: list[tuple[str, int]]) -> int | None:
+def locate(plan: Plan, path: Sequence[tuple[str, int]]) -> int | None:
     """The index of the stop at this stack of (workflow key, index); None if there is none.
 
-    A stack that ends at a subworkflow means the first stop of that subworkflow.
+    A stack that ends at a subworkflow means its first stop. pi-workflows leaves such a stack after it restarts a
+    workflow that begins with a subworkflow.
     """
-    for at, stop in enumerate(plan.stops):
-        if stop.path[: len(path)] == path:
-            return at
-    return None
+    places = (at for at, stop in enumerate(plan.stops) if stop.path[: len(path)] == list(path))
+    return next(places, None)
 
 
 def relocate(old: Plan, at: int, new: Plan) -> int | str:

@@ -116,14 +116,6 @@ class WorkflowSpec(Record):
 MAX_STOPS = 2_000
 
 
-class _Scope(Record):
-    """A workflow that is being unfolded: the levels above it, and the name of what follows it there."""
-
-    spec: WorkflowSpec
-    above: tuple[Level, ...]
-    after: str
-
-
 def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
     """The number of stops in the plan of `key`, without building it."""
     known: dict[str, int] = {}
@@ -145,7 +137,7 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
         message = f"`{key}` unfolds to {total} phases; the limit is {MAX_STOPS}"
         raise DefinitionError(message, "each use of a subworkflow adds all its phases; use fewer")
     stops: list[Stop] = []
-    _unfold(specs, _Scope(spec, (), DONE), stops)
+    _unfold(specs, key, (), DONE, stops)
     return Plan(
         key=spec.key,
         name=spec.name,
@@ -158,35 +150,34 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
     )
 
 
-def _unfold(specs: Mapping[str, WorkflowSpec], scope: _Scope, stops: list[Stop]) -> None:
-    spec = scope.spec
+def _unfold(
+    specs: Mapping[str, WorkflowSpec], key: str, above: tuple[Level, ...], following: str, stops: list[Stop]
+) -> None:
+    """Add the stops of a workflow inside the levels `above`. `following` is the name of what follows it there."""
+    spec = specs[key]
     names = [specs[e.key].name if isinstance(e, Reference) else e.name for e in spec.entries]
     first = len(stops)
     for index, entry in enumerate(spec.entries):
-        levels = (*scope.above, Level(spec.key, spec.name, index, len(spec.entries)))
-        after = names[index + 1] if index + 1 < len(names) else scope.after
+        levels = (*above, Level(spec.key, spec.name, index, len(spec.entries)))
+        after = names[index + 1] if index + 1 < len(names) else following
         if isinstance(entry, Reference):
-            _unfold(specs, _Scope(specs[entry.key], levels, after), stops)
-        else:
-            before = names[index - 1] if index else START
-            stops.append(_stop(entry, levels, first, spec.loopable, (before, after)))
-
-
-def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: bool, around: tuple[str, str]) -> Stop:
-    return Stop(
-        id=phase.id,
-        name=phase.name,
-        emoji=phase.emoji,
-        instructions=phase.instructions,
-        levels=levels,
-        scope_first=first,
-        scope_loopable=loopable,
-        previous=around[0],
-        next=around[1],
-        deny=phase.deny,
-        allow=phase.allow,
-        profiles=phase.profiles,
-        checks=phase.exit,
-        require=phase.require,
-        guidance=phase.guidance,
-    )
+            _unfold(specs, entry.key, levels, after, stops)
+            continue
+        stop = Stop(
+            id=entry.id,
+            name=entry.name,
+            emoji=entry.emoji,
+            instructions=entry.instructions,
+            levels=levels,
+            scope_first=first,
+            scope_loopable=spec.loopable,
+            previous=names[index - 1] if index else START,
+            next=after,
+            deny=entry.deny,
+            allow=entry.allow,
+            profiles=entry.profiles,
+            checks=entry.exit,
+            require=entry.require,
+            guidance=entry.guidance,
+        )
+        stops.append(stop)

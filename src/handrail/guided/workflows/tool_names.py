@@ -67,10 +67,10 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     """The problem of a `tools` mapping without a list. If it has a key with a list, that list is probably meant."""
     name = next((name for name, child in node.value.items() if child.kind == "list"), next(iter(node.value), None))
     if name is None:
-        place = (node.line, node.column, node.width)
-        return phase.source.problem("tools-open", place, "`tools` has no list, so it limits nothing", LISTS_HINT)
+        message = "`tools` has no list, so it limits nothing"
+        return phase.source.problem("tools-open", node.place, message, LISTS_HINT)
     meant = next((own for own, others in SYNONYMS.items() if name.casefold().startswith(others)), None)
-    place = (*node.keys[name], phase.key_width(name, *node.keys[name]))
+    place = phase.source.key_place(name, node.keys[name])
     message = f"unknown key `{name}`, so `tools` limits nothing"
     return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
 
@@ -88,8 +88,9 @@ def _check_names(tools: MappingReader, registry: Registry) -> None:
         if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items, registry):
             continue
         for item, name in doubtful:
-            if item not in wrong:
-                _check_name(tools, item, name, registry)
+            hint = unknown_tool(name, registry.hosts(), registry) if item not in wrong else None
+            if hint is not None:
+                tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
         if field == "whitelist" and items and not wrong:
             _check_hosts(tools, node, [name for _, name in items], registry)
 
@@ -136,13 +137,6 @@ def _is_incomplete(name: str) -> bool:
     return False
 
 
-def _check_name(tools: MappingReader, item: TreeNode, name: str, registry: Registry) -> None:
-    hint = unknown_tool(name, registry.hosts(), registry)
-    if hint is not None:
-        place = (item.line, item.column, item.width)
-        tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
-
-
 def unknown_tool(name: str, hosts: Iterable[str], registry: Registry) -> str | None:
     """A hint for a tool that none of these hosts has; None if one of them may have it."""
     if name.startswith(("mcp:", "mcp__")):
@@ -167,7 +161,7 @@ def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registr
             continue
         message = f"`{host}` has none of these tools, so every call would be denied there"
         hint = "add a tool that it has, such as `read` or `bash`"
-        tools.at((node.line, node.column, node.width), "tool-nowhere", message, hint, "warning")
+        tools.at(node.place, "tool-nowhere", message, hint, "warning")
 
 
 VOCABULARY: dict[str, str] = {
@@ -226,14 +220,12 @@ def _warning(phase: PhaseSpec, name: str, agents: list[str], registry: Registry)
     general = [_general(name)] if name.startswith("mcp__") else sorted(same)
     instead = " or ".join(f"`{other}`" for other in general)
     hint = f"write {instead}, which means the same to every agent" if general else "add that agent's name for it"
-    warning = file_problem("tool-elsewhere", phase.file, message, hint, "warning")
-    return _located(warning, name)
+    return _located(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
 
 
 def _located(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
     from handrail.source.definition_files import OpenedFile, Root, decode
-    from handrail.source.tree import node_text
     from handrail.source.yaml_text import read_yaml, split_front_matter
 
     folder, base = os.path.split(warning.file)

@@ -308,7 +308,7 @@ class _PlaybookLoad:
         manifest = self.sources[os.path.join(self.path, MANIFEST)]
         assert manifest is not None
         for path, node in named:
-            place = manifest.problem("", (node.line, node.column, node.width), "")
+            place = manifest.problem("", node.place, "")
             if len(found) >= MAX_ENTRIES or self.size > MAX_TEXT:
                 limit = f"{MAX_ENTRIES} {section}" if len(found) >= MAX_ENTRIES else f"{MAX_TEXT} bytes"
                 message, hint = f"the playbook has more than {limit}", "keep practices short, and few"
@@ -325,7 +325,7 @@ class _PlaybookLoad:
     def _always(self, reader: MappingReader) -> tuple[str, ...]:
         found: list[str] = []
         for node in text_items(reader, "always_include") or ():
-            place = reader.source.problem("", (node.line, node.column, node.width), "")
+            place = reader.source.problem("", node.place, "")
             if self.read(node.value, place) is not None:
                 found.append(os.path.normpath(node.value))
         return tuple(dict.fromkeys(found))
@@ -336,7 +336,7 @@ class _PlaybookLoad:
         for name, value in (node.value if node is not None else {}).items():
             line, column = node.keys[name] if node is not None else (1, 1)
             if self.is_foreign and name not in PHASES:
-                place = (line, column, reader.key_width(name, line, column))
+                place = reader.source.key_place(name, (line, column))
                 reader.at(place, "playbook-phase", f"there is no phase `{name}`", OWN_PHASES)
             elif value.kind != "integer" or value.value < 0:
                 message = f"a budget has to be a whole number, 0 or more, found {quoted(value)}"

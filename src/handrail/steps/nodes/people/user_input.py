@@ -26,9 +26,8 @@ def _check_fields(reader: MappingReader, node: TreeNode) -> None:
         if len(problem.path) == 1 and place.kind != "mapping":
             continue  # already reported: an item of `fields` has to be a mapping
         if problem.key is not None and problem.key in place.keys:
-            line, column = place.keys[problem.key]
-            width = reader.key_width(problem.key, line, column)
-            reader.at((line, column, width), "form-field", problem.message, problem.hint)
+            key = reader.source.key_place(problem.key, place.keys[problem.key])
+            reader.at(key, "form-field", problem.message, problem.hint)
         else:
             reader.on(place, "form-field", problem.message, problem.hint)
 
