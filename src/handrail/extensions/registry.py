@@ -179,7 +179,7 @@ class Registry:
         return {id_: folder for more in self._plugins for id_, folder in more.folders("schemas")}
 
     def nodes(self) -> Mapping[str, NodeKind]:
-        """All nodes: one per module, and one per executor."""
+        """All nodes: one per row, and one per executor. What they get was checked against their fields."""
         nodes = self._nodes
         if nodes is None:
             from functools import partial
@@ -191,7 +191,7 @@ class Registry:
             }
             rows |= {name: partial(self._node, name) for name in NODES}
             rows |= {name: partial(more.node, name) for more in self._plugins for name in more.nodes}
-            self._nodes = nodes = LazyMapping(dict(sorted(rows.items())))
+            self._nodes = nodes = LazyMapping({name: partial(_checked, make) for name, make in sorted(rows.items())})
         return nodes
 
     def _node(self, name: str) -> NodeKind:
@@ -360,6 +360,12 @@ def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     """The user's folders in which agents have their own workflows."""
     rows = WORKFLOW_FOLDERS.values()
     return [f"{env.get(variable) or f'{home}/{folder}'}/workflows" for variable, folder in rows]
+
+
+def _checked(make: Callable[[], NodeKind]) -> NodeKind:
+    from handrail.extensions.contracts.node import with_checked_params
+
+    return with_checked_params(make())
 
 
 def _one_agent_node(agent: str) -> NodeKind:

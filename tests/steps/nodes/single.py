@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
+from handrail.extensions.contracts import NodeContext, NodeError, Work
 from handrail.extensions.registry import Registry
 from support import Project
 
@@ -26,8 +26,7 @@ def within(project: Project, seconds: float | None, node: str, env: dict[str, st
     """The same, with a limit of time."""
     context = NodeContext(project=str(project.folder), env=env)
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=seconds)
-    kind = Registry().nodes()[node]
-    return asyncio.run(kind.run(with_usable_params(kind.NODE, work), context))
+    return asyncio.run(Registry().nodes()[node].run(work, context))
 
 
 def refused(project: Project, node: str, env: Any = None, **params: Any) -> tuple[str, str]:

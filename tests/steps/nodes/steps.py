@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
+from handrail.extensions.contracts import NodeContext, NodeError, Work
 from handrail.extensions.registry import Registry
 
 
 def step(node: str, params: dict[str, Any], folder: Path, env: Mapping[str, str] | None = None) -> Any:
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=None)
     context = NodeContext(project=str(folder), env=env or {}, key="r-1/a/x")
-    kind = Registry().nodes()[node]
-    return asyncio.run(kind.run(with_usable_params(kind.NODE, work), context))
+    return asyncio.run(Registry().nodes()[node].run(work, context))
 
 
 def failed(node: str, params: dict[str, Any], folder: Path, env: Mapping[str, str] | None = None) -> NodeError:

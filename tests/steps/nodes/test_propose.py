@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.extensions.contracts import NodeContext, NodeError, Work, with_usable_params
+from handrail.extensions.contracts import NodeContext, NodeError, Work
 from handrail.extensions.registry import Registry
 from handrail.view.actions import Actions, LateAnswer
 from steps.nodes.repositories import Checkout, isolate
@@ -500,8 +500,7 @@ def test_a_node_itself_refuses_another_state_than_the_approved_one(
     proposing.checkout.write("kept.txt", "two\n")
     kind: Any = Registry().nodes()[effect]
     context = NodeContext(project=str(proposing.project.folder), env=dict(os.environ), key="r-1/a/x")
-    given = Work(path="a/x", node=effect, params=params, prompt=None, own_checks=True, timeout=None)
-    work = with_usable_params(kind.NODE, given)
+    work = Work(path="a/x", node=effect, params=params, prompt=None, own_checks=True, timeout=None)
     state = asyncio.run(kind.preview(work, context)).state
     for name in state:
         with pytest.raises(NodeError) as caught:

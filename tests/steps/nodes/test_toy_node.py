@@ -59,6 +59,27 @@ def test_a_wrong_param_of_a_toy_node_is_located(
     assert hint is None or problem["hint"] == hint
 
 
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("name=Ada", "hello Ada"),
+        ("times=2", "hello 5 hello 5"),
+        ("name= ", "`greet`: `name` is blank"),
+        ("times=9", "`greet`: `times` has to be between 1 and 3, found `9`"),
+        ("times=1.5", "`greet`: `times` has to be a whole number, found `1.5`"),
+        ("times=often", "`greet`: `times` has to be a whole number, found `often`"),
+    ],
+)
+def test_values_of_the_run_are_checked_against_the_declaration(greeting: Project, given: str, value: str) -> None:
+    head = "params: {name: {default: 5}, times: {default: null}}\n"
+    greeting.write(
+        ".handrail/flows/demo.yaml", head + FLOW.replace("PARAMS", "name: '${params.name}', times: '${params.times}'")
+    )
+    is_wrong = value.startswith("`")
+    (step,) = greeting.json("run", "demo", "--param", given, code=1 if is_wrong else 0)["phases"][0]["steps"]
+    assert (step["error"] if is_wrong else step["value"]["greeting"]) == value
+
+
 def test_an_output_that_a_toy_node_does_not_make_is_located(greeting: Project) -> None:
     flow(greeting, "name: Ada", "  - {id: y, node: set, params: {t: '${steps.a.x.outputs.greting}'}}\n")
     (problem,) = greeting.json("validate", code=2)["problems"]

@@ -65,7 +65,6 @@ from handrail.extensions.contracts import (
     Outside,
     Site,
     Work,
-    with_usable_params,
 )
 from handrail.settings.folders import file_name
 from handrail.settings.routes import parse_route, shipped_presets
@@ -438,11 +437,11 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mappi
         return
     kind = runs.registry.nodes().get(str(asked.question.get("formId")))
     work = _asked_work(runs, run, asked)
-    if kind is None or not hasattr(kind, "changed") or work is None:
+    if kind is None or getattr(kind, "changed", None) is None or work is None:
         return
     context = await asyncio.to_thread(_recalling_context, runs, run, asked.path)
     try:
-        names = await cast(ApprovalKind, kind).changed(with_usable_params(kind.NODE, work), context)
+        names = await cast(ApprovalKind, kind).changed(work, context)
     except NodeError as error:
         if error.transient:
             return

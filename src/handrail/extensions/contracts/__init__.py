@@ -63,7 +63,6 @@ if TYPE_CHECKING:
         Waiting,
         Work,
         refuse_changed,
-        with_usable_params,
     )
     from handrail.settings.acp_agents import PERMISSIONS
     from handrail.source.fields import Field
@@ -81,7 +80,7 @@ _MODULES = {
     "node": (
         *("Exhausted", "FormAnswer", "Node", "NodeContext", "NodeError", "NodeKind", "OneNode"),
         *("OutputVerdict", "Waiting"),
-        *("Work", "CHANGED", "ApprovalKind", "EffectKind", "Preview", "refuse_changed", "with_usable_params"),
+        *("Work", "CHANGED", "ApprovalKind", "EffectKind", "Preview", "refuse_changed"),
         *("Guide", "GuideNews", "GuideStatus"),
     ),
 }
@@ -142,7 +141,6 @@ __all__ = [
     "Watch",
     "Work",
     "refuse_changed",
-    "with_usable_params",
 ]
 
 

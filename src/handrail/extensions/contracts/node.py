@@ -6,7 +6,7 @@ exactly that. A node that drives an agent through a workflow uses guided session
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -328,7 +328,8 @@ class Node:
 class NodeKind(Protocol):
     """A module in `steps/nodes/`. A node that nests a flow needs no `run`: the interpreter runs the flow."""
 
-    NODE: Node
+    @property
+    def NODE(self) -> Node: ...  # noqa: N802 - the name of a constant in a module
 
     async def run(self, work: Work, context: NodeContext) -> Any: ...
 
@@ -338,12 +339,30 @@ class OneNode:
     """One of several nodes in a module. It has what the module of a single node has. Its row is `MODULE:NAME`."""
 
     NODE: Node
-    run: Callable[[Work, NodeContext], Awaitable[Any]]
+    run: Callable[[Work, NodeContext], Coroutine[Any, Any, Any]]
     preview: Callable[[Work, NodeContext], Awaitable[Preview]] | None = None
+    changed: Callable[[Work, NodeContext], Awaitable[list[str]]] | None = None
 
 
-def with_usable_params(node: Node, work: Work) -> Work:
-    """The work with params as the node declares them; called right before a node runs. Raises `NodeError`."""
+def with_checked_params(kind: NodeKind) -> NodeKind:
+    """The same node, whose functions get params that were checked against its fields. They raise `NodeError`."""
+    node = getattr(kind, "NODE", None)
+    if not isinstance(node, Node) or node.nests is not None:
+        return kind
+
+    def checked(name: str) -> Any:
+        call = getattr(kind, name, None)
+
+        async def called(work: Work, context: NodeContext) -> Any:
+            assert call is not None
+            return await call(_with_usable_params(node, work), context)
+
+        return None if call is None else called
+
+    return OneNode(node, checked("run"), checked("preview"), checked("changed"))
+
+
+def _with_usable_params(node: Node, work: Work) -> Work:
     try:
         return replace(work, params=usable(node.params, work.params))
     except ValueError as error:

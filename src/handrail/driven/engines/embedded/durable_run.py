@@ -58,7 +58,6 @@ from handrail.extensions.contracts import (
     PromisedFile,
     StepAttempts,
     Work,
-    with_usable_params,
 )
 from handrail.settings.secrets import refuse_lost
 from handrail.source.values import MAX_NESTING, is_too_deep, restore, shown, texts_in
@@ -257,9 +256,8 @@ class DurableRun:
         context = replace(context, usd_left=lambda: self.meter.usd_left)
         try:
             async with self.limits.within(work.path, work.timeout):
-                ready = with_usable_params(kind.NODE, work)
                 with _as_node_errors(work.node):
-                    value = await kind.run(replace(ready, timeout=self.limits.left(work.path, work.timeout)), context)
+                    value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
         finally:
             output.end()

@@ -65,6 +65,7 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
     text = _markdown(kind, wanted, found)
     files.write({"outputJsonFile": json_bytes(found), "outputFile": utf8_bytes(text)}, context)
     return {
+        "forge": kind,
         **files.given,
         "url": wanted.page,
         "commit": found["commit"],

@@ -105,8 +105,8 @@ def node_of_all_forges(node: Node, run_change: ChangeRun) -> OneNode:
     async def run(work: Work, context: NodeContext) -> Any:
         address = as_text(work.params[CHANGE.name]).strip()
         kind: ForgeName = "gitlab" if _OF_GITLAB.match(address) else "github"
-        found = {"forge": kind, **await run_change(kind, address, work, context)}
-        return {name: found[name] for name in node.outputs}
+        found = await run_change(kind, address, work, context)
+        return {name: value for name, value in found.items() if name in node.outputs}
 
     return OneNode(node, run)
 

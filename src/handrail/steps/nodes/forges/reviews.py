@@ -50,6 +50,16 @@ _FINDINGS_COUNT = {"findingsCount": "how many findings there are"}
 _LAST_AT = {"lastAt": "when something was said last; an empty text if nothing was said"}
 _OPEN = "how many of them are more than an information"
 _COMMENTS = "how many comments there are"
+_CHANGE_OUTPUTS = {
+    **FORGE_FILE_OUTPUTS,
+    **_FINDINGS_OUTPUTS,
+    **FORGE_OUTPUTS,
+    "commentsCount": _COMMENTS,
+    **_FINDINGS_COUNT,
+    "openCount": _OPEN,
+    "readyToMerge": "true if nobody asks for changes",
+    **_LAST_AT,
+}
 _COMMENTS_OF_GITLAB = f"{_COMMENTS}; notes of GitLab itself do not count"
 
 
@@ -79,6 +89,11 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
         "readyToMerge": found["ready_to_merge"],
         "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
     }
+
+
+async def _run_for_all(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
+    found = {"forge": kind, **await _run(kind, reference, work, context)}
+    return {name: found[name] for name in _CHANGE_OUTPUTS}
 
 
 def _time(kind: ForgeName, item: dict[str, Any]) -> str:
@@ -299,19 +314,10 @@ CHANGE_REVIEWS = node_of_all_forges(
         about="Fetches what people say about a pull request of GitHub (`github-reviews`) or a merge request of GitLab "
         "(`gitlab-reviews`).",
         params=(CHANGE, *OUTPUT_FILES, *_FINDINGS_FILES, _AFTER),
-        outputs={
-            **FORGE_FILE_OUTPUTS,
-            **_FINDINGS_OUTPUTS,
-            **FORGE_OUTPUTS,
-            "commentsCount": _COMMENTS,
-            **_FINDINGS_COUNT,
-            "openCount": _OPEN,
-            "readyToMerge": "true if nobody asks for changes",
-            **_LAST_AT,
-        },
+        outputs=_CHANGE_OUTPUTS,
         makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
     ),
-    _run,
+    _run_for_all,
 )
 GITLAB_COMMENTS = node_of_forge(
     "gitlab",

@@ -11,17 +11,7 @@ from functools import partial
 from typing import Any, cast
 
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import (
-    CHANGED,
-    EffectKind,
-    Node,
-    NodeContext,
-    NodeError,
-    NodeKind,
-    Preview,
-    Work,
-    with_usable_params,
-)
+from handrail.extensions.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, NodeKind, Preview, Work
 from handrail.settings.secrets import refuse_lost
 from handrail.source.field_checks import Later, check_fields, refuse_unknown
 from handrail.source.fields import SCALARS, Field, MappingReader
@@ -165,7 +155,7 @@ class ProposeNode:
         own = _own_memory(context)
 
         async def look() -> Preview:
-            found = await kind.preview(with_usable_params(kind.NODE, inner), own)
+            found = await kind.preview(inner, own)
             given = work.params.get("title")
             return found if given is None else replace(found, title=as_text(given), facts=_told(found))
 
@@ -195,8 +185,7 @@ async def _perform(
     context.remember(mark, True)
     params = agreed.seen["params"]
     refuse_lost(params)
-    ready = with_usable_params(kind.NODE, replace(inner, params=params, approved=agreed.seen["state"]))
-    return await kind.run(ready, own)
+    return await kind.run(replace(inner, params=params, approved=agreed.seen["state"]), own)
 
 
 def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:
