@@ -42,9 +42,8 @@ def chosen_by(agent: str, env: Mapping[str, str]) -> str | None:
 
 async def version_of(program: str, env: Mapping[str, str]) -> str:
     """The version that a program prints. Raises `HandrailError` if it cannot be started or prints none."""
-    argv = [program, "--version"]
     try:
-        ended = await run(argv, os.path.dirname(program), env, VERSION_SECONDS)
+        ended = await run([program, "--version"], os.path.dirname(program), env, VERSION_SECONDS)
     except OSError as error:
         raise HandrailError(f"`{program}` cannot be started: {error.strerror}") from error
     found = _VERSION.search(ended.output)
@@ -52,6 +51,11 @@ async def version_of(program: str, env: Mapping[str, str]) -> str:
         how = "took too long" if ended.timed_out else f"ended with exit code {ended.exit_code}"
         raise HandrailError(f"`{program} --version` {how}", "start the program yourself to see why")
     return found[0]
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version before any other word: `0.9.1-rc.2` is (0, 9, 1)."""
+    return tuple(map(int, re.findall(r"\d+", version.partition("-")[0])))
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,11 @@ class AgentProgram:
     error: HandrailError | None = None
 
 
-async def find_programs(
-    agents: list[str], env: Mapping[str, str], started: Mapping[str, str]
-) -> dict[str, AgentProgram]:
-    """The programs of these agents with their versions. `env` chooses them; they are started with `started`."""
-    found = await asyncio.gather(*(_program(agent, env, started) for agent in agents))
-    return dict(zip(agents, found, strict=True))
-
-
-async def _program(agent: str, env: Mapping[str, str], started: Mapping[str, str]) -> AgentProgram:
+async def _program(agent: str, app: App) -> AgentProgram:
     path = None
     try:
-        path = find_program(agent, env)
-        return AgentProgram() if path is None else AgentProgram(path, await version_of(path, started))
+        path = find_program(agent, app.run_env)
+        return AgentProgram() if path is None else AgentProgram(path, await version_of(path, app.env))
     except HandrailError as error:
         return AgentProgram(path, error=error)
 
@@ -128,7 +124,8 @@ class Subject:
     async def programs(self) -> dict[str, AgentProgram]:
         """The program of each agent. They are asked for their versions once, all at the same time."""
         if self._programs is None:
-            self._programs = await find_programs(self.agents, self.app.run_env, self.app.env)
+            programs = await asyncio.gather(*(_program(agent, self.app) for agent in self.agents))
+            self._programs = dict(zip(self.agents, programs, strict=True))
         return self._programs
 
 

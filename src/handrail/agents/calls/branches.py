@@ -12,7 +12,7 @@ import os
 
 from handrail.agents.calls.turns import context
 from handrail.base.errors import StateError
-from handrail.base.files import refuse_shared
+from handrail.base.files import make_private, refuse_shared
 from handrail.extensions import registry
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card
@@ -81,8 +81,8 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
 
     parent = _session(_ref(places, at["project"], at["session"]), agent)
     if not parent.exists:
-        told = f"The workflow of `{at['session']}` cannot continue here: Handrail has no such session."
-        return context(None, notice=told)
+        notice = f"The workflow of `{at['session']}` cannot continue here: Handrail has no such session."
+        return context(None, notice=notice)
     assert child.link is not None, "a conversation has a link"
     state = parent.state_after(at["number"])
     if not state.is_active:
@@ -91,26 +91,13 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
     own = _session(child, agent)
     if own.exists and hook_files.mark_text(child.folder, hook_files.BRANCH) == str(at["number"]):
         return context(None)  # it began there before, and its workflow has ended
-    _close_gate(child.link)
+    make_private(os.path.dirname(child.link))
+    hook_files.write_unsettled_link(child.link)  # the gate stays closed until the session is there
     with own.locked():
         fork_session(parent.ref, child)
     own.do(Rewind(at["number"], state))
     hook_files.set_mark(child.folder, hook_files.BRANCH, str(at["number"]))
     return context(None)
-
-
-def _close_gate(link: str) -> None:
-    """Keep the gate closed until the session is there."""
-    import os
-
-    from handrail.base.files import make_private
-
-    make_private(os.path.dirname(link))
-    hook_files.write_unsettled_link(link)
-
-
-TASK = b"wf-"
-"""The start of every task id."""
 
 
 def expect_fork(agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
@@ -119,17 +106,14 @@ def expect_fork(agent: str, request: HostRequest, places: UserFolders) -> Sessio
     A conversation that had a session of its own is no new fork, whatever the host says: its workflow has ended.
     """
     link = hook_files.link_path(places, agent, request["conversation"])
-    if not next(_candidates(os.path.dirname(link)), None) or _had_session(agent, request, places):
+    if not next(_candidates(os.path.dirname(link)), None):
         return None
+    folder, own = os.path.dirname(places.sessions("")), file_name(session_name(agent, request["conversation"]))
+    for project in os.listdir(folder) if os.path.isdir(folder) else ():
+        if os.path.isdir(os.path.join(folder, project, own)):
+            return None
     hook_files.write_unsettled_link(link)
     return settle_fork(agent, request, places)
-
-
-def _had_session(agent: str, request: HostRequest, places: UserFolders) -> bool:
-    """True if this conversation ever had a workflow, in any project."""
-    folder = os.path.dirname(places.sessions(""))
-    own = file_name(session_name(agent, request["conversation"]))
-    return os.path.isdir(folder) and any(os.path.isdir(os.path.join(folder, name, own)) for name in os.listdir(folder))
 
 
 def settle_fork(agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
@@ -147,8 +131,7 @@ def settle_fork(agent: str, request: HostRequest, places: UserFolders) -> Sessio
         if is_sure:
             hook_files.remove_link(link)
         return None
-    id_ = session_name(agent, request["conversation"])
-    child = SessionRef(places.session(parent.project, id_), parent.project, id_, link)
+    child = _ref(places, parent.project, session_name(agent, request["conversation"]), link)
     with Session(child, _no_clock).locked():
         try:
             return hook_files.read_link(link)
@@ -199,7 +182,8 @@ def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes
     `readable` is where the transcript names the best other candidate, or None if there is none.
     """
     place, name = damaged
-    if place > readable if readable is not None else place >= 0 or TASK in told:
+    has_task = b"wf-" in told  # the start of every task id
+    if place > readable if readable is not None else place >= 0 or has_task:
         message = f"this conversation may be a fork of `{name}`, whose session cannot be read"
         raise StateError(message, "cancel the workflow of that conversation first")
 

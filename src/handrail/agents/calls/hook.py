@@ -39,11 +39,10 @@ def answer(host: Host, agent: str, request: HostRequest, env: Mapping[str, str])
         from handrail.agents.calls.branches import follow_branch
 
         return follow_branch(agent, request, places)
-    if (
-        request["event"] in ("tool", "step")
-        and (refused := _refuse_other_conversation(host, agent, request, env)) is not None
-    ):
-        return refused
+    if request["event"] in ("tool", "step"):
+        refusal = _refuse_other_conversation(host, agent, request, env)
+        if refusal is not None:
+            return refusal
     ref = find_session(agent, request, places)
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.agents.calls.verdicts import step_verdict
@@ -107,15 +106,11 @@ def _refuse_other_conversation(host: Host, agent: str, request: HostRequest, env
     named, asked = env.get(host.CONVERSATION or ""), request["conversation"]
     if not named or named == asked or "project" in request:
         return None
-    linked = [
-        id_
-        for id_ in (named, asked)
-        if not hook_files.is_link_absent(hook_files.link_path(UserFolders(env), agent, id_))
-    ]
-    if not linked:
-        return None
-    why = f"the message comes from conversation {asked}, but {host.CONVERSATION} names {named}"
-    return undecided(str(request.get("tool")), why, f"{agent}-{linked[0]}")
+    for id_ in (named, asked):
+        if not hook_files.is_link_absent(hook_files.link_path(UserFolders(env), agent, id_)):
+            why = f"the message comes from conversation {asked}, but {host.CONVERSATION} names {named}"
+            return undecided(str(request.get("tool")), why, f"{agent}-{id_}")
+    return None
 
 
 def needs_definitions(request: HostRequest) -> bool:
@@ -205,18 +200,13 @@ def _answer_message(host: Host, agent: str, body: str, env: Mapping[str, str]) -
     if request is None:
         return 0
     if sys.flags.no_site and needs_definitions(request):
-        _add_packages()
-    said = respond(host, agent, data, request, env)
-    if said is not None:
-        sys.stdout.write(jsonlite.dumps(said) + "\n")
+        import site  # this process was started without the installed packages (`-S`)
+
+        site.main()
+    reply = respond(host, agent, data, request, env)
+    if reply is not None:
+        sys.stdout.write(jsonlite.dumps(reply) + "\n")
     return 0
-
-
-def _add_packages() -> None:
-    """Make the installed packages importable in this process, which was started without them (`-S`)."""
-    import site
-
-    site.main()
 
 
 def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:
@@ -224,10 +214,7 @@ def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> st
 
     If the agent was allowed to stop, the line says why, until the next prompt.
     """
-    from handrail.base import jsonlite
-    from handrail.guided.sessions import hook_files
     from handrail.guided.sessions.gate import current_card
-    from handrail.settings.folders import UserFolders
 
     try:
         conversation = host.conversation(jsonlite.loads(body))

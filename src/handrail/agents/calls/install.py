@@ -6,6 +6,7 @@ Installing again, or installing a newer version, starts from the files as they w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -69,7 +70,11 @@ class Installer:
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
-        changes = [_change_to(path, text) for path, text in wanted.items() if _read(path) != text]
+        changes = [
+            FileChange(path, "change" if os.path.lexists(path) else "create", text)
+            for path, text in wanted.items()
+            if _read(path) != text
+        ]
         self.next = {
             "owned": sorted(owned),
             "before": base,
@@ -142,16 +147,14 @@ class Installer:
                 os.unlink(change.path)
             else:
                 os.makedirs(os.path.dirname(change.path), exist_ok=True)
-                _write(change.path, change.text)
+                real = os.path.realpath(change.path)  # a link stays a link
+                write_whole(real, change.text.encode(), durable=False, mode=mode_of(real))
         if not self.next:
             if os.path.exists(self.record):
                 os.unlink(self.record)
             for folder in sorted(set(folders).difference(self.recipe.kept()), reverse=True):
-                _remove_empty(folder)
-
-
-def _change_to(path: str, text: str) -> FileChange:
-    return FileChange(path, "change" if os.path.lexists(path) else "create", text)
+                with contextlib.suppress(OSError):  # it contains other files
+                    os.rmdir(folder)
 
 
 def _read(path: str) -> str | None:
@@ -163,19 +166,6 @@ def _read(path: str) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise HandrailError(f"`{path}` cannot be read: {error}", "nothing was touched") from error
-
-
-def _write(path: str, text: str) -> None:
-    """Replace the content of a file and keep its mode. Follows a link."""
-    real = os.path.realpath(path)
-    write_whole(real, text.encode(), durable=False, mode=mode_of(real))
-
-
-def _remove_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:  # it contains other files
-        return
 
 
 def found_agents(env: Mapping[str, str]) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.extensions.contracts import CheckContext
-    from handrail.extensions.contracts.messages import BranchPoint, SessionPosition, StepCaller
+    from handrail.extensions.contracts.messages import SessionPosition, StepCaller
     from handrail.guided.sessions.events import CheckResult, WorkFolders
     from handrail.guided.sessions.hook_files import SessionRef
     from handrail.guided.sessions.sessions import Leaving
@@ -175,9 +175,8 @@ class McpServer:
             start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
             return _text_result(f"No workflow is active in this conversation. {start}")
         if caller.get("needs_hook") and action != "status" and not hook_files.was_seen(ref.folder, caller["call"]):
-            return _text_result(
-                f"{NOT_GATED} The person repairs that in a terminal: `handrail install {self.agent}`.", failed=True
-            )
+            repair = f"The person repairs that in a terminal: `handrail install {self.agent}`."
+            return _text_result(f"{NOT_GATED} {repair}", failed=True)
         try:
             return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller)
         except HandrailError as error:
@@ -186,14 +185,12 @@ class McpServer:
     def session(self, conversation: str) -> SessionRef | None:
         """The session of a conversation; None if it has no workflow. The hook then passes an empty id."""
         conversation = self.env.get(FOR_ONE_CALL) or conversation
+        if not conversation:
+            return None
         from handrail.guided.sessions import hook_files
         from handrail.settings.folders import UserFolders
 
-        return (
-            hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
-            if conversation
-            else None
-        )
+        return hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
 
     def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
         from handrail.agents.calls.turns import context_mark
@@ -299,16 +296,14 @@ def mcp_main(argv: list[str], command: str = "mcp", kind: type[McpServer] = McpS
     return 0
 
 
-HOOK = "hook"
-KEEPS = "keeps"
-"""A parameter of `hook`: False if the plugin cannot store a place in the history now."""
-
-
 class HookServer(McpServer):
-    """A connection that also answers hooks. They are quick, so they are answered one after the other."""
+    """A connection that also answers hooks. They are quick, so they are answered one after the other.
+
+    The parameter `keeps` of a hook is False if the plugin cannot store a place in the history now.
+    """
 
     def result(self, method: str, call: RpcCall) -> dict[str, Any]:
-        if method != HOOK:
+        if method != "hook":
             return super().result(method, call)
         host = registry.host(self.agent)
         request = host.request(call.params)
@@ -316,12 +311,14 @@ class HookServer(McpServer):
             return {"reply": None}
         before = self.found(request["conversation"])  # the link is gone after the end
         reply = respond(host, self.agent, call.params, request, self.env)
-        if request["event"] in ("tool", "step", "model", "names") or call.params.get(KEEPS) is False:
+        if request["event"] in ("tool", "step", "model", "names") or call.params.get("keeps") is False:
             return {"reply": reply}
         ref = self.found(request["conversation"]) or before
         if ref is None:
             return {"reply": reply, "standing": None}
-        is_known = request["event"] == "branch" and request["foreign"] is None and _is_at(request["at"], ref)
+        is_known = False
+        if request["event"] == "branch" and request["foreign"] is None and request["at"] is not None:
+            is_known = request["at"]["session"] == ref.session
         return {"reply": reply, "standing": standing_of(ref, is_known=is_known)}
 
     def call_tool(self, call: RpcCall) -> dict[str, Any]:
@@ -335,11 +332,6 @@ class HookServer(McpServer):
             return self.session(conversation)
         except (ValueError, OSError):
             return None
-
-
-def _is_at(at: BranchPoint | None, ref: SessionRef) -> bool:
-    """True if the last place on a branch is a place of this session."""
-    return at is not None and at["session"] == ref.session
 
 
 def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition | None:
@@ -375,6 +367,4 @@ def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition |
 
 
 def serve_main(argv: list[str]) -> int:
-    if argv[:1] == ["--stdio"]:
-        argv = argv[1:]
-    return mcp_main(argv, "serve --stdio", HookServer)
+    return mcp_main(argv[1:] if argv[:1] == ["--stdio"] else argv, "serve --stdio", HookServer)

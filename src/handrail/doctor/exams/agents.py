@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import handrail
@@ -17,14 +17,11 @@ from handrail import FOR_ONE_CALL
 from handrail.agents.calls.install import FileChange, Installer, installer_for
 from handrail.app import App
 from handrail.base.errors import HandrailError
-from handrail.base.processes import ProgramResult, Task, run_task
-from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by
+from handrail.base.processes import Task, run_task
+from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by, numbers
 from handrail.extensions import registry
-from handrail.extensions.contracts.agent import Recipe
 from handrail.guided.sessions import phase_requirements
 from handrail.source.plain_text import one_line, some
-
-_NUMBERS = re.compile(r"\d+")
 
 
 async def program(subject: Subject) -> list[Checkup]:
@@ -70,11 +67,6 @@ def version_checkup(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
         return Checkup(id_, "warning", told, f"run `{command}` to see what this version enforces")
     beside = "newer than" if numbers(found) > numbers(newest) else "between versions up to"
     return Checkup(id_, "ok", f"{found} is {beside} {newest}, which was tested; `{command}` measures it")
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version before any other word: `0.9.1-rc.2` is (0, 9, 1)."""
-    return tuple(map(int, _NUMBERS.findall(version.partition("-")[0])))
 
 
 SCOPES = {"user": False, "project": True}
@@ -127,7 +119,7 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
         return Checkup(id_, "error", f"its files start `{gone}`, which does not exist", command=command)
     try:
         changes = installer.plan_install()
-        untrusted = _untrusted(installer.recipe)
+        untrusted = installer.recipe.untrusted() if hasattr(installer.recipe, "untrusted") else []
     except HandrailError as error:
         return Checkup(id_, "error", error.message, error.hint)
     if untrusted:
@@ -162,24 +154,19 @@ def _missing_interpreter(installer: Installer) -> str | None:
     return None
 
 
-def _untrusted(recipe: Recipe) -> list[str]:
-    return list(recipe.untrusted()) if hasattr(recipe, "untrusted") else []
-
-
 async def switch(subject: Subject) -> list[Checkup]:
     """Settings that switch hooks off. The agent then runs free, whatever workflow is active."""
-    return [one for agent in await _present(subject) for one in _switches(subject, agent)]
-
-
-def _switches(subject: Subject, agent: str) -> Iterator[Checkup]:
-    recipes = [one.recipe for one in _installers(subject, agent).values()]
-    told = [recipe.switched_off() for recipe in recipes if hasattr(recipe, "switched_off")]
-    off = list(dict.fromkeys(setting for settings in told for setting in settings))
-    if off:
-        message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
-        yield Checkup(f"{agent}.switch", "error", message, "remove this setting from the file")
-    elif told:
-        yield Checkup(f"{agent}.switch", "ok", f"no setting of {agent} switches hooks off")
+    checkups = []
+    for agent in await _present(subject):
+        recipes = [installer.recipe for installer in _installers(subject, agent).values()]
+        lists = [recipe.switched_off() for recipe in recipes if hasattr(recipe, "switched_off")]
+        off = list(dict.fromkeys(setting for settings in lists for setting in settings))
+        if off:
+            message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
+            checkups.append(Checkup(f"{agent}.switch", "error", message, "remove this setting from the file"))
+        elif lists:
+            checkups.append(Checkup(f"{agent}.switch", "ok", f"no setting of {agent} switches hooks off"))
+    return checkups
 
 
 async def hook(subject: Subject) -> list[Checkup]:
@@ -188,9 +175,8 @@ async def hook(subject: Subject) -> list[Checkup]:
     for agent in await _present(subject):
         there = _installers(subject, agent)
         for scope, installer in there.items():
-            found.append(
-                await _alive(subject, agent, scope, installer, is_second="user" in there and scope == "project")
-            )
+            is_second = "user" in there and scope == "project"
+            found.append(await _alive(subject, agent, scope, installer, is_second=is_second))
     return found
 
 
@@ -211,7 +197,12 @@ async def _alive(subject: Subject, agent: str, scope: str, installer: Installer,
         return Checkup(id_, "error", f"the hook cannot be started: {error.strerror}", command=_install(agent, scope))
     if ALIVE in ended.output:
         return Checkup(id_, "ok", f"the hook answers, in {ended.seconds:.1f} s")
-    return Checkup(id_, "error", f"the hook does not answer as it should: {_how(ended)}", _repair(agent, scope))
+    output = one_line(ended.output)
+    how = f"exit code {ended.exit_code}, {output[:300] or 'no output'}"
+    if ended.timed_out:
+        how = f"no answer after {SECONDS:g} seconds"
+    fix = f"correct what the other checks found, then run `{_install(agent, scope)}`"
+    return Checkup(id_, "error", f"the hook does not answer as it should: {how}", fix)
 
 
 def _is_changed(installer: Installer) -> bool:
@@ -221,20 +212,8 @@ def _is_changed(installer: Installer) -> bool:
         return True
 
 
-def _how(ended: ProgramResult) -> str:
-    if ended.timed_out:
-        return f"no answer after {SECONDS:g} seconds"
-    said = one_line(ended.output)
-    return f"exit code {ended.exit_code}, {said[:300] if said else 'no output'}"
-
-
-def _repair(agent: str, scope: str) -> str:
-    return f"correct what the other checks found, then run `{_install(agent, scope)}`"
-
-
 OLD_DAYS = 90
 """After so many days a probe is said to be old. It still counts: agents change by updates, not by time."""
-DAY = 24 * 3600.0
 
 
 async def probe(subject: Subject) -> list[Checkup]:
@@ -255,11 +234,10 @@ def _probe(app: App, agent: str) -> Checkup:
     if why is not None:
         fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
         return Checkup(id_, "warning", f"{told}; does not meet `require: hard`: {why}", fix)
-    days = (app.clock() - found.time) / DAY
+    days = (app.clock() - found.time) / (24 * 3600.0)
     if days > OLD_DAYS:
-        return Checkup(
-            id_, "warning", f"{told}, {int(days)} days ago; it may be time to measure again", command=command
-        )
+        message = f"{told}, {int(days)} days ago; it may be time to measure again"
+        return Checkup(id_, "warning", message, command=command)
     return Checkup(id_, "ok", f"{told}; meets `require: hard`")
 
 

@@ -11,7 +11,7 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from handrail.doctor.checkup import AgentProgram, Checkup, Subject
+from handrail.doctor.checkup import Checkup, Subject
 from handrail.extensions import registry
 from handrail.extensions.contracts import NodeError
 from handrail.settings.environment import with_env_files
@@ -59,27 +59,27 @@ def variables(subject: Subject) -> Iterator[Checkup]:
 
 async def login(subject: Subject) -> list[Checkup]:
     """Whether each agent that is there has a login, as far as variables and files show."""
-    programs, found = await subject.programs(), []
-    used = subject.app.installed()
-    for agent, program in programs.items():
-        if program.path is not None:
-            is_used = agent == subject.agent or agent in used
-            found.append(_login(subject, agent, program, is_used=is_used))
-    return found
+    used = (subject.agent, *subject.app.installed())
+    programs = await subject.programs()
+    return [
+        _login(subject, agent, program.path, is_used=agent in used)
+        for agent, program in programs.items()
+        if program.path is not None
+    ]
 
 
-def _login(subject: Subject, agent: str, program: AgentProgram, *, is_used: bool) -> Checkup:
+def _login(subject: Subject, agent: str, program: str, *, is_used: bool) -> Checkup:
     id_, env = f"{agent}.login", subject.app.run_env
     named = sorted(name for name in env if env[name].strip() and _is_login(name, registry.executor(agent).ENVIRONMENT))
     path = _login_file(agent, env, subject.app.places.home)
-    if path is not None and _mode(path) & 0o077:
-        quoted = shlex.quote(path)
-        return Checkup(id_, "warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
+    if path is not None and os.path.exists(path) and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+        command = f"chmod 600 {shlex.quote(path)}"
+        return Checkup(id_, "warning", f"other users can read `{path}`, a login", command=command)
     there = [*named, *([f"`{path}`"] if path is not None and os.path.isfile(path) else [])]
     if there:
         return Checkup(id_, "ok", f"a login is there: {some(there)}")
     where = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
-    fix = f"start `{program.path}` and log in, or set the variable with your key"
+    fix = f"start `{program}` and log in, or set the variable with your key"
     return Checkup(id_, "warning" if is_used else "skipped", f"no login of {agent} was found: {where}", fix)
 
 
@@ -95,10 +95,3 @@ def _login_file(agent: str, env: Mapping[str, str], home: str) -> str | None:
         return None
     variable, folder, name = place
     return os.path.join(env.get(variable) or os.path.join(home, folder), name)
-
-
-def _mode(path: str) -> int:
-    try:
-        return stat.S_IMODE(os.stat(path).st_mode)
-    except OSError:
-        return 0

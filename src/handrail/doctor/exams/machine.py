@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import handrail
 from handrail.base.errors import HandrailError
 from handrail.base.processes import run
-from handrail.doctor.checkup import Checkup, Status, Subject, version_of
+from handrail.doctor.checkup import Checkup, Status, Subject, numbers, version_of
 from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
 from handrail.project.notifications import channel_name, program_of_desktop
 from handrail.settings.folders import checkout
@@ -52,7 +52,7 @@ async def git(subject: Subject) -> list[Checkup]:
         version = await version_of(program, app.env)
     except HandrailError as error:
         return [Checkup("git", "error", error.message, error.hint)]
-    if _numbers(version) < OLDEST_GIT:
+    if numbers(version) < OLDEST_GIT:
         wanted = ".".join(map(str, OLDEST_GIT))
         told = f"Git {version} is older than {wanted}, which worktrees of runs need"
         return [Checkup("git", "warning", told, "install a newer Git")]
@@ -66,10 +66,6 @@ async def git(subject: Subject) -> list[Checkup]:
         told = f"`{app.project}` is not in a Git repository"
         return [Checkup("git", "warning", told, command=f"git -C {quoted} init")]
     return [Checkup("git", "ok", f"Git {version} at {program}; the project is in a repository")]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 async def identity(subject: Subject) -> list[Checkup]:
@@ -112,7 +108,7 @@ def disk(subject: Subject) -> Iterator[Checkup]:
         least = min((free for _, (free, _) in known.values()), default=0)
         yield Checkup("disk", "ok", f"at least {_size(least)} free")
     else:
-        told = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
+        told = "; ".join(_little_space(what, *known[what]) for what, one in judged.items() if one == status)
         fix = "delete files that you do not need; `handrail prune` shows what it would remove, `--yes` removes it"
         yield Checkup("disk", status, told, fix)
 
@@ -138,7 +134,7 @@ def space_status(free: int, files: int | None) -> Status:
     return "warning" if free < LITTLE or (files is not None and files < FEW) else "ok"
 
 
-def _words(what: str, path: str, free: tuple[int, int | None]) -> str:
+def _little_space(what: str, path: str, free: tuple[int, int | None]) -> str:
     size, files = free
     few = f" and {files} more files can be created" if files is not None and files < FEW else ""
     return f"only {_size(size)} free for {what} (`{path}`){few}"
@@ -152,17 +148,14 @@ def notify(subject: Subject) -> Iterator[Checkup]:
     """One result for all channels: the first that cannot work, or how many can."""
     channels, env = subject.app.settings.notify, subject.app.run_env
     if not channels:
-        yield Checkup(
-            "notify", "skipped", "your settings have no `notify`, so only `handrail ui` tells you of questions"
-        )
+        message = "your settings have no `notify`, so only `handrail ui` tells you of questions"
+        yield Checkup("notify", "skipped", message)
         return
-    path = env.get("PATH")
-    wrong = next(
-        (found for one in channels if (found := _wrong_channel(one, path, program_of_desktop(env))) is not None), None
-    )
-    if wrong is not None:
-        yield wrong
-        return
+    for channel in channels:
+        wrong = _wrong_channel(channel, env.get("PATH"), program_of_desktop(env))
+        if wrong is not None:
+            yield wrong
+            return
     told = ", ".join(channel_name(one) for one in channels)
     untried = "; whether a webhook answers was not tried" if any(one.kind == "webhook" for one in channels) else ""
     yield Checkup("notify", "ok", f"you are told by {told}{untried}")
@@ -170,13 +163,11 @@ def notify(subject: Subject) -> Iterator[Checkup]:
 
 def _wrong_channel(channel: Channel, path: str | None, desktop: str | None) -> Checkup | None:
     if channel.kind == "desktop" and desktop is None:
-        told = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
-        return Checkup(
-            "notify", "warning", told, "install libnotify, or remove `desktop` from `notify` in your settings"
-        )
+        message = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
+        fix = "install libnotify, or remove `desktop` from `notify` in your settings"
+        return Checkup("notify", "warning", message, fix)
     if channel.kind == "command" and shutil.which(channel.argv[0], path=path) is None:
-        told = (
-            f"`notify` has the program `{channel.argv[0]}`, which cannot be started: it is not there or not executable"
-        )
-        return Checkup("notify", "warning", told, "install it, or correct `notify` in your settings")
+        why = "which cannot be started: it is not there or not executable"
+        message = f"`notify` has the program `{channel.argv[0]}`, {why}"
+        return Checkup("notify", "warning", message, "install it, or correct `notify` in your settings")
     return None
