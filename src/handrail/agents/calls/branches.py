@@ -154,7 +154,9 @@ def _parent(agent: str, folder: str, request: HostRequest, is_call: bool) -> Ses
     forked_from = getattr(registry.host(agent), "forked_from", None)
     if forked_from is not None:
         named: str | None = forked_from(told)
-        return _active_session(os.path.join(folder, file_name(named))) if named else None
+        ref = hook_files.read_link(os.path.join(folder, file_name(named))) if named else None
+        card = current_card(ref) if ref else None
+        return ref if card is not None and card["context"] else None
     found: list[tuple[int, int, SessionRef]] = []
     damaged: list[tuple[int, str]] = []
     for name, ref, task in _candidates(folder):
@@ -166,13 +168,6 @@ def _parent(agent: str, folder: str, request: HostRequest, is_call: bool) -> Ses
     if damaged and is_call:
         _raise_if_parent(max(damaged), best[0] if best else None, told)
     return best[2] if best else None
-
-
-def _active_session(link: str) -> SessionRef | None:
-    """The session of a link if its workflow is active."""
-    ref = hook_files.read_link(link)
-    card = current_card(ref) if ref else None
-    return ref if card is not None and card["context"] else None
 
 
 def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes) -> None:
