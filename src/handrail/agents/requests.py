@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from handrail.extensions.contracts.agent import Enforcement
     from handrail.extensions.contracts.messages import (
         AgentStops,
         BranchChanged,
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
         SubagentStarted,
         ToolCall,
     )
+
+
+ENFORCED: dict[str, Enforcement] = {
+    "tools": "hard",
+    "subagents": "hard",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "stop": "hard",
+    "context": "hard",
+    "interrupts": "hard",
+}
+"""What most hosts enforce. Each host says where it differs."""
 
 
 def origin(conversation: str, cwd: Any, transcript: Any = None) -> RequestOrigin:

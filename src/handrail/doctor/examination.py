@@ -9,6 +9,7 @@ finding. The report is Markdown for a public issue: no values of variables, no p
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fnmatch
 import importlib
 import inspect
@@ -159,7 +160,6 @@ def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
 
 ShowName = Callable[[str], None]
 ALL_EXAMS = ExamChoice()
-EXAMS_ROOM = "handrail.doctor.exams"
 
 
 async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, shown: ShowName = lambda _: None) -> list[Checkup]:
@@ -195,7 +195,7 @@ def _failed(name: str, how: str) -> Checkup:
 
 def _function(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module if "." in module else f"{EXAMS_ROOM}.{module}"), name)
+    return getattr(importlib.import_module(module if "." in module else f"handrail.doctor.exams.{module}"), name)
 
 
 async def _in_thread(function: Callable[[Subject], Any], subject: Subject) -> Any:
@@ -216,10 +216,8 @@ async def _in_thread(function: Callable[[Subject], Any], subject: Subject) -> An
             result = list(function(subject))
         except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
             error = raised
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile: nobody waits any more
             loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop ended meanwhile: nobody waits any more
-            return
 
     threading.Thread(target=work, daemon=True, name="handrail-doctor").start()
     return await done
@@ -239,19 +237,15 @@ def report(app: App, found: list[Checkup], versions: Mapping[str, str]) -> str:
     lines += ["", "### Findings", ""]
     wrong = [one for one in found if one.status in ("error", "warning")]
     fine = [one.id for one in found if one not in wrong]
-    for status in STATUSES:
-        lines += [_line(one, clean) for one in wrong if one.status == status]
+    for one in sorted(wrong, key=lambda one: STATUSES.index(one.status)):
+        cure = f" Fix: {clean(one.cure)}." if one.cure else ""
+        lines.append(f"- **{one.status}** `{clean(one.id)}`: {clean(one.message)}.{cure}")
     lines += ([] if wrong else ["No errors and no warnings."]) + ["", f"Fine or skipped: {', '.join(fine) or 'none'}."]
     lines += ["", "### Settings", ""]
     lines += [f"- {whose}: {', '.join(names) or 'none'}" for whose, names in _settings(app).items()]
     named = sorted(name for name in app.env if any(fnmatch.fnmatchcase(name, one) for one in NAMED_VARIABLES))
     lines.append(f"- variables that are set: {', '.join(named) or 'none'}")
     return "\n".join(lines) + "\n"
-
-
-def _line(one: Checkup, clean: Callable[[str], str]) -> str:
-    cure = f" Fix: {clean(one.cure)}." if one.cure else ""
-    return f"- **{one.status}** `{clean(one.id)}`: {clean(one.message)}.{cure}"
 
 
 def _settings(app: App) -> dict[str, list[str]]:

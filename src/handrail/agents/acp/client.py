@@ -153,9 +153,11 @@ class Client:
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         del session_id
         if isinstance(update, schema.UsageUpdate):
-            self._count(update)
+            cost = update.cost  # of the session so far; only dollars can be counted
+            if cost is not None and cost.currency.upper() == "USD":
+                self.usd = cost.amount
         if not self.is_live:
-            return
+            return None
         if isinstance(update, schema.AgentMessageChunk):
             if isinstance(update.content, schema.TextContentBlock):
                 self._on_text(update.content.text)
@@ -165,7 +167,10 @@ class Client:
                 self.refused = self.error = None
             self._on_call(update)
         elif isinstance(update, schema.AgentPlanUpdate):
-            self._on_plan(update)
+            for at, entry in enumerate(update.entries, 1):
+                if entry.status != "completed":
+                    return self.say("plan", text=f"{at} of {len(update.entries)}: {entry.content}")
+        return None
 
     def _on_text(self, text: str) -> None:
         if self.has_notices and text.startswith(NOTICES):
@@ -190,17 +195,6 @@ class Client:
     def _call(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
         """All that is known of a tool call: an agent tells it in parts."""
         return self.calls.setdefault(update.tool_call_id, AcpCall(update.tool_call_id)).learn(update)
-
-    def _on_plan(self, update: schema.AgentPlanUpdate) -> None:
-        for at, entry in enumerate(update.entries, 1):
-            if entry.status != "completed":
-                return self.say("plan", text=f"{at} of {len(update.entries)}: {entry.content}")
-        return None
-
-    def _count(self, update: schema.UsageUpdate) -> None:
-        """Keep the cost of the session so far. Only dollars can be counted."""
-        if update.cost is not None and update.cost.currency.upper() == "USD":
-            self.usd = update.cost.amount
 
     async def request_permission(
         self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any

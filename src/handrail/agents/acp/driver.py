@@ -38,11 +38,10 @@ Answer = TypeVar("Answer")
 class TurnFailed(Exception):
     """The turn cannot be done. `outcome` is one of Handrail's; None if the reader judges by the message."""
 
-    def __init__(self, outcome: str | None, message: str, data: Any = None) -> None:
+    def __init__(self, outcome: str | None, message: str) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.message = message
-        self.data = data
 
 
 def say(kind: str, **told: Any) -> None:
@@ -166,11 +165,11 @@ class AcpTurn:
         if prompting not in done:
             prompting.cancel()
             raise TurnFailed("timeout", str(self.job["late"]))
-        return await self._answer("session/prompt", prompting, None)
+        return await self._answer("session/prompt", prompting)
 
-    async def _answer(self, method: str, answer: Awaitable[Answer], seconds: float | None = -1.0) -> Answer:
+    async def _answer(self, method: str, answer: Awaitable[Answer]) -> Answer:
         """The agent's answer to one of our requests. A turn may take long, everything else has a time limit."""
-        limit = float(self.job["patience"]) if seconds is not None else None
+        limit = float(self.job["patience"]) if method != "session/prompt" else None
         try:
             return await asyncio.wait_for(answer, limit)
         except TimeoutError:
@@ -214,13 +213,11 @@ def _unasked(name: str, state: SessionResponse) -> str:
     return f"{told}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {known}" if known else told
 
 
-def _signing_in(methods: list[Any], message: str) -> TurnFailed:
+def _signing_in(methods: list[Any], message: str) -> str:
     """What a person can do if the agent is not signed in."""
     named = ", ".join(f"`{one.id}` ({one.name})" for one in methods)
-    told = f"it is not signed in ({message}): start it yourself and sign in"
-    return TurnFailed(
-        "auth", f"{told}, or set `auth` in your settings to one of its methods: {named}" if named else told
-    )
+    advice = f"it is not signed in ({message}): start it yourself and sign in"
+    return f"{advice}, or set `auth` in your settings to one of its methods: {named}" if named else advice
 
 
 async def main() -> int:
@@ -239,12 +236,12 @@ async def main() -> int:
     try:
         await turn.take()
     except RequestError as error:
-        failed = TurnFailed(None, str(error), error.data)
         if error.code == AUTH_REQUIRED:
-            failed = _signing_in(turn.methods, str(error))
-        say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
+            say("failed", outcome="auth", message=_signing_in(turn.methods, str(error)), data=None)
+        else:
+            say("failed", outcome=None, message=str(error), data=error.data)
     except TurnFailed as failed:
-        say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
+        say("failed", outcome=failed.outcome, message=failed.message, data=None)
     except ConnectionError:
         client.flush()
         with contextlib.suppress(TimeoutError):

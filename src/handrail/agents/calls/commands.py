@@ -52,9 +52,8 @@ def answer(
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))
     except UntrustedError as error:
-        return held(
-            f"{error.message}\nLook at it, run `handrail trust {app.project}` in a terminal, and type it again."
-        )
+        hint = f"Look at it, run `handrail trust {app.project}` in a terminal, and type it again."
+        return held(f"{error.message}\n{hint}")
     except HandrailError as error:
         return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
 
@@ -83,7 +82,8 @@ class _TypedCommand:
         name, task, replaces = parse_start(arguments)
         command = self.host.COMMANDS["start"]
         if not name:
-            return held(self._listing(command))
+            rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
+            return held("\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows]))
         spec = self.app.catalog.find(name)
         if not task:
             return held(f"The task is missing: {command} {name} TASK")
@@ -131,10 +131,6 @@ class _TypedCommand:
         hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
         return f"{report.message}\n\n{card['context']}"
 
-    def _listing(self, command: str) -> str:
-        rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
-        return "\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows])
-
 
 def parse_start(arguments: str) -> tuple[str, str, bool]:
     """(name, task, is `--replace` given). The task is everything after the first word and may span lines."""
@@ -173,9 +169,7 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
     state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
     state = state._replace(same_limit=app.settings.same_failures)
     session.describe(link)
-    outcome = session.do(Adopt(state, found["origin"]))
-    if not outcome.after.is_active:
-        raise AssertionError("a session without an active workflow takes over a foreign one")
+    session.do(Adopt(state, found["origin"]))
     return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
 
 

@@ -95,7 +95,12 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     hook_files.clear_mark(ref.folder, hook_files.TURN)
     hook_files.clear_mark(ref.folder, hook_files.HISTORY)
     if card["state"]["cancel_asked"]:
-        _withdraw_cancel(ref)
+        import time
+
+        from handrail.guided.sessions.machine import Resumed
+        from handrail.guided.sessions.store import Session
+
+        Session(ref, time.time).do(Resumed())
     return context(None) if request.get("waits") else _news(ref.folder, card)
 
 
@@ -148,15 +153,6 @@ def _fingerprint(card: CardBody) -> str:
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
     return text[text.rfind(task, 0, step) : step]
-
-
-def _withdraw_cancel(ref: SessionRef) -> None:
-    import time
-
-    from handrail.guided.sessions.machine import Resumed
-    from handrail.guided.sessions.store import Session
-
-    Session(ref, time.time).do(Resumed())
 
 
 def context_mark(state: StateData) -> str:
@@ -226,15 +222,11 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: AgentStops) -
         return _policy(farewell=farewell)
     if request["hands_off"] or hook_files.has_mark(ref.folder, hook_files.PAUSED):
         return _policy()
-    if (
-        request["awaits"]
-        and card is not None
-        and card["context"]
-        and hook_files.is_new_work(ref.folder, request["awaits"])
-    ):
+    is_active = card is not None and bool(card["context"])
+    if request["awaits"] and is_active and hook_files.is_new_work(ref.folder, request["awaits"]):
         return _policy(let_go=LET_WAIT)
     sent, cap = _times_sent_on(ref, request), request.get("cap")
-    if cap is not None and sent >= cap and card is not None and card["context"]:
+    if cap is not None and sent >= cap and is_active:
         why = f"the agent's program sends it on at most {cap} times after a prompt"
         return _policy(let_go=f"Handrail cannot send the agent on: {why}. The workflow stays active: write a prompt.")
     progress = request["has_progress"]

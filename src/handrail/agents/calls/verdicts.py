@@ -71,7 +71,8 @@ def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool 
     `trees` holds the worktrees of runs. It is in Handrail's state folder, but agents work inside the worktrees.
     """
     spellings = {os.path.normpath(path), os.path.realpath(path)}
-    if all(_is_in_tree(given, trees) for given in spellings):
+    folders = (trees + "/", os.path.realpath(trees) + "/")
+    if all(given.startswith(folders) for given in spellings):
         guarded = guarded[1:]
     for one in guarded:
         for target in {one, os.path.realpath(one)}:
@@ -79,11 +80,6 @@ def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool 
                 if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
                     return True
     return False
-
-
-def _is_in_tree(path: str, trees: str) -> bool:
-    """True if a path is a worktree of a run, or below one."""
-    return any(path.startswith(folder + "/") for folder in {trees, os.path.realpath(trees)})
 
 
 def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[str, ...]) -> bool:
@@ -96,8 +92,8 @@ def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[
     path = os.path.join(project, entry[0])
     try:
         written = jsonlite.loads(_read(places.installation(agent, project)))["after"][path]
-        now = _member(_parsed(path, _read(path)), entry[1:])
-        return now is not None and bool(now == _member(_parsed(path, written), entry[1:]))
+        now = _member(path, _read(path), entry[1:])
+        return now is not None and bool(now == _member(path, written, entry[1:]))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -107,17 +103,16 @@ def _read(path: str) -> str:
         return file.read()
 
 
-def _parsed(path: str, text: str) -> Any:
+def _member(path: str, text: str, keys: tuple[str, ...]) -> Any:
+    value: Any
     if path.endswith(".toml"):
-        from tomllib import loads
+        import tomllib
 
-        return loads(text)
-    from handrail.base import jsonlite
+        value = tomllib.loads(text)
+    else:
+        from handrail.base import jsonlite
 
-    return jsonlite.loads(text)
-
-
-def _member(value: Any, keys: tuple[str, ...]) -> Any:
+        value = jsonlite.loads(text)
     for key in keys:
         value = value[key]
     return value
@@ -134,17 +129,12 @@ def tool_verdict(
     """
     answer = _tool_verdict(host, ref, request, places, env)
     if not answer["allow"] and ref is not None:
-        _record_denial(ref, answer, request["call"], env)
+        import time
+
+        from handrail.guided.sessions.denials import add_denial
+
+        add_denial(ref.folder, answer, request["call"], env, time.time())
     return answer
-
-
-def _record_denial(ref: SessionRef, answer: Verdict, call: CallArguments | None, env: Mapping[str, str]) -> None:
-    """Record a denied call for people."""
-    import time
-
-    from handrail.guided.sessions.denials import add_denial
-
-    add_denial(ref.folder, answer, call, env, time.time())
 
 
 def _tool_verdict(

@@ -87,22 +87,19 @@ def launch(job: AgentJob, folder: str) -> Launch:
         files = {os.path.join("plugin", name): text for name, text in install.plugin_files(job.stubs).items()}
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={OWN_STEP}"]
     prompt = job.prompt
-    if job.schema is not None and _is_native(job.schema):
-        known = {name: value for name, value in job.schema.items() if name != "$schema"}
-        argv.append(f"--json-schema={json.dumps(known, separators=(',', ':'))}")
-    elif job.schema is not None:
-        prompt = prompt_for_json(prompt, job.schema)
+    if job.schema is not None:
+        native = {name: value for name, value in job.schema.items() if name != "$schema"}
+        is_tool = native.get("type") == "object" and not native.keys() & {"allOf", "anyOf", "oneOf"}
+        if is_tool and _is_known(native):
+            argv.append(f"--json-schema={json.dumps(native, separators=(',', ':'))}")
+        else:
+            prompt = prompt_for_json(prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
     return Launch((*argv, *job.extra), stdin=prompt.encode(), files=files)
 
 
-def _is_native(schema: Mapping[str, Any]) -> bool:
-    """True if Claude Code accepts the schema unchanged. It makes a tool of the schema and knows drafts up to 7."""
-    is_tool = schema.get("type") == "object" and not schema.keys() & {"allOf", "anyOf", "oneOf"}
-    return is_tool and _is_known({name: value for name, value in schema.items() if name != "$schema"})
-
-
 def _is_known(schema: Any) -> bool:
+    """True if Claude Code knows all keywords of a schema: it knows drafts up to 7."""
     if isinstance(schema, list):
         return all(map(_is_known, schema))
     if not isinstance(schema, dict):

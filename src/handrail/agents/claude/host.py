@@ -32,15 +32,7 @@ __all__ = ["aliases", "arguments", "conversation", "step_caller"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
-ENFORCES: dict[str, Enforcement] = {
-    "tools": "hard",
-    "subagents": "hard",
-    "protected files": "hard",
-    "shell writes to protected files": "partial",
-    "stop": "hard",
-    "context": "hard",
-    "interrupts": "hard",
-}
+ENFORCES: Mapping[str, Enforcement] = requests.ENFORCED
 LINKS = True
 MAX_CONTEXT = 9_900
 _OURS = "handrail"

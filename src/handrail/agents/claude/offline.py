@@ -38,6 +38,7 @@ PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".claude/settings.json"
 STEP = OWN_STEP
+report = Turn
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -60,10 +61,6 @@ def subagent(program: str, task: str) -> ScriptedCall:
     del program
     kind = {"subagent_type": "general-purpose", "run_in_background": False}
     return "Agent", {"description": "a part", "prompt": task, **kind}
-
-
-def report(text: str) -> Turn:
-    return Turn(text)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:

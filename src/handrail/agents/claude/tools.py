@@ -44,9 +44,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "WebSearch": ("fetch",),
     "Workflow": ("agent",),
     "Write": ("write",),
+    OWN_STEP: (STEP_TOOL,),
 }
-
-
 _WRITES = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path", "Write": "file_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _RUNS = ("Bash", "Monitor", "PowerShell")
@@ -63,25 +62,20 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
 
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
-    known = _NAMES.get(tool)
-    if known is not None:
-        return known
-    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
+    return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool of an MCP server that is not ours."""
+    """The other names of a tool of an MCP server that is not ours.
+
+    The server of a plugin is called `plugin_PLUGIN_SERVER`, and both parts may contain underscores.
+    """
     server, _, name = tool[5:].partition("__")
     names = mcp_aliases(tool)
     if not names or not server.startswith("plugin_"):
         return names
-    return (*names, *(f"mcp:{part}/{name}" for part in _plugin_servers(server[7:])))
-
-
-def _plugin_servers(server: str) -> list[str]:
-    """The possible server names in `PLUGIN_SERVER`: both parts may contain underscores."""
-    parts = server.split("_")
-    return ["_".join(parts[i:]) for i in range(1, len(parts))]
+    parts = server[7:].split("_")
+    return (*names, *(f"mcp:{'_'.join(parts[at:])}/{name}" for at in range(1, len(parts))))
 
 
 TOOLS = (

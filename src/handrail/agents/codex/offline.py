@@ -61,6 +61,7 @@ PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".codex/config.toml"
 STEP = OWN_STEP
+report = Turn
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -84,10 +85,6 @@ def subagent(program: str, task: str) -> ScriptedCall:
     """Two subagents of a conversation must not have the same name."""
     del program
     return SPAWN, {"message": task, "task_name": re.sub("[^a-z0-9]+", "_", task.lower())}
-
-
-def report(text: str) -> Turn:
-    return Turn(text)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:

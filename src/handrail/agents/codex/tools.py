@@ -73,10 +73,7 @@ def aliases(tool: str) -> tuple[str, ...]:
 def call_aliases(tool: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     """The other names of a call. A shell command that surely only reads is also called `read` and `search`."""
     names = aliases(tool)
-    if tool != "Bash":
-        return names
-
-    return (*names, "read", "search") if only_reads(_command(given)) else names
+    return (*names, "read", "search") if tool == "Bash" and only_reads(_command(given)) else names
 
 
 def other_tools(tool: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
@@ -113,15 +110,13 @@ def _has_patch(command: str) -> bool:
 
 
 def _patched_paths(text: str, cwd: str) -> tuple[str, ...]:
-    """The files that a patch names. In a shell command, a patch may be applied in another folder."""
-    folders = [cwd, *(absolute(word, cwd) for word in _changed_folders(text))]
-    return tuple(dict.fromkeys(absolute(name, folder) for name in patched_files(text) for folder in folders))
-
-
-def _changed_folders(text: str) -> list[str]:
-    """The folders that the shell command before a patch changes to."""
+    """The files that a patch names. A shell command may change to another folder before it applies the patch."""
     words = text.partition("*** Begin Patch")[0].replace(";", " ; ").replace("&&", " && ").split()
-    return [words[i + 1].strip("'\"") for i, word in enumerate(words[:-1]) if word == "cd"]
+    folders = [cwd]
+    for at, word in enumerate(words[:-1]):
+        if word == "cd":
+            folders.append(absolute(words[at + 1].strip("'\""), cwd))
+    return tuple(dict.fromkeys(absolute(name, folder) for name in patched_files(text) for folder in folders))
 
 
 _READERS = frozenset((

@@ -38,15 +38,7 @@ __all__ = ["aliases", "arguments", "kept", "step_caller", "was_told"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Enforcement] = {
-    "tools": "hard",
-    "subagents": "hard",
-    "protected files": "hard",
-    "shell writes to protected files": "partial",
-    "stop": "partial",
-    "context": "hard",
-    "interrupts": "hard",
-}
+ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "stop": "partial"}
 LINKS = True
 STOP_CAP = 8
 """How often Copilot CLI lets a hook send the agent on after one prompt."""

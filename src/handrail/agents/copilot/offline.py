@@ -30,6 +30,7 @@ PASSED = ("COPILOT_PKG_CACHE_HOME",)
 NOTE: str | None = "probe-add"
 SETTINGS = ".copilot/hooks/handrail.json"
 STEP = OWN_STEP
+report = Turn
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -52,10 +53,6 @@ def subagent(program: str, task: str) -> ScriptedCall:
     del program
     kind = {"agent_type": "general-purpose", "name": "part", "mode": "sync"}
     return "task", {"description": "a part", "prompt": task, **kind}
-
-
-def report(text: str) -> Turn:
-    return Turn(text)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:

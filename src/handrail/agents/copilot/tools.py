@@ -58,6 +58,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "write_agent": SUBAGENT_NAMES,
     "write_bash": ("bash",),
     "write_powershell": ("bash",),
+    OWN_STEP: (STEP_TOOL,),
 }
 _RUNS = {"bash": "command", "powershell": "command", "write_bash": "input", "write_powershell": "input"}
 _WRITES = ("create", "edit", "str_replace_editor")
@@ -86,10 +87,7 @@ def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
 
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
-    known = _NAMES.get(tool)
-    if known is not None:
-        return other_names(tool, known)
-    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
+    return other_names(tool, _NAMES[tool]) if tool in _NAMES else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str) -> tuple[str, ...]:

@@ -37,15 +37,7 @@ __all__ = ["aliases", "arguments", "conversation", "step_caller"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "GEMINI_SESSION_ID"
-ENFORCES: dict[str, Enforcement] = {
-    "tools": "partial",
-    "subagents": "hard",
-    "protected files": "hard",
-    "shell writes to protected files": "partial",
-    "stop": "partial",
-    "context": "hard",
-    "interrupts": "hard",
-}
+ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "tools": "partial", "stop": "partial"}
 """`tools`: with `--acp`, Gemini CLI calls no hook at all. `stop`: its loop detector ends a turn without one."""
 LINKS = True
 _OWN_COMMAND = [sys.executable, "-I", "-m", "handrail", "mcp", "--agent", "gemini"]

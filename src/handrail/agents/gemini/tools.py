@@ -38,6 +38,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "search_file_content": ("search", "grep"),
     "web_fetch": ("fetch",),
     "write_file": ("write",),
+    OWN_STEP: (STEP_TOOL,),
 }
 _WRITES = {"replace": "file_path", "write_file": "file_path"}
 _READS = {"read_file": "file_path", "glob": "dir_path", "grep_search": "dir_path", "list_directory": "dir_path"}
@@ -63,10 +64,7 @@ def _command(given: Mapping[str, Any]) -> str:
 
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
-    known = _NAMES.get(tool)
-    if known is not None:
-        return known
-    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
+    return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:

@@ -64,9 +64,8 @@ class ServerClient:
             response = connection.getresponse()
             data = response.read()
             if response.status >= 400:
-                raise OSError(
-                    f"{method} {path}: {response.status} {shown(data.decode('utf-8', 'replace'), LONGEST_COMPLAINT)}"
-                )
+                complaint = shown(data.decode("utf-8", "replace"), LONGEST_COMPLAINT)
+                raise OSError(f"{method} {path}: {response.status} {complaint}")
             return json.loads(data) if data else None
         finally:
             connection.close()
@@ -212,22 +211,31 @@ def say(kind: str, **told: Any) -> None:
     sys.stdout.flush()
 
 
-async def main() -> int:
-    job = json.load(sys.stdin)
+async def start_server(
+    program: str, hold: int | None = None, *, own_group: bool = True
+) -> tuple[asyncio.subprocess.Process, ServerClient | None]:
+    """OpenCode's server, and a client of it; None if it ended before it listened. Its other output goes to stderr."""
     password = secrets.token_urlsafe(24)
     env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
-    argv = (job["program"], "serve", "--hostname", "127.0.0.1", "--port", "0")
-    process = await start(Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0, hold=job["hold"]))
+    argv = (program, "serve", "--hostname", "127.0.0.1", "--port", "0")
+    task = Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0, hold=hold)
+    process = await start(task, own_group=own_group)
     assert process.stdout is not None
-    url = None
-    while url is None and (line := await process.stdout.readline()):
-        url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
-        sys.stderr.write("" if url else line.decode("utf-8", "replace"))
+    while line := await process.stdout.readline():
+        if LISTENS in line:
+            return process, ServerClient(line.split(LISTENS)[1].decode().strip(), password)
+        sys.stderr.write(line.decode("utf-8", "replace"))
+    return process, None
+
+
+async def main() -> int:
+    job = json.load(sys.stdin)
+    process, server = await start_server(job["program"], job["hold"])
+    assert process.stdout is not None
     rest = asyncio.ensure_future(_forward(process.stdout))
     try:
-        return (
-            0 if url is not None and await asyncio.to_thread(OpenCodeTurn(ServerClient(url, password), job).take) else 1
-        )
+        has_ended = server is not None and await asyncio.to_thread(OpenCodeTurn(server, job).take)
+        return 0 if has_ended else 1
     except (OSError, http.client.HTTPException) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

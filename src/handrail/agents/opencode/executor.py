@@ -56,12 +56,14 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if program is None:
         message = f"the program `{PROGRAM}` is not installed or not on the PATH"
         raise NodeError("agent-missing", message, transient=False)
+    if job.session is not None and not re.fullmatch(r"ses_\w+", job.session):
+        raise NodeError("session-unknown", f"`{job.session}` is not a session id of OpenCode", transient=False)
     step = job.env.get("HANDRAIL_STEP")
     wanted = {
         "program": program,
         "prompt": job.prompt,
         "model": _model(job.model),
-        "session": _id(job.session),
+        "session": job.session,
         "title": f"Handrail: {step}" if step else "Handrail",
         "permissions": job.permissions,
         "format": {"type": "json_schema", "schema": job.schema} if job.schema else None,
@@ -84,12 +86,6 @@ def _with_plugin(settings: str, path: str) -> str:
     except ValueError as error:
         message = f"the settings in `{_SETTINGS}` cannot be used together with a workflow: {error}"
         raise NodeError("params", message, transient=False) from None
-
-
-def _id(session: str | None) -> str | None:
-    if session is not None and not re.fullmatch(r"ses_\w+", session):
-        raise NodeError("session-unknown", f"`{session}` is not a session id of OpenCode", transient=False)
-    return session
 
 
 def _model(name: str | None) -> dict[str, str] | None:

@@ -24,15 +24,7 @@ __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Enforcement] = {
-    "tools": "hard",
-    "subagents": "hard",
-    "protected files": "hard",
-    "shell writes to protected files": "partial",
-    "stop": "partial",
-    "context": "hard",
-    "interrupts": "hard",
-}
+ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "stop": "partial"}
 LINKS = True
 
 

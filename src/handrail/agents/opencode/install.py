@@ -25,10 +25,10 @@ PLUGIN_FILE = "handrail.js"
 SKILL_FOLDER = "skills"
 """The folder beside our plugin that the plugin adds to OpenCode's folders of skills."""
 _PLACE = '"@STUBS@"'
-_NOT_CARRIED_OUT = "Handrail did not carry out this command. Tell the person so, and do nothing else."
+_FAILED = "Handrail did not carry out this command. Tell the person so, and do nothing else."
 _COMMANDS = {
-    "workflow": {"description": "Start a Handrail workflow: NAME TASK. Without a name, list the workflows."},
-    "cancel-workflow": {"description": "Cancel the Handrail workflow of this conversation."},
+    "workflow": "Start a Handrail workflow: NAME TASK. Without a name, list the workflows.",
+    "cancel-workflow": "Cancel the Handrail workflow of this conversation.",
 }
 
 
@@ -39,7 +39,7 @@ def plugin_texts(stubs: Stubs) -> dict[str, str]:
         "env": recipes.variables(stubs),
         "state": stubs.state,
         "conversation": stubs.conversation,
-        "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
+        "commands": {name: {"description": text, "template": _FAILED} for name, text in _COMMANDS.items()},
         "tool": TOOL,
         "skills": SKILL_FOLDER,
     }

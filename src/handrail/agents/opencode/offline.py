@@ -55,6 +55,7 @@ PASSED: tuple[str, ...] = ()
 NOTE: str | None = "probe_add"
 SETTINGS = ".config/opencode/opencode.json"
 STEP = STEP_TOOL
+report = Turn
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -76,10 +77,6 @@ def shell(command: str) -> ScriptedCall:
 def subagent(program: str, task: str) -> ScriptedCall:
     del program
     return "task", {"description": "a part", "prompt": task, "subagent_type": "general"}
-
-
-def report(text: str) -> Turn:
-    return Turn(text)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 import os
-import secrets
 import signal
 import sys
 from collections.abc import Callable
@@ -21,8 +20,7 @@ from pathlib import Path
 from threading import Thread, Timer
 from typing import Any
 
-from handrail.agents.opencode.driver import LISTENS, ServerClient
-from handrail.base.processes import Task, start
+from handrail.agents.opencode.driver import ServerClient, start_server
 
 PATIENCE = 20.0
 """Seconds from a stop until a plugin surely does nothing more."""
@@ -30,37 +28,25 @@ LINKS = Path(os.environ["HOME"]) / ".local" / "state" / "handrail" / "hosts" / "
 
 
 async def main(program: str, prompt: str, session: str | None = None, *options: str) -> int:
-    argv = [program, "serve", "--hostname", "127.0.0.1", "--port", "0"]
-    password = secrets.token_urlsafe(24)
-    env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
-    process = await start(Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0), own_group=False)
+    process, server = await start_server(program, own_group=False)
     assert process.stdout is not None
-    url = None
-    while url is None and (line := await process.stdout.readline()):
-        url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
     rest = asyncio.ensure_future(process.stdout.read())
+
+    def end() -> None:
+        """End the server. The thread of a timer may call it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
+
     try:
-        if url is None:
+        if server is None:
             return 1
-        return await asyncio.to_thread(
-            converse, ServerClient(url, password), _ending(process.pid), prompt, session, *options
-        )
+        return await asyncio.to_thread(converse, server, end, prompt, session, *options)
     except (OSError, HTTPException):
         return 0  # the server was ended, because nothing more happens
     finally:
-        _ending(process.pid)()
+        end()
         await process.wait()
         rest.cancel()
-
-
-def _ending(pid: int) -> Callable[[], None]:
-    """Ends the server. The thread of a timer may call it."""
-
-    def end() -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-
-    return end
 
 
 def converse(server: ServerClient, end: Callable[[], None], prompt: str, session: str | None, *options: str) -> int:

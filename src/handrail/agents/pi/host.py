@@ -24,15 +24,7 @@ __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
-ENFORCES: dict[str, Enforcement] = {
-    "tools": "hard",
-    "subagents": "partial",
-    "protected files": "hard",
-    "shell writes to protected files": "partial",
-    "stop": "hard",
-    "context": "hard",
-    "interrupts": "hard",
-}
+ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "subagents": "partial"}
 LINKS = True
 _FAILED = ("aborted", "error")
 """Why pi ends a turn by itself. A person's interrupt and an error of the model's service are not continued."""

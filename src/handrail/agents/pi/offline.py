@@ -34,6 +34,7 @@ PASSED: tuple[str, ...] = ()
 NOTE: str | None = None
 SETTINGS = ".pi/agent/extensions/handrail/index.js"
 STEP = STEP_TOOL
+report = Turn
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -55,10 +56,6 @@ def shell(command: str) -> ScriptedCall:
 def subagent(program: str, task: str) -> ScriptedCall:
     """pi has no subagents of its own. Extensions start another pi, as this command does."""
     return shell(shlex.join([program, "-p", "--no-session", *MODEL, task]))
-
-
-def report(text: str) -> Turn:
-    return Turn(text)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:

@@ -16,6 +16,7 @@ from handrail.agents.probe.scripted_model import (
     ServiceError,
     StreamEvent,
     Turn,
+    named_event,
     pieces,
 )
 
@@ -50,13 +51,40 @@ class Anthropic(ScriptedModel):
         return None if request.body.get("tools") else Turn("ok")
 
     def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
-        return message(request.body, turn)
+        blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
+        for name, arguments in turn.tools:
+            id_ = "toolu_" + uuid.uuid4().hex[:20]
+            blocks.append({"type": "tool_use", "id": id_, "name": name, "input": arguments})
+        tokens = turn.usage
+        return {
+            "id": "msg_" + uuid.uuid4().hex[:20],
+            "type": "message",
+            "role": "assistant",
+            "model": request.body.get("model", "scripted"),
+            "content": blocks,
+            "stop_reason": FINISHES.get(turn.finish, "tool_use" if turn.tools else "end_turn"),
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": tokens.input - tokens.cached,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": tokens.cached,
+                "output_tokens": tokens.output,
+            },
+        }
 
     def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
-        return opening(whole, turn)
+        yield named_event("message_start", message={**whole, "content": [], "stop_reason": None})
+        for index, block in enumerate(whole["content"]):
+            empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+            yield named_event("content_block_start", index=index, content_block=empty)
+            for delta in _deltas(block, turn):
+                yield named_event("content_block_delta", index=index, delta=delta)
+            yield named_event("content_block_stop", index=index)
 
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
-        return ending(whole)
+        delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        yield named_event("message_delta", delta=delta, usage=whole["usage"])
+        yield named_event("message_stop")
 
     def error(self, turn: Turn) -> ServiceError:
         spent = turn.error == SPENT
@@ -69,48 +97,6 @@ class Anthropic(ScriptedModel):
         if turn.retry_after is None:
             return ServiceError(body, {})
         return ServiceError(body, limits(turn.retry_after) | (plan_limits(turn.retry_after) if spent else {}))
-
-
-def message(body: Json, turn: Turn) -> Json:
-    """The answer to a request in one piece."""
-    blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
-    for name, arguments in turn.tools:
-        blocks.append({"type": "tool_use", "id": "toolu_" + uuid.uuid4().hex[:20], "name": name, "input": arguments})
-    tokens = turn.usage
-    return {
-        "id": "msg_" + uuid.uuid4().hex[:20],
-        "type": "message",
-        "role": "assistant",
-        "model": body.get("model", "scripted"),
-        "content": blocks,
-        "stop_reason": FINISHES.get(turn.finish, "tool_use" if turn.tools else "end_turn"),
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": tokens.input - tokens.cached,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": tokens.cached,
-            "output_tokens": tokens.output,
-        },
-    }
-
-
-def opening(whole: Json, turn: Turn) -> Iterator[StreamEvent]:
-    """The stream of an answer without its final events."""
-    start = {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
-    yield "message_start", start
-    for index, block in enumerate(whole["content"]):
-        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-        yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": empty}
-        for delta in _deltas(block, turn):
-            yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
-        yield "content_block_stop", {"type": "content_block_stop", "index": index}
-
-
-def ending(whole: Json) -> Iterator[StreamEvent]:
-    """The final events of the stream."""
-    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
-    yield "message_stop", {"type": "message_stop"}
 
 
 def _deltas(block: Json, turn: Turn) -> Iterator[Json]:

@@ -15,6 +15,7 @@ from handrail.agents.probe.scripted_model import (
     ServiceError,
     StreamEvent,
     Turn,
+    named_event,
     pieces,
 )
 
@@ -177,12 +178,12 @@ class Responses(ScriptedModel):
 
     def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
         begun = {**whole, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
-        yield _event("response.created", response=begun)
+        yield named_event("response.created", response=begun)
         for index, item in enumerate(whole["output"]):
             yield from _item(index, item, turn)
 
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
-        yield _event(f"response.{whole['status']}", response=whole)
+        yield named_event(f"response.{whole['status']}", response=whole)
 
     def error(self, turn: Turn) -> ServiceError:
         return plan_limit(turn.retry_after or 0) if turn.error == SPENT else refusal(turn)
@@ -199,14 +200,14 @@ def _item(index: int, item: Json, turn: Turn) -> Iterator[StreamEvent]:
     if item["type"] == "message":
         place = {"item_id": item["id"], "output_index": index, "content_index": 0}
         part = item["content"][0]
-        yield _event("response.output_item.added", output_index=index, item={**item, "content": []})
-        yield _event("response.content_part.added", **place, part={**part, "text": ""})
+        yield named_event("response.output_item.added", output_index=index, item={**item, "content": []})
+        yield named_event("response.content_part.added", **place, part={**part, "text": ""})
         for piece in pieces(turn, part["text"]):
-            yield _event("response.output_text.delta", **place, delta=piece)
-        yield _event("response.output_text.done", **place, text=part["text"])
+            yield named_event("response.output_text.delta", **place, delta=piece)
+        yield named_event("response.output_text.done", **place, text=part["text"])
     else:
-        yield _event("response.output_item.added", output_index=index, item=item)
-    yield _event("response.output_item.done", output_index=index, item=item)
+        yield named_event("response.output_item.added", output_index=index, item=item)
+    yield named_event("response.output_item.done", output_index=index, item=item)
 
 
 def _message(text: str) -> Json:
@@ -218,30 +219,11 @@ def _response_call(name: str, arguments: Json | str) -> Json:
     """Arguments that are a text are a freeform call. Tools of MCP servers are in the namespace of their server."""
     space, _, tool = name.rpartition("__") if name.startswith(NAMESPACES) else ("", "", name)
     place = {"namespace": space} if space else {}
+    call = {"call_id": _new("call"), "name": tool, "status": "completed", **place}
     if isinstance(arguments, str):
-        return {
-            "id": _new("ctc"),
-            "type": "custom_tool_call",
-            "call_id": _new("call"),
-            "name": tool,
-            "input": arguments,
-            "status": "completed",
-            **place,
-        }
-    return {
-        "id": _new("fc"),
-        "type": "function_call",
-        "call_id": _new("call"),
-        "name": tool,
-        "arguments": json.dumps(arguments),
-        "status": "completed",
-        **place,
-    }
+        return {"id": _new("ctc"), "type": "custom_tool_call", "input": arguments, **call}
+    return {"id": _new("fc"), "type": "function_call", "arguments": json.dumps(arguments), **call}
 
 
 def _new(kind: str) -> str:
     return f"{kind}_{uuid.uuid4().hex[:20]}"
-
-
-def _event(kind: str, **fields: object) -> StreamEvent:
-    return kind, {"type": kind, **fields}

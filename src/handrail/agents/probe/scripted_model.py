@@ -19,6 +19,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 ScriptedCall: TypeAlias = tuple[str, Json | str]
+StreamEvent: TypeAlias = tuple[str, Json | str]
+"""One event of a stream: its name (may be empty) and its data."""
 
 SPENT = "spent"
 """The error for a plan or a daily limit that is exhausted; with status 429."""
@@ -76,6 +78,11 @@ def pieces(turn: Turn, text: str) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def named_event(name: str, **fields: object) -> StreamEvent:
+    """An event of a stream whose data begin with its name."""
+    return name, {"type": name, **fields}
+
+
 def printed_events(output: str) -> Iterator[dict[str, Any]]:
     """The JSON objects that a program printed, one per line."""
     for line in output.splitlines():
@@ -94,9 +101,6 @@ def first_value(output: str, name: str) -> str | None:
 LARGEST = 64 * 1024 * 1024
 MOST_REQUESTS = 1000
 LONGEST = 120.0
-
-StreamEvent: TypeAlias = tuple[str, Json | str]
-"""One event of a stream: its name (may be empty) and its data."""
 
 
 class ReceivedRequest(NamedTuple):

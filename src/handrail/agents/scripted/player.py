@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import handrail
@@ -134,16 +134,13 @@ def read_script(path: str, prompt: str = "") -> list[ScriptLine]:
         problems.append(source.problem(t.code, t.place, t.message, t.hint))
     lines = reading.lines_for(tree, prompt) if not problems else []
     if problems:
-        raise _error(problems)
+        raise HandrailError("\n".join(map(_place_and_message, sorted_problems(problems))))
     return lines
 
 
-def _error(problems: list[Diagnostic]) -> HandrailError:
-    told = [
-        f"{p.file}:{p.line}:{p.column}: {p.message}" + (f" ({p.hint})" if p.hint else "")
-        for p in sorted_problems(problems)
-    ]
-    return HandrailError("\n".join(told))
+def _place_and_message(problem: Diagnostic) -> str:
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"{problem.file}:{problem.line}:{problem.column}: {problem.message}{hint}"
 
 
 class _ScriptReader:
@@ -160,17 +157,14 @@ class _ScriptReader:
 
     def lines_for(self, tree: TreeNode | None, prompt: str) -> list[ScriptLine]:
         """The lines for a prompt. All other lines are checked, too."""
-        choices = (
-            tree.value["prompts"] if tree is not None and tree.kind == "mapping" and "prompts" in tree.value else None
-        )
-        if choices is None:
+        if tree is None or tree.kind != "mapping" or "prompts" not in tree.value:
             return self.lines(tree)
+        choices = tree.value["prompts"]
         chosen: list[ScriptLine] | None = None
         for choice in choices.value if choices.kind == "list" else ():
             if choice.kind != "mapping":
-                self.wrong(
-                    choice, f"an entry of `prompts` has to be a mapping, found {found(choice)}", "`match`, `play`"
-                )
+                message = f"an entry of `prompts` has to be a mapping, found {found(choice)}"
+                self.wrong(choice, message, "`match`, `play`")
                 continue
             reader = self.reader(choice, CHOICE)
             match, play = reader.child("match"), reader.child("play")
@@ -224,8 +218,7 @@ class ScriptedAgent:
         """Play the script until its end, until the agent may stop, or until an interrupt."""
         self.emit("started", session=self.session)
         for line in script:
-            go_on = await self.act(line)
-            if not go_on:
+            if not await self.act(line):
                 return 0
         reply = await self.ask({"event": "stop", "progress": self.progress})
         self.emit("finished", **reply)
@@ -289,18 +282,20 @@ class ScriptedAgent:
         if tool == "bash":
             ended = await run(["/bin/sh", "-c", arguments["command"]], self.project, os.environ, TOOL_SECONDS)
             return ended.output
-        path = self.inside(arguments["path"])
+        path = Path(self.inside(arguments["path"]))
         if tool == "read":
-            with open(path, encoding="utf-8") as file:
-                return file.read()
+            return path.read_text(encoding="utf-8")
         if tool == "write":
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(arguments["content"])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(arguments["content"], encoding="utf-8")
             return f"wrote {arguments['path']}"
-        if tool == "edit":
-            return self.edit(path, arguments)
-        raise ToolRefused(f"no tool {tool}")
+        if tool != "edit":
+            raise ToolRefused(f"no tool {tool}")
+        text = path.read_text(encoding="utf-8")
+        if text.count(arguments["old"]) != 1:
+            raise ToolRefused("the file has to contain the text to replace exactly once")
+        path.write_text(text.replace(arguments["old"], arguments["new"]), encoding="utf-8")
+        return f"edited {arguments['path']}"
 
     def inside(self, path: str) -> str:
         real = real_inside(self.project, path)
@@ -308,33 +303,16 @@ class ScriptedAgent:
             raise ToolRefused(f"{path} is outside the working folder")
         return real
 
-    def edit(self, path: str, arguments: dict[str, Any]) -> str:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        if text.count(arguments["old"]) != 1:
-            raise ToolRefused("the file has to contain the text to replace exactly once")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(arguments["old"], arguments["new"]))
-        return f"edited {arguments['path']}"
-
     async def step(self, action: str, summary: str) -> None:
         """Do what `workflow_step` does, through the command line."""
-        argv = [
-            sys.executable,
-            "-m",
-            "handrail",
-            "--project",
-            self.project,
-            action,
-            "--session",
-            self.session,
-            "--json",
-        ]
+        argv = [sys.executable, "-m", "handrail", "--project", self.project]
+        argv += [action, "--session", self.session, "--json"]
         if action == "next" and summary:
             argv += ["--summary", summary]
         self.emit("step", action=action, summary=summary)
         ended = await run([*argv, "--quiet"], self.project, os.environ, 600)
-        view = next(_objects(ended.output), {"message": ended.output})
+        objects = [line for line in ended.output.splitlines() if line.startswith("{")]
+        view = json.loads(objects[-1]) if objects else {"message": ended.output}
         self.progress = self.progress or not view.get("refused")
         names = ("message", "status", "statusLine", "refused", "phase", "checks")
         self.emit("stepped", action=action, **{name: view.get(name) for name in names})
@@ -345,12 +323,6 @@ class ScriptedAgent:
         self.progress = False
         self.emit("stopped", aborted=aborted, **reply)
         return reply["sendOn"] is not None
-
-
-def _objects(output: str) -> Iterator[dict[str, Any]]:
-    for line in reversed(output.splitlines()):
-        if line.startswith("{"):
-            yield json.loads(line)
 
 
 def main(argv: list[str]) -> int:

@@ -26,7 +26,8 @@ _OTHERS_WRITE = 0o022
 def config(subject: Subject) -> Iterator[Checkup]:
     """Settings and definitions of the user choose programs, so nobody else may change them."""
     top, bad = subject.app.places.config, []
-    for path in [top, *_below(top)]:
+    below = [os.path.join(at, name) for at, folders, names in os.walk(top) for name in (*folders, *names)]
+    for path in [top, *below]:
         try:
             found = os.lstat(path)
         except OSError:
@@ -40,10 +41,6 @@ def config(subject: Subject) -> Iterator[Checkup]:
         yield Checkup("config", "ok", "only you can change your settings and definitions")
 
 
-def _below(top: str) -> list[str]:
-    return [os.path.join(at, name) for at, folders, names in os.walk(top) for name in (*folders, *names)]
-
-
 def settings(subject: Subject) -> Iterator[Checkup]:
     found = [problem for problem in subject.app.problems if _is_of_settings(problem)]
     yield _of_problems("settings", "the settings are valid", found, subject)
@@ -52,8 +49,7 @@ def settings(subject: Subject) -> Iterator[Checkup]:
 def definitions(subject: Subject) -> Iterator[Checkup]:
     checked = subject.app.validate([])
     others = [problem for problem in checked.problems if not _is_of_settings(problem)]
-    count = sum(checked.counts.values())
-    fine = f"{counted(count, 'file')} of definitions and settings checked"
+    fine = f"{counted(sum(checked.counts.values()), 'file')} of definitions and settings checked"
     yield _of_problems("definitions", fine, others, subject)
 
 
@@ -130,8 +126,5 @@ def trust(subject: Subject) -> list[Checkup]:
     if not programs:
         return [Checkup("trust", "skipped", "nobody has trusted the project, and its definitions run nothing")]
     told = f"nobody has trusted the project, so it does not run {counted(len(programs), 'thing')} of its definitions"
-    return [
-        Checkup(
-            "trust", "warning", told, "look at `handrail trust --show`, then run `handrail trust`", "handrail trust"
-        )
-    ]
+    fix = "look at `handrail trust --show`, then run `handrail trust`"
+    return [Checkup("trust", "warning", told, fix, "handrail trust")]

@@ -31,7 +31,9 @@ def folder(subject: Subject) -> Iterator[Checkup]:
         yield Checkup("state", "error", error.message, error.hint, command)
         return
     if not os.path.isdir(path):
-        above = _existing(path)
+        above = path
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
         if not os.access(above, os.W_OK | os.X_OK):
             told = f"`{path}` cannot be created: `{above}` cannot be written"
             yield Checkup("state", "error", told, command=f"chmod u+rwx {shlex.quote(above)}")
@@ -46,12 +48,6 @@ def folder(subject: Subject) -> Iterator[Checkup]:
         yield Checkup("state", "warning", f"other users can read `{path}`", command=f"chmod 700 {quoted}")
     else:
         yield Checkup("state", "ok", f"`{path}` is writable and private")
-
-
-def _existing(path: str) -> str:
-    while not os.path.lexists(path):
-        path = os.path.dirname(path)
-    return path
 
 
 def _is_usable(path: str) -> bool:
@@ -74,7 +70,9 @@ def locks(subject: Subject) -> Iterator[Checkup]:
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError as error:
-        yield Checkup("locks", "error", f"`{path}` cannot be opened: {error.strerror}", command=_owner(path))
+        yield Checkup(
+            "locks", "error", f"`{path}` cannot be opened: {error.strerror}", command=f"chmod u+rwx {shlex.quote(path)}"
+        )
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -96,10 +94,6 @@ def locks(subject: Subject) -> Iterator[Checkup]:
         yield Checkup("locks", "warning", told, cure)
     else:
         yield Checkup("locks", "ok", "locks work in the state folder")
-
-
-def _owner(path: str) -> str:
-    return f"chmod u+rwx {shlex.quote(path)}"
 
 
 def _lock_files(path: str) -> list[str]:
