@@ -327,7 +327,7 @@ class RunningProgram:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.mark = uuid.uuid4().hex
-        self.errors = ""
+        self._errors = _Tail(KEPT_BYTES)
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Future[None]] = []
         self._family: set[int] = set()
@@ -337,7 +337,7 @@ class RunningProgram:
         self._process = await start(marked, errors=asyncio.subprocess.PIPE)
         self._tasks = [
             asyncio.ensure_future(feed(self._process, self.task.stdin)),
-            asyncio.ensure_future(self._read_errors()),
+            asyncio.ensure_future(_collect(self._process.stderr, self._errors)),
         ]
         return self
 
@@ -345,6 +345,11 @@ class RunningProgram:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.shield(self._kill_all())
+
+    @property
+    def errors(self) -> str:
+        """The end of its standard error."""
+        return self._errors.data.decode("utf-8", "replace")
 
     @property
     def exit_code(self) -> int | None:
@@ -365,14 +370,6 @@ class RunningProgram:
         await wait_for_exit(self._process)
         with contextlib.suppress(TimeoutError):  # a background child may keep it open forever
             await asyncio.wait_for(asyncio.shield(self._tasks[1]), GRACE)
-
-    async def _read_errors(self) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
-        kept = b""
-        while piece := await self._process.stderr.read(KEPT_BYTES):
-            kept = (kept + piece)[-KEPT_BYTES:]
-            self.errors = kept.decode("utf-8", "replace")
 
     async def _kill_all(self) -> None:
         """Send SIGTERM to all processes, and SIGKILL after `GRACE` seconds, until all have ended."""

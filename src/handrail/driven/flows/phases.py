@@ -183,13 +183,21 @@ class PhasesReader:
         return len(self.job.groups) - 1
 
     def with_phases(self, node: TreeNode) -> TreeNode:
-        """A repeat with `phases`. One with `steps` instead is reported, and read as if it had one phase."""
+        """A repeat with `phases`. One with `steps` instead is reported, and read as the repeat of one phase."""
         if "steps" not in node.value or "phases" in node.value:
             return node
         message = "a repeat has `phases`, and this one has `steps`"
         hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
         self.job.problem(node.value["repeat"], "missing-key", message, hint)
-        return self.around_phase(node)
+        if id(node) not in self.meant:
+            phase = node._replace(
+                value={name: child for name, child in node.value.items() if name != "repeat"},
+                keys={name: place for name, place in node.keys.items() if name != "repeat"},
+            )
+            phases = node._replace(kind="list", value=[phase], keys={})
+            keys = {"repeat": node.keys["repeat"]}
+            self.meant[id(node)] = node._replace(value={"repeat": node.value["repeat"], "phases": phases}, keys=keys)
+        return self.meant[id(node)]
 
     def repeat(self, node: TreeNode, around: Enclosure) -> None:
         block = self.job.reader(self.with_phases(node), BLOCK)
@@ -231,18 +239,6 @@ class PhasesReader:
         self.rounds(repeated, phases, around)
         if is_outermost:
             self.outermost = None
-
-    def around_phase(self, node: TreeNode) -> TreeNode:
-        """A phase with `repeat` as it is meant: the repeat, and the phase in it."""
-        if id(node) not in self.meant:
-            phase = node._replace(
-                value={name: child for name, child in node.value.items() if name != "repeat"},
-                keys={name: place for name, place in node.keys.items() if name != "repeat"},
-            )
-            phases = node._replace(kind="list", value=[phase], keys={})
-            keys = {"repeat": node.keys["repeat"]}
-            self.meant[id(node)] = node._replace(value={"repeat": node.value["repeat"], "phases": phases}, keys=keys)
-        return self.meant[id(node)]
 
     def rounds(self, repeat: Repeat, phases: TreeNode, around: Enclosure) -> None:
         stops: tuple[Expression, ...] = ()

@@ -159,19 +159,17 @@ LANGUAGES = {
 DEFAULT_LANGUAGE = "en"
 
 
-def language_words(code: str) -> str:
-    """What an agent is told about the language of the files that it writes for this task."""
+def language_part(chosen: str | None, *, is_foreign: bool) -> str:
+    """What an agent is told about the language of its files. Without a choice, only AgentWeaver's flows say it."""
+    if not chosen and not is_foreign:
+        return ""
+    code = chosen or DEFAULT_LANGUAGE
     name = LANGUAGES.get(code, code)
     return (
         f"Write the prose of Markdown files for this task in {name}. In JSON files, keep the names and fixed values of "
         "the schema and write other texts in English. Quotations stay as they are. Source code, comments and documents "
         "that belong to the project keep their own language."
     )
-
-
-def language_part(chosen: str | None, *, is_foreign: bool) -> str:
-    """The words about the language: of the chosen one; without a choice, only AgentWeaver's flows have them."""
-    return language_words(chosen or DEFAULT_LANGUAGE) if chosen or is_foreign else ""
 
 
 def compose_prompt(task: str, more: Sequence[str], *, is_plain: bool) -> str:

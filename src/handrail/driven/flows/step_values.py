@@ -167,9 +167,7 @@ def _made_file(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -
         reader = flow.reader(node, MADE_FILE)
         path, name, schema = reader.child("path"), reader.text("name"), reader.child("schema")
         if schema is not None:
-            name_ = expressions.fill(schema.value)
-            _check_unversioned(flow, schema, name_)
-            _check_content(flow, schema, name_)
+            _check_schema(flow, schema, expressions.fill(schema.value))
         return MadeFile(
             _path(flow, path, expressions) if path is not None else Const(None),
             None if name is None else expressions.fill(name),
@@ -199,12 +197,26 @@ def _check_path(flow: LoadState, node: TreeNode, path: str, what: str) -> None:
         flow.problem(node, "path-escape", message, "write a path inside the project")
 
 
-def _check_content(flow: LoadState, node: TreeNode, name: str) -> None:
-    """A schema that cannot be used would fail the step after its work is done."""
-    wrong = flow.known.schema_problem(name) if name in flow.known.schemas else None
-    if wrong is not None:
-        message = f"the schema `{name}` cannot be used: {wrong}"
-        flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
+def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: bool = False) -> None:
+    """A schema that is unknown or cannot be used would fail the step after its work is done.
+
+    Other flows rely on a versioned one, like `plan/v1`. Any other one has to be a file of the project.
+    """
+    known = flow.known.schemas
+    if name in known:
+        wrong = flow.known.schema_problem(name)
+        if wrong is not None:
+            message = f"the schema `{name}` cannot be used: {wrong}"
+            flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
+    elif known and is_versioned:
+        hint = flow.suggestions.near(name, known) or f"known: {', '.join(sorted(known)[:8])}, …"
+        flow.problem(node, "schema-unknown", f"there is no schema `{name}`", hint)
+    elif known:
+        bare = name.removesuffix(".json")
+        near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
+        named = "" if bare == name else f", and name it `{bare}`"
+        hint = near or f"write it as `.handrail/schemas/{bare}.json`{named}"
+        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)
 
 
 def look_up(flow: LoadState) -> TextCheck:
@@ -213,8 +225,7 @@ def look_up(flow: LoadState) -> TextCheck:
     def look(reader: MappingReader, field: Field, node: TreeNode) -> None:
         del reader
         if field.names == "schema":
-            (_check_versioned if _VERSIONED.fullmatch(node.value) else _check_unversioned)(flow, node, node.value)
-            _check_content(flow, node, node.value)
+            _check_schema(flow, node, node.value, is_versioned=bool(_VERSIONED.fullmatch(node.value)))
         elif field.names == "workflow":
             _check_workflow(flow, node)
         elif field.names == "agent" and (hint := flow.known.agent_hint(node.value)) is not None:
@@ -235,25 +246,6 @@ def _check_workflow(flow: LoadState, node: TreeNode) -> None:
     else:
         message, hint = f"workflow {quoted(node)} has errors, so this flow cannot be used", f"fix {quoted(node)} first"
         flow.report(flow.source.echo(node.place, message, hint, broken))
-
-
-def _check_versioned(flow: LoadState, node: TreeNode, name: str) -> None:
-    """An unknown schema like `plan/v1` is an error: other flows rely on it too."""
-    known = flow.known.schemas
-    if known and name not in known:
-        hint = flow.suggestions.near(name, known) or f"known: {', '.join(sorted(known)[:8])}, …"
-        flow.problem(node, "schema-unknown", f"there is no schema `{name}`", hint)
-
-
-def _check_unversioned(flow: LoadState, node: TreeNode, name: str) -> None:
-    """Any other unknown schema has to be a file of the project."""
-    known = flow.known.schemas
-    if known and name not in known:
-        bare = name.removesuffix(".json")
-        near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
-        named = "" if bare == name else f", and name it `{bare}`"
-        hint = near or f"write it as `.handrail/schemas/{bare}.json`{named}"
-        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)
 
 
 COMMON = tuple(field.name for field in EXPECTATION)
