@@ -22,6 +22,7 @@ from handrail.driven.runs import run_events
 from handrail.driven.runs.interpreter import FlowFailed, Interpreter
 from handrail.driven.runs.state import StepState
 from handrail.extensions.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
+from handrail.extensions.registry import Registry
 from handrail.settings.secrets import Secrets
 from handrail.source.definition_files import Source
 
@@ -82,7 +83,7 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Du
     flows = {name: plan(spec, name) for name, spec in children.items()}
     (folder / "run" / "1").mkdir(parents=True)
     ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Secrets({}))
-    context = NodeContext(project=str(folder), env={})
+    context = NodeContext(project=str(folder), env={}, registry=Registry())
     run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get)
     try:

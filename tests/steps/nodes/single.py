@@ -24,7 +24,7 @@ def alone(project: Project, node: str, env: Any = None, **params: Any) -> Any:
 
 def within(project: Project, seconds: float | None, node: str, env: dict[str, str], params: dict[str, Any]) -> Any:
     """The same, with a limit of time."""
-    context = NodeContext(project=str(project.folder), env=env)
+    context = NodeContext(project=str(project.folder), env=env, registry=Registry())
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=seconds)
     return asyncio.run(Registry().nodes()[node].run(work, context))
 

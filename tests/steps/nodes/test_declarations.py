@@ -56,7 +56,7 @@ def test_the_node_of_an_agent_uses_that_agent() -> None:
         assert group is None
         asked.append(own)
 
-    context = NodeContext(project="/p", env={}, route=route)
+    context = NodeContext(project="/p", env={}, route=route, registry=Registry())
     for name, params in (("codex-prompt", {"model": "m"}), ("llm-prompt", {"executor": "pi"}), ("llm-prompt", {})):
         work = Work(path="a/x", node=name, params=params, prompt="x", own_checks=True, timeout=None)
         with pytest.raises(NodeError, match="this step has no agent"):

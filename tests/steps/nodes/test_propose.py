@@ -499,7 +499,9 @@ def test_a_node_itself_refuses_another_state_than_the_approved_one(
     """So nothing can change between the last look and the effect."""
     proposing.checkout.write("kept.txt", "two\n")
     kind: Any = Registry().nodes()[effect]
-    context = NodeContext(project=str(proposing.project.folder), env=dict(os.environ), key="r-1/a/x")
+    context = NodeContext(
+        project=str(proposing.project.folder), env=dict(os.environ), key="r-1/a/x", registry=Registry()
+    )
     work = Work(path="a/x", node=effect, params=params, prompt=None, own_checks=True, timeout=None)
     state = asyncio.run(kind.preview(work, context)).state
     for name in state:

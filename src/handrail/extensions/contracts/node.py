@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
-from handrail.extensions.registry import Registry
 from handrail.settings.acp_agents import AcpAgents
 from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
+
+if TYPE_CHECKING:
+    from handrail.extensions.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +252,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _tell_nobody
     show: Callable[[bytes], None] = _show_nobody
-    registry: Registry = field(default_factory=Registry)
+    registry: Registry
 
 
 @dataclass(frozen=True)

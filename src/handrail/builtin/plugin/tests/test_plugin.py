@@ -6,6 +6,7 @@ from pathlib import Path
 
 from handrail.extensions.contracts import NodeContext, Work
 from handrail.extensions.plugins.contract_tests import check_plugin
+from handrail.extensions.registry import Registry
 
 FOLDER = Path(__file__).parent.parent
 
@@ -22,6 +23,6 @@ def test_hello_writes_a_greeting(tmp_path: Path) -> None:
     spec.loader.exec_module(hello)
     step = {"path": "greet/hello", "node": "@ID@/hello", "prompt": None, "own_checks": True, "timeout": None}
     work = Work(params={"name": "Ada"}, **step)
-    made = asyncio.run(hello.run(work, NodeContext(project=str(tmp_path), env={})))
+    made = asyncio.run(hello.run(work, NodeContext(project=str(tmp_path), env={}, registry=Registry())))
     assert made["text"] == "hello, Ada"
     assert (tmp_path / "hello.txt").read_text() == "hello, Ada\n"
