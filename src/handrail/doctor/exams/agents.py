@@ -80,6 +80,7 @@ CONVERSATION = "handrail-doctor"
 """A conversation that no agent has."""
 ALIVE = "No workflow is active in this conversation"
 """What a hook in working order answers."""
+LONGEST_OUTPUT = 300
 SECONDS = 15.0
 _INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])""")
 _VERBS = {"create": "missing", "change": "changed", "remove": "no longer used"}
@@ -222,8 +223,10 @@ def _is_changed(installer: Installer) -> bool:
 def _how(ended: ProgramResult) -> str:
     if ended.timed_out:
         return f"no answer after {SECONDS:g} seconds"
-    said = one_line(ended.output)
-    return f"exit code {ended.exit_code}, {said[:300] if said else 'no output'}"
+    output = one_line(ended.output) or "no output"
+    if len(output) > LONGEST_OUTPUT:  # a path that is cut inside could not be hidden in a report
+        output = output[:LONGEST_OUTPUT].rpartition(" ")[0]
+    return f"exit code {ended.exit_code}, {output}"
 
 
 def _repair(agent: str, scope: str) -> str:

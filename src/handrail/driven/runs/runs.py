@@ -18,7 +18,7 @@ from handrail.driven.artifacts.project_files import ProjectFiles, Publisher
 from handrail.driven.artifacts.shelf import Shelves
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.loader import flow_resources, load_flow
-from handrail.driven.flows.plan import FlowPlan, with_nested_names
+from handrail.driven.flows.plan import FlowPlan, step_at, with_nested_names
 from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
@@ -456,7 +456,13 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mappi
 
 
 def _asked_work(runs: Runs, run: LoadedRun, asked: Asked) -> Work | None:
-    """The work of the step that asks, as it was started. None if that is not recorded, or a secret in it is not set."""
+    """The work of the step that asks, as it was started. None if that is not recorded, or a secret in it is not set.
+
+    None also for a form of another node that only looks like an approval.
+    """
+    node, step = str(asked.question["formId"]), step_at(run.plan, asked.path, run.find)
+    if step is not None and step.node != node:
+        return None
     started = [event for _, event in run.records if isinstance(event, NodeStarted) and event.path == asked.path]
     if not started:
         return None
@@ -469,7 +475,6 @@ def _asked_work(runs: Runs, run: LoadedRun, asked: Asked) -> Work | None:
         return None
     if not isinstance(params, dict):
         return None
-    node = str(asked.question["formId"])
     return Work(path=asked.path, node=node, params=params, prompt=None, own_checks=False, timeout=None)
 
 
