@@ -58,12 +58,17 @@ def bars(found: ReceivedRows, path: str) -> list[tuple[str, int, str | None]]:
     return [(row["kind"], row["try"], row["end"]) for row in sorted(rows, key=lambda row: int(row["id"].split("#")[1]))]
 
 
+def holds_on(found: ReceivedRows) -> bool:
+    """The step that holds has begun: that it did is recorded a moment after its program has printed something."""
+    return "holds" in [line["text"] for line in found.tail.values()] and bars(found, "work/hold") != []
+
+
 def test_each_stretch_of_time_has_its_own_bar(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     project.write("script.yaml", SCRIPT)
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     run = project.json("run", "demo", "--agent", "scripted", "--detach")["run"]
-    killed = until(project, run, lambda found, _: "holds" in [line["text"] for line in found.tail.values()])
+    killed = until(project, run, lambda found, _: holds_on(found))
     assert bars(killed, "work/flaky") == [("work", 1, "failed"), ("pause", 1, None), ("work", 2, "done")]
     assert bars(killed, "work/agent") == [("work", 1, None), ("delay", 1, None), ("work", 1, "done")]
     assert bars(killed, "work/hold") == [("work", 1, None)]
