@@ -61,7 +61,12 @@ _PAGE = re.compile(rf"/(?P<repository>{_NAME}/{_NAME})/(?P<kind>issues|pull)/(?P
 
 def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The issue that `OWNER/NAME#12` or the address of a page means. It may also be a pull request."""
-    return _item(reference, ("issues", "pull"), "an issue", env)
+    found = _item(reference, ("issues", "pull"), env)
+    if found is None:
+        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/issues/12"
+        message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not an issue, such as {example}"
+        raise NodeError("issue-reference", message, transient=False)
+    return found
 
 
 issue_or_change = issue
@@ -69,17 +74,19 @@ issue_or_change = issue
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The pull request that `OWNER/NAME#12` or the address of a page means."""
-    return _item(reference, ("pull",), "a pull request", env)
+    found = _item(reference, ("pull",), env)
+    if found is None:
+        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/pull/12"
+        message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not a pull request, such as {example}"
+        raise NodeError("pull-request-reference", message, transient=False)
+    return found
 
 
-def _item(reference: str, kinds: tuple[str, ...], what: str, env: Mapping[str, str]) -> ForgeItem:
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
     given, web = reference.strip(), github_web(env)
     found = _SHORT.fullmatch(given) or _page(given, kinds, web)
     if found is None or not _REPOSITORY.fullmatch(found["repository"]):
-        example = f"OWNER/NAME#12 or https://github.com/OWNER/NAME/{kinds[0]}/12"
-        message = f"{GITHUB}: `{shown(given, 120)}` is not {what}, such as {example}"
-        code = "-".join([*what.split()[1:], "reference"])
-        raise NodeError(code, message, transient=False)
+        return None
     repository, number = found["repository"], int(found["number"])
     return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
 
