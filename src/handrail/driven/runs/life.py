@@ -27,9 +27,8 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.request import StoredRequest
 from handrail.driven.runs.run_events import Cause, Event, Mode
 from handrail.driven.runs.state import RunState, fold, is_partial, phases_to_rewind, refuse_unless_waiting
-from handrail.driven.worktrees.completion import merge_worktree, remove_worktree, standing
-from handrail.driven.worktrees.creation import Tell, make_ready
 from handrail.driven.worktrees.git import Git
+from handrail.driven.worktrees.lifecycle import Tell, make_ready, merge_worktree, remove_worktree, standing
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
 from handrail.extensions.contracts import Durable, Exhausted, History, NodeError, Site, Waiting
 from handrail.settings.folders import UserFolders

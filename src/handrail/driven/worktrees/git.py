@@ -24,6 +24,7 @@ OLDEST = (2, 23)
 SECONDS = 3600.0
 MOST_BYTES = 16 * 1024 * 1024
 LINES = 12
+GIT_MISSING = ("the program `git` is not installed or not on the PATH", "install git")
 REDIRECTING_VARIABLES = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE"),
@@ -57,7 +58,7 @@ class Git:
         except FileNotFoundError as error:
             if not os.path.isdir(self.folder):
                 raise RefusedError(f"there is no folder `{self.folder}`") from error
-            raise _git_missing() from error
+            raise RefusedError(*GIT_MISSING) from error
         if printed.timed_out:
             raise RefusedError(f"`git {args[0]}` was not done after {counted(SECONDS, 'second')}")
         return printed
@@ -66,13 +67,18 @@ class Git:
         """What git prints, without the last newline. Raises `RefusedError` if git fails."""
         printed = await self.tell(*args)
         if printed.exit_code != 0:
-            told = tail(printed.errors, LINES)
-            raise RefusedError(f"`git {args[0]}` ended with {printed.exit_code}" + (f": {told}" if told else ""))
+            errors = tail(printed.errors, LINES)
+            raise RefusedError(f"`git {args[0]}` ended with {printed.exit_code}" + (f": {errors}" if errors else ""))
         return os.fsdecode(printed.data).removesuffix("\n")
 
     async def holds(self, *args: str) -> bool:
         """True if a command of git that answers by its exit code says yes."""
         return (await self.tell(*args)).exit_code == 0
+
+    async def status(self, untracked: str) -> list[tuple[str, str]]:
+        """The files with uncommitted changes: the two letters of their state, and the name."""
+        text = await self.read("status", "--porcelain=v1", "-z", "--no-renames", f"--untracked-files={untracked}")
+        return [(entry[:2], entry[3:]) for entry in text.split("\0") if entry]
 
     async def commit_of(self, name: str) -> str | None:
         """The commit that a name means; None if it means none."""
@@ -99,47 +105,41 @@ class Git:
 async def refuse_old(git: Git) -> None:
     """Raise `RefusedError` if git is missing, or older than worktrees need it."""
     if shutil.which("git", path=git.env.get("PATH")) is None:
-        raise _git_missing()
-    said = await git.read("version")
-    found = re.search(r"(\d+)\.(\d+)", said)
-    if found is None or (int(found[1]), int(found[2])) < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise RefusedError(f"worktrees need git {wanted} or newer, found `{said}`", "install a newer git")
-
-
-def _git_missing() -> RefusedError:
-    return RefusedError("the program `git` is not installed or not on the PATH", "install git")
+        raise RefusedError(*GIT_MISSING)
+    version = await git.read("version")
+    numbers = re.search(r"(\d+)\.(\d+)", version)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RefusedError(f"worktrees need git {oldest} or newer, found `{version}`", "install a newer git")
 
 
 def entries_of(tree: Worktree) -> list[str]:
     """The folders that git keeps for a worktree: those that lead to it, and those that lead nowhere yet."""
     own = re.compile(re.escape(os.path.basename(tree.path)) + r"\d*")
-    found = []
-    for name, path in _entries(tree.repository):
-        target = target_of(path)
-        if target == tree.path or (target is None and own.fullmatch(name)):
-            found.append(path)
-    return found
+    targets = {path: target_of(path) for path in _entries(tree.repository)}
+    return [
+        path
+        for path, target in targets.items()
+        if target == tree.path or (target is None and own.fullmatch(os.path.basename(path)))
+    ]
 
 
 def missing_worktrees(repository: str) -> dict[str, str]:
     """Entries whose worktree does not exist: entry → path of the worktree. One that a person locked is left out."""
-    found = {}
-    for _, path in _entries(repository):
-        target = target_of(path)
-        is_locked = os.path.exists(os.path.join(path, "locked"))
-        if target is not None and not os.path.exists(target) and not is_locked:
-            found[path] = target
-    return found
+    targets = {path: target_of(path) for path in _entries(repository)}
+    return {
+        path: target
+        for path, target in targets.items()
+        if target is not None and not os.path.exists(target) and not os.path.exists(os.path.join(path, "locked"))
+    }
 
 
-def _entries(repository: str) -> list[tuple[str, str]]:
+def _entries(repository: str) -> list[str]:
     folder = os.path.join(repository, "worktrees")
     try:
-        names = sorted(os.listdir(folder))
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     except OSError:
         return []
-    return [(name, os.path.join(folder, name)) for name in names]
 
 
 def target_of(entry: str) -> str | None:

@@ -1,7 +1,6 @@
 """The records of worktrees. A record is written before git makes anything, so what a kill leaves is always found.
 
-Records are in Handrail's state folder. So an agent that works in a worktree cannot change where it belongs. They also
-say in which folders the steps of a run may work: the project, and the worktrees that its steps made.
+Records are in Handrail's state folder, so an agent that works in a worktree cannot change where it belongs.
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ class WorktreeRecords:
             names = [name for name in os.listdir(self.folder) if name.endswith(RECORD)]
         except OSError:
             return []
-        found = (_read_record(os.path.join(self.folder, name)) for name in names)
-        return sorted((tree for tree in found if tree is not None), key=lambda tree: (tree.created, tree.path))
+        records = (_read_record(os.path.join(self.folder, name)) for name in names)
+        return sorted(filter(None, records), key=lambda tree: (tree.created, tree.path))
 
     def of_project(self, project: str) -> list[Worktree]:
         return [tree for tree in self.all() if tree.project == project]
@@ -117,25 +116,23 @@ class WorktreeRecords:
         """True if a process makes, merges or removes the worktree now."""
         return locks.is_locked(self._file(tree.path, LOCK))
 
-    @contextlib.asynccontextmanager
-    async def locked(self, tree: Worktree, seconds: float = PATIENCE) -> AsyncIterator[int]:
+    def locked(self, tree: Worktree) -> contextlib.AbstractAsyncContextManager[int]:
         """Hold the lock of a worktree. A git that outlived a killed Handrail still holds it, so this may wait."""
-        message = f"the worktree `{tree.path}` is being made, merged or removed"
-        async with self._held(self._file(tree.path, LOCK), message, seconds) as handle:
-            yield handle
+        return self._held(tree.path, f"the worktree `{tree.path}` is being made, merged or removed")
 
     @contextlib.asynccontextmanager
-    async def merging(self, repository: str) -> AsyncIterator[int]:
+    async def merging(self, repository: str) -> AsyncIterator[None]:
         """Hold the lock of a repository, so that one merge happens at a time."""
-        path = self._file(repository, LOCK)
-        async with self._held(path, f"another merge in `{repository}` is not done") as handle:
-            yield handle
-            files.remove(path)
+        async with self._held(repository, f"another merge in `{repository}` is not done"):
+            yield
+            files.remove(self._file(repository, LOCK))
 
     @contextlib.asynccontextmanager
-    async def _held(self, path: str, busy: str, seconds: float = PATIENCE) -> AsyncIterator[int]:
+    async def _held(self, folder: str, busy: str) -> AsyncIterator[int]:
+        """Hold the lock of a folder. Yields its open descriptor."""
+        path = self._file(folder, LOCK)
         make_private(self.folder)
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while (handle := locks.acquire(path)) is None or not _is_file(handle, path):
             if handle is not None:
                 os.close(handle)  # the file was removed in the meantime, with its worktree

@@ -1,22 +1,57 @@
-"""The worktrees of one project: plan one for a new run, list, merge, keep and remove them, find leftovers."""
+"""The worktrees of one project: plan one for a new run, list, merge, keep and remove them, find what kills left.
+
+Leftovers are half-made, half-removed, or of no run. What holds work is only named, never removed.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
 
+from handrail.base import files, locks
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
-from handrail.driven.worktrees import leftovers
-from handrail.driven.worktrees.completion import WorktreeState, merge_worktree, remove_worktree, standing
-from handrail.driven.worktrees.creation import WorktreeRequest, find_repository, plan_worktree, uncommitted_files
-from handrail.driven.worktrees.git import Git
-from handrail.driven.worktrees.leftovers import Leftover
-from handrail.driven.worktrees.records import End, Worktree, WorktreeRecords
-from handrail.settings.folders import UserFolders, checkout
+from handrail.driven.worktrees.git import Git, missing_worktrees, remove_all, target_of
+from handrail.driven.worktrees.lifecycle import (
+    BRANCH_PREFIX,
+    WorktreeRequest,
+    WorktreeState,
+    clear_worktree,
+    find_repository,
+    merge_worktree,
+    own_commits,
+    place_of,
+    plan_worktree,
+    remove_worktree,
+    standing,
+)
+from handrail.driven.worktrees.records import LOCK, RECORD, End, Worktree, WorktreeRecords
+from handrail.settings.folders import UserFolders, checkout, file_name
 from handrail.settings.sections import WorktreeSettings
+from handrail.source.plain_text import counted
 from handrail.source.suggestions import did_you_mean
+
+LeftoverKind = Literal[
+    "half-made", "half-removed", "unfinished merge", "missing", "without a run", "branch", "entry", "folder", "file"
+]
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something that a kill left. `work` says what would be lost with it: then only a person removes it."""
+
+    kind: LeftoverKind
+    name: str
+    run: str = ""
+    work: str | None = None
+    tree: Worktree | None = None
+
+    @property
+    def words(self) -> str:
+        what = {"branch": "branch", "entry": "entry of git", "folder": "folder", "file": "file"}.get(self.kind)
+        shown = f"{what} `{self.name}` of no worktree" if what else f"worktree `{self.name}`: {self.kind}"
+        return shown + (f", with {self.work}" if self.work else "")
 
 
 @dataclass(frozen=True)
@@ -89,7 +124,7 @@ class Worktrees:
 
     async def plan(self, run: str, name: str, base: str | None, end: End | None) -> tuple[Worktree, list[str]]:
         """A worktree for a new run, and the files with uncommitted changes that are not in it. Makes nothing."""
-        wish = WorktreeRequest(
+        request = WorktreeRequest(
             run=run,
             project=self.project,
             parent=self.parent,
@@ -100,12 +135,10 @@ class Worktrees:
             setup=self.settings.setup,
             copy=self.settings.copy,
         )
-        tree = await plan_worktree(wish, self.git())
-        return replace(tree, top=await self._top(tree)), await uncommitted_files(self.git())
-
-    async def _top(self, tree: Worktree) -> str:
-        """The top folder of the project's own checkout, also if the person stands in another worktree."""
-        return tree.top if self.folder == self.project else (await find_repository(self.git(self.project)))[0]
+        tree = await plan_worktree(request, self.git())
+        if self.folder != self.project:  # the person stands in another worktree
+            tree = replace(tree, top=(await find_repository(self.git(self.project)))[0])
+        return tree, [name for _, name in await self.git().status("normal")]
 
     def here(self) -> Worktree | None:
         """The worktree in which the person stands; None if it is the project itself."""
@@ -166,12 +199,97 @@ class Worktrees:
 
     async def leftovers(self, exists: Callable[[str], bool]) -> list[Leftover]:
         """What kills left of worktrees in this project. `exists` says whether there is a run with an id."""
+        trees = self.trees.all()
+        paths = {tree.path for tree in trees}
+        own = [await self._left_of(tree, exists) for tree in trees if tree.project == self.project]
+        found = [left for left in own if left is not None] + [*self._folders(paths), *self._files(trees)]
         repository = await self._repository()
-        return await leftovers.find(self.trees, self.project, repository, self.git(self.project), exists)
+        if repository is not None:
+            base, missing = os.path.realpath(self.places.trees) + "/", missing_worktrees(repository)
+            gone = (entry for entry, path in missing.items() if path.startswith(base) and path not in paths)
+            found += (Leftover("entry", entry) for entry in gone)
+            branches = {tree.branch for tree in trees if tree.repository == repository}
+            found += await self._branches(self.git(repository), branches)
+        return found
+
+    async def _left_of(self, tree: Worktree, exists: Callable[[str], bool]) -> Leftover | None:
+        if self.trees.is_used(tree):
+            return None
+        if tree.phase == "making":
+            return Leftover("half-made", tree.path, tree.run, tree=tree)
+        if tree.phase == "removing":
+            return Leftover("half-removed", tree.path, tree.run, tree=tree)
+        if not os.path.isdir(tree.repository):
+            return Leftover("missing", tree.path, tree.run, "its files" if os.path.exists(tree.path) else None, tree)
+        now = await standing(tree, self.git(self.project))
+        if not now.exists or not exists(tree.run):
+            return Leftover("without a run" if now.exists else "missing", tree.path, tree.run, now.would_lose, tree)
+        if tree.phase == "merging":
+            work = "a merge that `handrail worktree merge` finishes"
+            return Leftover("unfinished merge", tree.path, tree.run, work, tree)
+        return None
+
+    def _folders(self, known: set[str]) -> Iterator[Leftover]:
+        """Folders in the place of worktrees that have no record."""
+        for name in _names_in(self.places.trees):
+            path = os.path.realpath(os.path.join(self.places.trees, name))
+            if path not in known and os.path.isdir(path):
+                yield Leftover("folder", path, work="its files" if os.listdir(path) else None)
+
+    def _files(self, known: list[Worktree]) -> Iterator[Leftover]:
+        """Locks that nobody holds, of merges and of worktrees that are gone, and records that cannot be read."""
+        own = {f"{file_name(tree.path)}{ending}" for tree in known for ending in (RECORD, LOCK)}
+        for path in (os.path.join(self.trees.folder, name) for name in _names_in(self.trees.folder) if name not in own):
+            if path.endswith(RECORD):
+                yield Leftover("file", path, work="a record that cannot be read")
+            elif path.endswith(LOCK) and not locks.is_locked(path):
+                yield Leftover("file", path)
+
+    async def _branches(self, git: Git, known: set[str]) -> list[Leftover]:
+        """Branches of Handrail that no worktree has."""
+        found = []
+        lines = await git.read("for-each-ref", "--format=%(refname)%00%(worktreepath)", f"refs/heads/{BRANCH_PREFIX}")
+        for line in lines.split("\n"):
+            ref, mark, place = line.partition("\0")
+            branch = ref.removeprefix("refs/heads/")
+            if branch in known or place or not mark:  # without a mark, it is the rest of a place with a newline
+                continue
+            count = await own_commits(branch, git)
+            found.append(Leftover("branch", branch, work=counted(count, "commit") if count else None))
+        return found
 
     async def sweep(self, left: Leftover) -> bool:
-        """Remove a leftover. False if it holds work, or is used."""
-        return await leftovers.sweep(self.trees, left, self.env, await self._repository())
+        """Remove a leftover. False if it holds work, or is used by now."""
+        if left.work is not None:
+            return False
+        if left.tree is not None:
+            return await self._sweep_tree(left.tree)
+        repository = await self._repository()
+        match left.kind:
+            case "branch" if repository is not None:
+                git = self.git(repository)
+                tip = await git.commit_of(f"refs/heads/{left.name}")
+                if tip is None or await own_commits(left.name, git):
+                    return False
+                await git.read("update-ref", "-d", f"refs/heads/{left.name}", tip)
+            case "entry" if target_of(left.name) is not None:
+                remove_all(left.name)
+            case "folder":
+                os.rmdir(left.name)
+            case _:
+                files.remove(left.name)
+        return True
+
+    async def _sweep_tree(self, tree: Worktree) -> bool:
+        if self.trees.is_used(tree):
+            return False
+        async with self.trees.locked(tree) as hold:
+            if self.trees.at(tree.path) != tree:
+                return False
+            self.trees.moved(tree, "removing")
+            await clear_worktree(tree, Git(folder=place_of(tree), env=self.env, hold=hold))
+            self.trees.forget(tree)
+        return True
 
     async def _repository(self) -> str | None:
         if checkout(self.project) is None:
@@ -185,3 +303,10 @@ class Worktrees:
     def is_empty(self) -> bool:
         """True if there was never a worktree, so there is nothing to look for."""
         return not os.path.isdir(self.trees.folder) and not os.path.isdir(self.places.trees)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

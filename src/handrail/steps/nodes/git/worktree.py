@@ -6,9 +6,15 @@ import time
 from typing import Any
 
 from handrail.base.errors import HandrailError
-from handrail.driven.worktrees.completion import merge_worktree, remove_worktree, standing
-from handrail.driven.worktrees.creation import WorktreeRequest, make_ready, plan_worktree
 from handrail.driven.worktrees.git import Git
+from handrail.driven.worktrees.lifecycle import (
+    WorktreeRequest,
+    make_ready,
+    merge_worktree,
+    plan_worktree,
+    remove_worktree,
+    standing,
+)
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
 from handrail.settings.folders import UserFolders
