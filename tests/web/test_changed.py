@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.web.access import Doorkeeper
-from handrail.web.server import Address, make_server
+from handrail.web.access import Address, Doorkeeper
+from handrail.web.server import make_server
 from support import Project
 from web.patience import ended, until
 

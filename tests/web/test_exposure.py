@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 
 from browser.site import HANDRAIL, Site
 from handrail.app import App
-from handrail.web.access import Credentials, Doorkeeper
-from handrail.web.server import Address, Serving, make_server
+from handrail.web.access import Address, Credentials, Doorkeeper
+from handrail.web.server import Serving, make_server
 from support import Project
 
 PASSWORD = "correct horse battery"

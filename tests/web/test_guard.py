@@ -14,8 +14,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from handrail.app import App
-from handrail.web.access import COOKIE_SECONDS, LINK_SECONDS, Doorkeeper, ServerFolder
-from handrail.web.server import Address, Edge, bug_page, make_server
+from handrail.web.access import COOKIE_SECONDS, LINK_SECONDS, Address, Doorkeeper, ServerFolder
+from handrail.web.guard import RequestRefusal
+from handrail.web.server import Edge, answering, make_server
 
 ADDRESS = Address("127.0.0.1", 8123)
 OWN = {"sec-fetch-site": "same-origin"}
@@ -207,7 +208,9 @@ def test_a_bug_is_answered_and_reported() -> None:
         raise LocalProtocolError("the client sent something that is not HTTP")
 
     routes, reported = [Route("/api/broken", broken), Route("/half", half)], list[Exception]()
-    edge = Edge(Starlette(routes=routes, exception_handlers={Exception: bug_page}), reported.append)
+    edge = Edge(
+        Starlette(routes=routes, exception_handlers={Exception: answering(RequestRefusal.BUG)}), reported.append
+    )
     client = TestClient(edge)
     answer = client.get("/api/broken")
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "bug")

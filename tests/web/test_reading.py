@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 from handrail.app import App
 from handrail.view.live.hub import LiveTopic, open_topic
 from handrail.web import server
-from handrail.web.access import Doorkeeper
-from handrail.web.server import Address, make_server
+from handrail.web.access import Address, Doorkeeper
+from handrail.web.server import make_server
 from support import Project
 
 ADDRESS = Address("127.0.0.1", 8123)

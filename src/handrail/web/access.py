@@ -152,6 +152,39 @@ def origin_of(scheme: str, host: str, port: int) -> str:
     return f"{scheme}://{name}" if _PORTS[scheme] == port else f"{scheme}://{name}:{port}"
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where the server listens, and under which addresses people reach it. `proxy` is the address of a proxy."""
+
+    host: str
+    port: int
+    tls: bool = False
+    proxy: str = ""
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+    @property
+    def url(self) -> str:
+        return self.proxy or origin_of(self.scheme, self.host, self.port)
+
+    @property
+    def is_secure(self) -> bool:
+        """True if nobody on the way can read the cookie."""
+        return self.url.startswith("https://")
+
+    @property
+    def origins(self) -> list[str]:
+        names = ["localhost"] if self.host == "127.0.0.1" and not self.proxy else []
+        return [self.url, *(origin_of(self.scheme, name, self.port) for name in names)]
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie. Servers on other ports of this machine have others."""
+        return f"handrail-{self.port}"
+
+
 def _origin(url: str) -> str:
     try:
         parts = urlsplit(url)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from html import escape
 from urllib.parse import parse_qs
@@ -22,33 +22,35 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import handrail
-from handrail.base.dataclasses import dataclass
-from handrail.web.access import Credentials, Doorkeeper
+from handrail.web.access import Address, Credentials, Doorkeeper
 
 _NEW_LINK = "Press Enter in the terminal that runs `handrail web` to get a new link. A link works once."
 
-_REFUSAL_PAGE = f"""<!doctype html>
+
+def html_page(title: str, body: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """A small page without a script. `body` is markup."""
+    text = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Handrail: refused</title>
+<title>Handrail: {title.lower()}</title>
 <link rel="stylesheet" href="/static/{handrail.__version__}/style.css">
 </head>
 <body>
 <main>
-<h1>Refused</h1>
-<p role="alert" class="banner">✗ {{sentence}}</p>
-<p>{{help}}</p>
+<h1>{title}</h1>
+{body}
 </main>
 </body>
 </html>
 """
+    return HTMLResponse(text, status, headers)
 
 
 class RequestRefusal(Enum):
-    """A reason to refuse: (status, code, sentence, what helps)."""
+    """A reason to refuse a request. `help` is what a person can do."""
 
     HOST = (
         421,
@@ -79,34 +81,20 @@ class RequestRefusal(Enum):
     )
     READ_ONLY = (403, "read-only", "This page only shows things.", "Start `handrail web` without `--read-only`.")
 
-    @property
-    def status(self) -> int:
-        return self.value[0]
-
-    @property
-    def code(self) -> str:
-        return self.value[1]
-
-    @property
-    def sentence(self) -> str:
-        return self.value[2]
-
-    @property
-    def help(self) -> str:
-        return self.value[3]
+    def __init__(self, status: int, code: str, sentence: str, help: str) -> None:  # noqa: A002 - that is what it is
+        self.status = status
+        self.code = code
+        self.sentence = sentence
+        self.help = help
 
 
 def refusal_page(refused: RequestRefusal, path: str) -> Response:
     """The answer: JSON for the page's own requests, else a small page."""
-    if path.startswith("/api/"):
-        return JSONResponse(refusal_json(refused), refused.status)
-    return HTMLResponse(
-        _REFUSAL_PAGE.format(sentence=escape(refused.sentence), help=escape(refused.help)), refused.status
-    )
-
-
-def refusal_json(refused: RequestRefusal) -> dict[str, dict[str, str]]:
-    return {"error": {"code": refused.code, "message": refused.sentence, "hint": refused.help}}
+    if path.startswith(API):
+        error = {"code": refused.code, "message": refused.sentence, "hint": refused.help}
+        return JSONResponse({"error": error}, refused.status)
+    body = f'<p role="alert" class="banner">✗ {escape(refused.sentence)}</p>\n<p>{escape(refused.help)}</p>'
+    return html_page("Refused", body, refused.status)
 
 
 MOST_BODY = 256 * 1024
@@ -131,23 +119,18 @@ HEADERS = {
 _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
-@dataclass(frozen=True)
-class GuardRules:
-    """The name of the cookie, whether there is a log-in page, and whether nothing may be changed."""
-
-    cookie: str
-    has_login: bool = False
-    is_read_only: bool = False
-
-
 class Guard:
-    """Wraps the application. `origins` are the addresses under which the page is served, such as `http://host:port`."""
+    """Wraps the application. With `has_login` there is a log-in page; with `is_read_only` nothing may be changed."""
 
-    def __init__(self, app: ASGIApp, door: Doorkeeper, rules: GuardRules, origins: Iterable[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, door: Doorkeeper, address: Address, *, has_login: bool = False, is_read_only: bool = False
+    ) -> None:
         self.app = app
         self.door = door
-        self.rules = rules
-        self.origins = frozenset(origin.lower() for origin in origins)
+        self.cookie = address.cookie
+        self.has_login = has_login
+        self.is_read_only = is_read_only
+        self.origins = frozenset(origin.lower() for origin in address.origins)
         self.hosts = frozenset(origin.partition("://")[2] for origin in self.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,7 +147,7 @@ class Guard:
 
     def _answer(self, refused: RequestRefusal, path: str) -> Response:
         """The answer to a refused request. It closes the connection: nothing else on it is read."""
-        if refused is RequestRefusal.COOKIE and self.rules.has_login and not path.startswith(API):
+        if refused is RequestRefusal.COOKIE and self.has_login and not path.startswith(API):
             return RedirectResponse(LOGIN, 303)
         answer = refusal_page(refused, path)
         answer.headers["connection"] = "close"
@@ -183,11 +166,11 @@ class Guard:
             return RequestRefusal.MISSING
         if self._is_foreign(headers):
             return RequestRefusal.ORIGIN
-        if path == LOGIN and self.rules.has_login:
+        if path == LOGIN and self.has_login:
             return self._wrong_login(headers) if method == "POST" else None
         if path == ENTER or path.startswith(STATIC):
             return None if method != "POST" else RequestRefusal.METHOD
-        scope[BROWSER] = cookie_parser(headers.get("cookie", "")).get(self.rules.cookie, "")
+        scope[BROWSER] = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         if not self.door.knows(scope[BROWSER]):
             return RequestRefusal.COOKIE
         if path.startswith(API) and not self._is_own(headers):
@@ -208,7 +191,7 @@ class Guard:
             return RequestRefusal.METHOD
         if headers.get("x-handrail") != "1" or headers.get("content-type") != "application/json":
             return RequestRefusal.FORM
-        return _wrong_length(headers, MOST_BODY) or (RequestRefusal.READ_ONLY if self.rules.is_read_only else None)
+        return _wrong_length(headers, MOST_BODY) or (RequestRefusal.READ_ONLY if self.is_read_only else None)
 
     def _wrong_login(self, headers: Headers) -> RequestRefusal | None:
         if not self._is_own(headers):
@@ -272,27 +255,11 @@ _LOGIN_HEADERS = {
     "content-security-policy": POLICY.replace("form-action 'none'", "form-action 'self'"),
     "referrer-policy": "same-origin",  # with `no-referrer`, a browser does not say which page sent the form
 }
-_LOGIN_PAGE = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Handrail: log in</title>
-<link rel="stylesheet" href="/static/{handrail.__version__}/style.css">
-</head>
-<body>
-<main>
-<h1>Log in</h1>
-PROBLEM
-<form method="post" action="{LOGIN}">
+_LOGIN_FORM = f"""<form method="post" action="{LOGIN}">
 <p><label>User<br><input name="user" autocomplete="username" required autofocus></label></p>
 <p><label>Password<br><input name="password" type="password" autocomplete="current-password" required></label></p>
 <p><button>Log in</button></p>
-</form>
-</main>
-</body>
-</html>
-"""
+</form>"""
 
 
 class LoginPage:
@@ -326,5 +293,5 @@ class LoginPage:
 
 
 def _page(problem: str, status: int) -> Response:
-    told = f'<p role="alert">{problem}</p>' if problem else ""
-    return HTMLResponse(_LOGIN_PAGE.replace("PROBLEM", told), status, _LOGIN_HEADERS)
+    alert = f'<p role="alert">{problem}</p>\n' if problem else ""
+    return html_page("Log in", alert + _LOGIN_FORM, status, _LOGIN_HEADERS)

@@ -37,10 +37,10 @@ from handrail.settings.folders import web_page_folder
 from handrail.source.output_text import clean
 from handrail.view.actions import Actions
 from handrail.view.live.hub import Hub, open_topic
-from handrail.web.access import COOKIE_SECONDS, Credentials, Doorkeeper, Exposure, ServerFolder, origin_of
-from handrail.web.api import ActionRoutes, DefinitionRoutes, ReadRoutes
-from handrail.web.changes import Changes, Streams
-from handrail.web.guard import Guard, GuardRules, LoginPage, RequestRefusal, refusal_page
+from handrail.web.access import COOKIE_SECONDS, Address, Credentials, Doorkeeper, Exposure, ServerFolder
+from handrail.web.api import Api
+from handrail.web.changes import Changes
+from handrail.web.guard import Guard, LoginPage, RequestRefusal, refusal_page
 
 ReportBug = Callable[[Exception], None]
 """Tells the person who started the server about a bug."""
@@ -66,14 +66,9 @@ class Edge:
             self.report(error)
 
 
-async def state_page(request: Request, _: Exception) -> Response:
-    """The answer to a request for which a file could not be read or written."""
-    return refusal_page(RequestRefusal.STATE, request.url.path)
-
-
-async def bug_page(request: Request, _: Exception) -> Response:
-    """The answer to a request that a bug ended."""
-    return refusal_page(RequestRefusal.BUG, request.url.path)
+def answering(refusal: RequestRefusal) -> Callable[[Request, Exception], Response]:
+    """The handler of an error that is answered with this refusal."""
+    return lambda request, _: refusal_page(refusal, request.url.path)
 
 
 class PageFiles(StaticFiles):
@@ -83,39 +78,6 @@ class PageFiles(StaticFiles):
         answer = super().file_response(*args, **more)
         answer.headers["cache-control"] = "no-cache"
         return answer
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where the server listens, and under which addresses people reach it. `proxy` is the address of a proxy."""
-
-    host: str
-    port: int
-    tls: bool = False
-    proxy: str = ""
-
-    @property
-    def scheme(self) -> str:
-        return "https" if self.tls else "http"
-
-    @property
-    def url(self) -> str:
-        return self.proxy or origin_of(self.scheme, self.host, self.port)
-
-    @property
-    def is_secure(self) -> bool:
-        """True if nobody on the way can read the cookie."""
-        return self.url.startswith("https://")
-
-    @property
-    def origins(self) -> list[str]:
-        names = ["localhost"] if self.host == "127.0.0.1" and not self.proxy else []
-        return [self.url, *(origin_of(self.scheme, name, self.port) for name in names)]
-
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie. Servers on other ports of this machine have others."""
-        return f"handrail-{self.port}"
 
 
 @dataclass(frozen=True)
@@ -166,29 +128,23 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
             changes.linger(f"run:{request.path_params['run']}")
         return HTMLResponse(text)
 
-    async def missing(request: Request, _: Exception) -> Response:
-        return refusal_page(RequestRefusal.MISSING, request.url.path)
-
     hub = Hub(lambda name: open_topic(app, name))
-    changes = Changes(hub, app.clock, Streams(hub, app.clock, serving.ending))
+    changes = Changes(hub, app.clock, serving.ending)
     routes = [
         Route("/enter", enter),
         Route("/api/changes", changes, methods=["GET"]),
         Route("/api/older", changes.older),
-        *ActionRoutes(actions, serving.close).routes,
-        *DefinitionRoutes(app).routes,
-        *ReadRoutes(app, hub).routes,
+        *Api(actions, hub, serving.close).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(PageFiles(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]
+    has_login = serving.credentials is not None
     if serving.credentials is not None:
-        admit = partial(_entered, address)
-        routes.append(LoginPage(door, serving.credentials, app.clock, admit).route)
-    kinds = {StateError: state_page, OSError: state_page, Exception: bug_page}
-    handlers: dict[Any, Any] = {404: missing, 405: missing, **kinds}
+        routes.append(LoginPage(door, serving.credentials, app.clock, partial(_entered, address)).route)
+    missing, state, bug = map(answering, (RequestRefusal.MISSING, RequestRefusal.STATE, RequestRefusal.BUG))
+    handlers: dict[Any, Any] = {404: missing, 405: missing, StateError: state, OSError: state, Exception: bug}
     inner = Starlette(routes=routes, exception_handlers=handlers)
-    rules = GuardRules(address.cookie, has_login=serving.credentials is not None, is_read_only=serving.is_read_only)
-    return Edge(Guard(inner, door, rules, address.origins), serving.report)
+    return Edge(Guard(inner, door, address, has_login=has_login, is_read_only=serving.is_read_only), serving.report)
 
 
 def _entered(address: Address, cookie: str) -> Response:

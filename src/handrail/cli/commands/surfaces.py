@@ -20,7 +20,7 @@ from handrail.cli.options import command
 from handrail.cli.output import Shell, echo, has_reader, has_terminal
 
 if TYPE_CHECKING:
-    from handrail.web.server import Address
+    from handrail.web.access import Address
 
 NO_TEXTUAL = "the terminal surface needs a package that is not installed"
 INSTALL_TEXTUAL = "run `pip install textual`"
