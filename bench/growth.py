@@ -8,9 +8,8 @@ from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.place import started
 from bench.rows import Bound, Part, Row, slower
 from handrail.base.jsonlite import encode_line
-from handrail.guided.sessions.events import Looped, event_to_json
 from handrail.guided.sessions.hook_files import CARD
-from handrail.guided.sessions.machine import Command, Loop, Next
+from handrail.guided.sessions.machine import Command, Loop, Looped, Next, event_to_json
 from handrail.guided.sessions.store import Session
 
 SIZES = (10, 1_000, 10_000, 100_000)

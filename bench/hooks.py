@@ -11,8 +11,8 @@ from typing import Any
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import KEY, TASK, environment, write_catalog
 from bench.rows import Bound, Part, Row, rarely, slower
-from handrail.guided.sessions.events import MOST_SUMMARIES, SUMMARY_LENGTH
 from handrail.guided.sessions.hook_files import PROGRESS
+from handrail.guided.sessions.machine import MOST_SUMMARIES, SUMMARY_LENGTH
 
 ROUNDS = 151
 BOUND = Bound(1.4)

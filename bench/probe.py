@@ -12,7 +12,7 @@ import sys
 import time
 
 from handrail.extensions.registry import Registry
-from handrail.guided.sessions.events import State
+from handrail.guided.sessions.machine import State
 from handrail.guided.sessions.words import context_text
 from handrail.guided.workflows.catalog import Catalog, CatalogCache, read_catalog
 

@@ -341,7 +341,7 @@ class App:
         run: str | None = None,
     ) -> SessionReport:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
-        from handrail.guided.sessions.events import IDLE_STOPS, REMINDERS, SAME_FAILURES
+        from handrail.guided.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.guided.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)

@@ -19,8 +19,7 @@ from conformance.seen import Facts, Seen
 from handrail.app import App
 from handrail.base.errors import HandrailError, NotFound, RefusedError
 from handrail.extensions.registry import Registry
-from handrail.guided.sessions.events import SentOn
-from handrail.guided.sessions.machine import AgentStopped, Resumed, Tell
+from handrail.guided.sessions.machine import AgentStopped, Resumed, SentOn, Tell
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.catalog import Catalog, read_catalog
 from handrail.view.text.session import session_json

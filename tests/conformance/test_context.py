@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance import corpus, differences, reference
 from handrail.guided.sessions import words
-from handrail.guided.sessions.events import State
+from handrail.guided.sessions.machine import State
 from handrail.guided.workflows import rules
 from handrail.guided.workflows.plan import Plan, locate
 from handrail.guided.workflows.spec import compile_plan

@@ -6,8 +6,8 @@ from conformance import corpus, differences, reference
 from handrail import STEP_TOOL
 from handrail.extensions.contracts.messages import Verdict
 from handrail.guided.sessions import words
-from handrail.guided.sessions.events import State
 from handrail.guided.sessions.gate import undecided, verdict
+from handrail.guided.sessions.machine import State
 from handrail.guided.workflows import rules
 from handrail.guided.workflows.plan import locate
 from handrail.guided.workflows.spec import compile_plan
@@ -61,4 +61,4 @@ def judge(case: corpus.Case) -> Verdict:
     at = None if plan is None else locate(plan, path)
     if plan is None or at is None:
         return undecided(tool, "the position is unknown", "S")
-    return verdict(words.gate_rules(plan, State("active", at)), tool)
+    return verdict(words.card_texts(plan, State("active", at))["gate"], tool)

@@ -14,7 +14,7 @@ from fuzz.inputs import mutated, pieces, share
 from handrail.base import jsonlite
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import words
-from handrail.guided.sessions.events import State
+from handrail.guided.sessions.machine import State
 from handrail.guided.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
 from handrail.guided.workflows.load import Loaded, exit_checks, load
 from handrail.guided.workflows.plan import plan_from_json, plan_to_json

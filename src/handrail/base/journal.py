@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from handrail.base.errors import StateError
 from handrail.base.files import open_private, read_regular, sync_folder
-from handrail.base.jsonlite import decode_line, encode_line
+from handrail.base.jsonlite import decode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,15 +30,17 @@ class JournalDamaged(StateError):
 
 
 class Scan:
-    """The valid records in some bytes, the offset of their end, the offset of the last one, the mark of the first."""
+    """The valid records in some bytes, the offsets of their end and of the last one, and the marks of first and last.
 
-    __slots__ = ("end", "last", "mark", "records")
+    The mark of a record is the checksum of its line.
+    """
+
+    __slots__ = ("end", "last", "last_mark", "mark", "records")
 
     def __init__(self, data: bytes, number: int, path: str, *, may_be_damaged: bool = False) -> None:
         self.records: list[dict[str, Any]] = []
         self.end = 0
         self.last = 0
-        self.mark = data[:8].decode("ascii", "replace")
         while True:
             stop = data.find(b"\n", self.end)
             record = decode_line(data[self.end : stop]) if stop >= 0 else None
@@ -46,6 +48,7 @@ class Scan:
                 break
             self.records.append(record)
             self.last, self.end, number = self.end, stop + 1, number + 1
+        self.mark, self.last_mark = mark_of(data), mark_of(data[self.last :])
         if not may_be_damaged:
             self._raise_if_damaged(data, number, path)
 
@@ -56,6 +59,10 @@ class Scan:
         if is_other or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
             message = f"the journal `{path}` is damaged at record {number}"
             raise JournalDamaged(message, "`handrail cancel --yes` moves it away and frees the session")
+
+
+def mark_of(line: bytes) -> str:
+    return line[:8].decode("ascii", "replace")
 
 
 def _may_begin(torn: bytes) -> bool:
@@ -136,17 +143,15 @@ def ends_at(path: str, offset: int) -> bool:
         os.close(handle)
 
 
-def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True) -> int:
-    """Write a record at `end`, sync it, and return the offset of its end. A failed write is undone.
+def append(path: str, end: int, line: bytes) -> int:
+    """Write the line of a record at `end`, sync it, and return the offset of its end. A failed write is undone.
 
-    The caller holds the lock and knows that all records before `end` are valid. Without `durable`, the record survives
-    a crash of the process but not of the machine, until the next durable write syncs it.
+    The caller holds the lock and knows that all records before `end` are valid.
     """
-    line = encode_line(record)
     created = end == 0 and not os.path.exists(path)
     handle = open_for_writing(path)
     try:
-        write_line(handle, path, end, line, durable=durable)
+        write_line(handle, path, end, line, durable=True)
         if created:
             sync_folder(os.path.dirname(path))
     except OSError as error:

@@ -156,11 +156,6 @@ def encode_line(value: dict[str, Any]) -> bytes:
     return b"%08x %s\n" % (crc32(body), body)
 
 
-def line_checksum(value: dict[str, Any]) -> str:
-    """The checksum of a record, which identifies it."""
-    return encode_line(value)[:8].decode()
-
-
 def decode_line(line: bytes) -> dict[str, Any] | None:
     """The value of a line without its line end. None if the line is not exactly what `encode_line` wrote."""
     body = line[_CHECKSUM_WIDTH:]

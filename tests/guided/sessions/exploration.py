@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from handrail.guided.sessions.events import CheckResult, Event, Started, State, Told
 from handrail.guided.sessions.machine import (
     AgentStopped,
     Cancel,
+    CheckResult,
     Command,
     Decision,
+    Event,
     Loop,
     Next,
     NoteRefused,
     Reload,
     Resumed,
     Start,
+    Started,
+    State,
     Tell,
+    Told,
     decide,
     fold,
 )

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guided.sessions.definitions import phase, plan, workflow
-from handrail.guided.sessions.events import State
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import AgentStopped, Cancel, Command, Loop, Next, Start
+from handrail.guided.sessions.machine import AgentStopped, Cancel, Command, Loop, Next, Start, State
 from handrail.guided.sessions.store import Session
 from handrail.guided.workflows.plan import Plan
 

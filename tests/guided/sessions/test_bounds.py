@@ -9,9 +9,21 @@ import pytest
 from guided.sessions.definitions import phase, plan, workflow
 from guided.sessions.stories import open_session
 from handrail.base.journal import JournalDamaged, append
+from handrail.base.jsonlite import encode_line
 from handrail.guided.sessions import machine, words
-from handrail.guided.sessions.events import SUMMARY_LENGTH, CheckResult, Finished, LetGo, Looped, Moved, SentOn, State
-from handrail.guided.sessions.machine import AgentStopped, Next, Start
+from handrail.guided.sessions.machine import (
+    SUMMARY_LENGTH,
+    AgentStopped,
+    CheckResult,
+    Finished,
+    LetGo,
+    Looped,
+    Moved,
+    Next,
+    SentOn,
+    Start,
+    State,
+)
 from handrail.guided.sessions.store import Session
 from handrail.guided.workflows.plan import Plan
 
@@ -96,7 +108,7 @@ def test_a_move_that_cannot_have_been_decided_is_damage(tmp_path: Path, events: 
     session = started(tmp_path / "s", plan(workflow("top", phase("a", checks=1), phase("b"))))
     size = (tmp_path / "s" / "journal").stat().st_size
     record = {"n": 1, "t": 1.0, "events": [machine.event_to_json(event) for event in events]}
-    append(session.journal, size, record)
+    append(session.journal, size, encode_line(record))
     for reader in (session, open_session(tmp_path / "s")):
         with pytest.raises(JournalDamaged, match="is damaged at record 1: it "):
             reader.read()

@@ -11,9 +11,8 @@ from depth import Depth
 from guided.sessions.stories import Story, open_session, start, tell
 from handrail.base.journal import JournalDamaged
 from handrail.base.jsonlite import decode_line, encode_line
-from handrail.guided.sessions.events import State, state_from_json
 from handrail.guided.sessions.hook_files import read_fresh_card
-from handrail.guided.sessions.machine import Loop, Next
+from handrail.guided.sessions.machine import Loop, Next, State, state_from_json
 from handrail.guided.sessions.store import Session
 
 
@@ -61,6 +60,13 @@ def test_a_card_with_a_changed_byte_is_ignored(story: Story, right: Right, bits:
 def test_a_card_cut_at_any_byte_is_ignored(story: Story, right: Right, depth: Depth) -> None:
     for size in depth.places(range(len(story.cards[-1])), every=3):
         assert right(story.cards[-1][:size]), size
+
+
+@pytest.mark.explores
+def test_a_half_overwritten_card_is_ignored(story: Story, right: Right, depth: Depth) -> None:
+    old, new = story.cards[-2:]
+    for size in depth.places(range(len(new)), every=3):
+        assert right(new[:size] + old[size:]), size
 
 
 @pytest.mark.parametrize("records", range(1, 8))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.guided.sessions import machine
-from handrail.guided.sessions.events import CheckResult, LetGo, SentOn, State
-from handrail.guided.sessions.machine import AgentStopped
+from handrail.guided.sessions.machine import AgentStopped, CheckResult, LetGo, SentOn, State
 
 FAILED = CheckResult("make test", "run", False, "it ended with 1\n3 failed in 0.1s", 0.1, "aaaa")
 CHOSEN = plan(workflow("top", phase("a"), phase("b")))

@@ -10,20 +10,29 @@ import pytest
 
 from guided.sessions.definitions import phase, plan, replaced, run, workflow
 from guided.sessions.exploration import EDITED, HERE, Plans, Step, commands, explore
-from handrail.guided.sessions.events import (
+from handrail.guided.sessions.machine import (
+    Adopt,
+    AgentStopped,
+    Cancel,
     Cancelled,
     CancelWithdrawn,
     Checked,
+    Command,
     Event,
     Finished,
+    Loop,
     Looped,
     Moved,
+    Next,
+    Rewind,
+    Start,
     Started,
+    Tell,
     Told,
     event_from_json,
     event_to_json,
+    fold,
 )
-from handrail.guided.sessions.machine import Adopt, AgentStopped, Cancel, Command, Loop, Next, Rewind, Start, Tell, fold
 from handrail.guided.workflows.plan import Stop
 
 

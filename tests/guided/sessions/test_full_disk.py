@@ -11,6 +11,7 @@ import pytest
 from guided.sessions.stories import Story, open_session
 from handrail.base import journal
 from handrail.base.errors import StateError
+from handrail.base.jsonlite import encode_line
 from handrail.guided.sessions.machine import Loop
 from programs import output_of
 
@@ -71,7 +72,7 @@ def test_a_record_that_cannot_be_synced_is_not_acknowledged(tmp_path: Path) -> N
     """Writing to this device works, syncing it does not."""
     (tmp_path / "journal").symlink_to("/dev/null")
     with pytest.raises(StateError, match="cannot be written: Invalid argument"):
-        journal.append(str(tmp_path / "journal"), 0, {"n": 0, "events": []})
+        journal.append(str(tmp_path / "journal"), 0, encode_line({"n": 0, "events": []}))
 
 
 def test_a_lock_that_cannot_be_opened_raises_a_state_error(story: Story) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from guided.sessions.definitions import Entry, phase, run, workflow
 from guided.sessions.stackmachine import StackMachine
-from handrail.guided.sessions.events import State
-from handrail.guided.sessions.machine import Command, Loop, Next, Start, decide, fold
+from handrail.guided.sessions.machine import Command, Loop, Next, Start, State, decide, fold
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import Plan
 from handrail.guided.workflows.spec import WorkflowSpec, compile_plan

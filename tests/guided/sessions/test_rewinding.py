@@ -8,9 +8,8 @@ import pytest
 
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.base.journal import JournalDamaged
-from handrail.guided.sessions.events import Adopted, Rewound, State
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Adopt, Next, Rewind, Start, apply, decide
+from handrail.guided.sessions.machine import Adopt, Adopted, Next, Rewind, Rewound, Start, State, apply, decide
 from handrail.guided.sessions.store import Session
 
 PLAN = plan(workflow("w", phase("look"), phase("build"), phase("ship")))

@@ -10,7 +10,7 @@ import pytest
 from guided.sessions.definitions import phase, plan, run, workflow
 from guided.sessions.exploration import results
 from handrail.base import jsonlite
-from handrail.guided.sessions.events import (
+from handrail.guided.sessions.machine import (
     EVENT_TYPES,
     Adopted,
     CancelAsked,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.guided.sessions.events import CheckResult
+from handrail.guided.sessions.machine import CheckResult
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from guided.sessions.definitions import phase, plan, replaced, run, workflow
 from handrail.guided.sessions.denials import Denial
-from handrail.guided.sessions.events import (
+from handrail.guided.sessions.machine import (
     CancelAsked,
     Cancelled,
     Checked,

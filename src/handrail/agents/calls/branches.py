@@ -68,7 +68,7 @@ def _go_to(session: Session, link: str, number: int | None) -> None:
         return
     state = session.state_after(number)
     if state.is_active:
-        session.describe(link, session.run())  # first, so that the gate is never open in between
+        session.describe(link, session.about().run)  # first, so that the gate is never open in between
     session.do(Rewind(number, state))
     session.do(Tell())  # the person was told when the workflow ended there
     hook_files.clear_mark(session.folder, hook_files.SHOWN)

@@ -11,8 +11,7 @@ from handrail.agents.calls.turns import context, context_mark
 from handrail.app import App
 from handrail.base.errors import HandrailError, StateError, UntrustedError
 from handrail.guided.sessions import hook_files, words
-from handrail.guided.sessions.events import State, state_to_json
-from handrail.guided.sessions.machine import Adopt
+from handrail.guided.sessions.machine import Adopt, State, state_to_json
 from handrail.guided.sessions.sessions import Conversation
 from handrail.guided.workflows.plan import locate
 from handrail.settings.folders import UserFolders, find_root, owning_project

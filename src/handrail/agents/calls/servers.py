@@ -198,7 +198,7 @@ class McpServer:
     def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
         from handrail.agents.calls.turns import context_mark
         from handrail.guided.sessions import hook_files
-        from handrail.guided.sessions.events import state_to_json
+        from handrail.guided.sessions.machine import state_to_json
 
         report = self.act(call, ref, action, summary.strip(), caller.get("cwd", ""))
         if report.state.is_active and report.refusal is None:
@@ -221,8 +221,8 @@ class McpServer:
     def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
         import asyncio
 
-        from handrail.guided.sessions.events import WorkFolders
         from handrail.guided.sessions.exit_checks import check_context
+        from handrail.guided.sessions.machine import WorkFolders
         from handrail.guided.sessions.sessions import PhaseExit
         from handrail.settings.trust import Trust
 

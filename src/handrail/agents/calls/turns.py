@@ -211,8 +211,7 @@ def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str
 def _decide_stop(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> StopPolicy:
     import time
 
-    from handrail.guided.sessions.events import LetGo, SentOn
-    from handrail.guided.sessions.machine import AgentStopped, Tell
+    from handrail.guided.sessions.machine import AgentStopped, LetGo, SentOn, Tell
     from handrail.guided.sessions.store import Session
 
     session = Session(ref, time.time, lambda: f"agent:{agent}")

@@ -20,6 +20,7 @@ from handrail.base import files, journal, locks
 from handrail.base.dataclasses import dataclass, fields
 from handrail.base.errors import NotFound, StateError
 from handrail.base.files import Unreadable, make_private, read_limited
+from handrail.base.jsonlite import encode_line
 from handrail.driven.artifacts.names import artifact_id, is_key, parse_reference
 from handrail.settings.folders import file_name
 from handrail.source.plain_text import some
@@ -137,7 +138,7 @@ class Shelf:
             if (made := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
                 return made
             record = self._next(draft, sha256, len(content), version)
-            line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
+            line = encode_line({"n": len(self._all), "t": draft.created, "artifact": record.to_json()})
             self._last, self._end = self._end, journal.append(self.journal, self._end, line)
             self._add(record)
             return record

@@ -302,7 +302,7 @@ class GateRules(TypedDict):
 
 
 class StateData(TypedDict):
-    """The state of a session as JSON; see `guided.sessions.events.State`."""
+    """The state of a session as JSON; see `guided.sessions.machine.State`."""
 
     status: str
     at: int
@@ -327,12 +327,9 @@ class StateData(TypedDict):
     guidance: NotRequired[str]
 
 
-class CardBody(TypedDict):
-    """What hooks need about the current stop."""
+class CardTexts(TypedDict):
+    """What an agent is told about the current stop, and its gate."""
 
-    session: str
-    project: str
-    state: StateData
     gate: GateRules | None
     statusLine: str | None
     title: str
@@ -340,6 +337,14 @@ class CardBody(TypedDict):
     brief: str | None
     reminder: str | None
     farewell: str | None
+
+
+class CardBody(CardTexts):
+    """What hooks need about the current stop."""
+
+    session: str
+    project: str
+    state: StateData
 
 
 class Card(CardBody):

@@ -14,7 +14,7 @@ from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside
 from handrail.extensions.contracts import CheckContext
 from handrail.extensions.registry import Registry
-from handrail.guided.sessions.events import CheckResult
+from handrail.guided.sessions.machine import CheckResult
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.spec import WorkflowSpec
 from handrail.settings.folders import UserFolders, checkout, has_settings

@@ -14,8 +14,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import put_aside
 from handrail.base.folders import remove_folder
 from handrail.guided.sessions import hook_files
-from handrail.guided.sessions.events import State
-from handrail.guided.sessions.machine import Cancel, Tell
+from handrail.guided.sessions.machine import Cancel, State, Tell
 from handrail.guided.sessions.store import Session, SessionReport, report_after
 
 PATIENCE = 2.0
@@ -101,7 +100,7 @@ def remove_session(session: Session, *, is_orphan: bool) -> bool:
         with session.locked(0.0):
             if session.read().state.is_active and not is_orphan:
                 return False
-            link = session.link()
+            link = session.about().link
             with contextlib.suppress(OSError, ValueError):
                 if (
                     link is not None

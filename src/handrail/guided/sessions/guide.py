@@ -9,7 +9,7 @@ from handrail.base import journal
 from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, machine, words
-from handrail.guided.sessions.events import Event, State
+from handrail.guided.sessions.machine import Event, State
 from handrail.guided.sessions.sessions import Conversation, Sessions
 from handrail.guided.sessions.store import Session, SessionReport
 from handrail.guided.workflows.plan import Plan

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from handrail.base import jsonlite
-from handrail.base.files import read_regular
+from handrail.base.files import overwrite, read_regular, remove
 from handrail.base.jsonlite import decode_line, encode_line
 
 TYPE_CHECKING = False
@@ -147,14 +147,15 @@ def journal_size(folder: str) -> int | None:
 
 
 def write_card(folder: str, card: Card) -> None:
-    """Write the card. If that fails, remove it: hooks then read the journal, which is slower."""
-    from handrail.base.errors import StateError
-    from handrail.base.files import remove, replace
+    """Write the card. If that fails, remove it: hooks then read the journal, which is slower.
 
+    It is written in place, because replacing a file takes longer than all else in a move. A hook that reads a
+    half-written card notices it by the checksum.
+    """
     path = os.path.join(folder, CARD)
     try:
-        replace(path, encode_line(card), durable=False)  # type: ignore[arg-type]  # a card is a dictionary
-    except StateError:
+        overwrite(path, encode_line(card))  # type: ignore[arg-type]  # a card is a dictionary
+    except OSError:
         remove(path)
 
 

@@ -1,81 +1,268 @@
 """The guided state machine: `decide` (plan + state + command → events) and `apply` (state + event → state).
 
 Pure: time, ids and check results are part of the commands. A session is resumed by folding its journal. Events that
-`decide` cannot have decided are damage, because a checksum protects a journal against accidents only.
-Standard library only.
+`decide` cannot have decided are damage, because a checksum protects a journal against accidents only. The names of the
+event classes are stored in journals. Standard library only.
 """
 
 from __future__ import annotations
 
 from handrail.base.record import Record
-from handrail.guided.sessions.events import (
-    EVENT_TYPES,
-    IDLE_STOPS,
-    REFUSED,
-    REMINDERS,
-    SAME_FAILURES,
-    Adopted,
-    CancelAsked,
-    Cancelled,
-    CancelWithdrawn,
-    Checked,
-    CheckResult,
-    CommandRefused,
-    Event,
-    Finished,
-    LetGo,
-    Looped,
-    Moved,
-    Reloaded,
-    Rewound,
-    SentOn,
-    Started,
-    State,
-    Told,
-    WorkFolders,
-    event_from_json,
-    event_to_json,
-    last_summaries,
-    shorten_summary,
-    state_from_json,
-    state_to_json,
-)
 from handrail.guided.workflows.plan import Plan, relocate
 from handrail.source.plain_text import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import assert_never
+    from typing import Any, Literal, assert_never
 
-__all__ = [
-    "EVENT_TYPES",
-    "IDLE_STOPS",
-    "REFUSED",
-    "REMINDERS",
-    "SAME_FAILURES",
-    "Adopted",
-    "CancelAsked",
-    "CancelWithdrawn",
-    "Cancelled",
-    "Checked",
-    "CommandRefused",
-    "Event",
-    "Finished",
-    "LetGo",
-    "Looped",
-    "Moved",
-    "Reloaded",
-    "Rewound",
-    "SentOn",
-    "Started",
-    "State",
-    "Told",
-    "event_from_json",
-    "event_to_json",
-    "state_from_json",
-    "state_to_json",
-]
+    from handrail.extensions.contracts.messages import StateData
+
+    Status = Literal["none", "active", "done", "cancelled"]
+    Summaries = tuple[tuple[str, str], ...]
+
+
+class WorkFolders(Record):
+    """Where the agent works, and the folder in which the checks of its phase ran; empty texts if it is not known."""
+
+    cwd: str = ""
+    folder: str = ""
+
+
+class CheckResult(Record):
+    """The result of a check. `held` is None if the check could not run; it then counts as failed.
+
+    `mark` is the digest of a failure without what differs each time, such as times; two failures with the same mark
+    are the same. It is empty if the check held, and in journals of 0.1.0.
+    """
+
+    name: str
+    kind: str
+    held: bool | None
+    detail: str
+    seconds: float
+    mark: str = ""
+
+
+MOST_SUMMARIES = 3
+SUMMARY_LENGTH = 2_000
+"""How many characters of a summary are kept."""
+_CUT_SUMMARY = "… [cut by Handrail: {} characters are too many]"
+
+
+def shorten_summary(summary: str) -> str:
+    """The summary, cut to at most `SUMMARY_LENGTH` characters. A cut summary ends with a mark."""
+    if len(summary) <= SUMMARY_LENGTH:
+        return summary
+    note = _CUT_SUMMARY.format(f"{len(summary):,}")
+    return summary[: SUMMARY_LENGTH - len(note)] + note
+
+
+def is_cut_summary(summary: str) -> bool:
+    start, _, end = _CUT_SUMMARY.partition("{}")
+    return summary.endswith(end) and start in summary[-80:]
+
+
+IDLE_STOPS = 3
+"""How often an agent without progress is sent on, if the settings do not say."""
+REMINDERS = 12
+"""How often an agent is sent on in one phase, even if it makes progress, if the settings do not say."""
+SAME_FAILURES = 3
+"""How often in a row the exit checks fail in the same way until the agent is told, if the settings do not say."""
+REFUSED = 3
+"""How many refused commands a state remembers."""
+
+
+class State(Record):
+    """The state of a session. Everything else is derived from the plan.
+
+    `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
+    `refused` are the last commands that an agent tried and may not run. `failure` identifies how the exit checks failed
+    last, and `same_failures` counts how often in a row they failed like this in the current phase. `guidance` are the
+    practices of the project's playbook for the current phase.
+    """
+
+    status: Status = "none"
+    at: int = 0
+    steps: int = 0
+    plan: str = ""
+    task: str = ""
+    task_id: str = ""
+    started: float = 0.0
+    cancel_asked: bool = False
+    idle_stops: int = 0
+    told: bool = False
+    summaries: Summaries = ()
+    idle_limit: int = IDLE_STOPS
+    reminders: int = 0
+    sent_on: int = 0
+    checked: str = ""
+    refused: tuple[str, ...] = ()
+    reminder_limit: int = REMINDERS
+    failure: str = ""
+    same_failures: int = 0
+    same_limit: int = SAME_FAILURES
+    guidance: str = ""
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == "active"
+
+    @property
+    def is_going_in_circles(self) -> bool:
+        """True if the exit checks failed in the same way too often in a row. A limit of 0 means never."""
+        return 0 < self.same_limit <= self.same_failures
+
+
+class Started(Record):
+    plan: str
+    task: str
+    task_id: str
+    time: float
+    idle_limit: int = IDLE_STOPS
+    reminder_limit: int = REMINDERS
+    same_limit: int = SAME_FAILURES
+    guidance: str = ""
+
+
+class Checked(Record):
+    """`folder` is where the checks ran; empty in journals of 0.1.0."""
+
+    at: int
+    results: tuple[CheckResult, ...]
+    folder: str = ""
+
+
+class Moved(Record):
+    """`guidance` are the practices for the phase that is entered; so they are in `Started`, `Looped` and `Reloaded`."""
+
+    origin: int
+    to: int
+    phase: str
+    summary: str
+    cwd: str = ""
+    guidance: str = ""
+
+
+class Finished(Record):
+    origin: int
+    phase: str
+    summary: str
+    cwd: str = ""
+
+
+class Looped(Record):
+    origin: int
+    to: int
+    guidance: str = ""
+
+
+class CancelAsked(Record):
+    at: int
+
+
+class CancelWithdrawn(Record):
+    at: int
+
+
+class Cancelled(Record):
+    at: int
+    reason: str
+
+
+class SentOn(Record):
+    at: int
+    idle: int
+
+
+class LetGo(Record):
+    at: int
+    reason: str
+
+
+class Told(Record):
+    status: str
+
+
+class Reloaded(Record):
+    plan: str
+    to: int
+    guidance: str = ""
+
+
+class CommandRefused(Record):
+    command: str
+
+
+class Rewound(Record):
+    """The person went to another place in the conversation's history. `state` is the one after the first `to` records.
+
+    Before the first record no workflow was active: then `status` is `none`, and the plan is the one of the first start.
+    """
+
+    to: int
+    state: State
+
+
+class Adopted(Record):
+    """A workflow that another program began continues here. `origin` is what it calls itself."""
+
+    state: State
+    origin: str
+
+
+Event = (
+    Started | Checked | Moved | Finished | Looped | CancelAsked | CancelWithdrawn | Cancelled | SentOn | LetGo | Told
+    | Reloaded | CommandRefused | Rewound | Adopted
+)  # fmt: skip
+EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    data = event._asdict()
+    if isinstance(event, Checked):
+        data["results"] = [result._asdict() for result in event.results]
+    if isinstance(event, Rewound | Adopted):
+        data["state"] = state_to_json(event.state)
+    return {"type": type(event).__name__} | _without_empty_guidance(data)
+
+
+def event_from_json(data: dict[str, Any]) -> Event:
+    """The event that `event_to_json` wrote. Raises `ValueError` for any other data."""
+    fields = dict(data)
+    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
+    if kind is None:
+        raise ValueError(f"not an event: {data.get('type')!r}")
+    try:
+        if kind is Checked:
+            fields["results"] = tuple(CheckResult(**result) for result in fields["results"])
+        if kind in (Rewound, Adopted):
+            fields["state"] = state_from_json(fields["state"])
+        event: Event = kind(**fields)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a {kind.__name__} event: {error}") from error
+    return event
+
+
+def state_to_json(state: State) -> StateData:
+    return _without_empty_guidance(state._asdict())  # type: ignore[return-value]  # tuples become lists in JSON
+
+
+def _without_empty_guidance(data: dict[str, Any]) -> dict[str, Any]:
+    if not data.get("guidance", True):
+        del data["guidance"]
+    return data
+
+
+def state_from_json(data: StateData) -> State:
+    """The state that `state_to_json` wrote. Raises `ValueError` for any other data."""
+    try:
+        fields: dict[str, Any] = {**data}
+        fields["summaries"] = tuple((phase, text) for phase, text in fields.get("summaries", ()))
+        fields["refused"] = tuple(fields.get("refused", ()))
+        return State(**fields)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"not a state: {error}") from error
 
 
 class StopGuidance(Record):
@@ -170,7 +357,9 @@ class Adopt(Record):
     origin: str
 
 
-Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload | NoteRefused | Rewind | Adopt
+ActiveCommand = Next | Loop | Cancel | AgentStopped | Resumed | Reload | NoteRefused
+"""These commands need an active workflow."""
+Command = Start | Tell | Rewind | Adopt | ActiveCommand
 
 
 class Refusal(Record):
@@ -221,26 +410,27 @@ def _start(state: State, command: Start) -> Decision:
     return Decision((), Refusal("active", "A workflow is already active in this session."))
 
 
-def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
+def _decide_active(plan: Plan, state: State, command: ActiveCommand) -> Decision:
     match command:
         case Next():
             return _next(plan, state, command)
         case Loop():
             return _loop(plan, state, command)
         case Cancel():
-            if command.confirmed or state.cancel_asked:
-                return Decision((Cancelled(state.at, command.reason),))
-            return Decision((CancelAsked(state.at),))
+            is_sure = command.confirmed or state.cancel_asked
+            return Decision((Cancelled(state.at, command.reason) if is_sure else CancelAsked(state.at),))
         case AgentStopped():
             return _agent_stopped(state, command)
         case Resumed():
             return Decision()
         case Reload():
-            return _reload(plan, state, command)
+            to = relocate(plan, state.at, command.new)
+            if isinstance(to, str):
+                message = f"The session cannot continue with the edited files: {to}."
+                return Decision((), Refusal("not-found", message))
+            return Decision((Reloaded(command.plan, to, command.guidance.text_at(to)),))
         case NoteRefused():
             return Decision((CommandRefused(command.command),))
-        case Start() | Tell() | Rewind() | Adopt():
-            raise AssertionError("`_decide` handles these")
         case _:
             assert_never(command)
 
@@ -248,6 +438,7 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
 def _next(plan: Plan, state: State, command: Next) -> Decision:
     stop = plan.stops[state.at]
     checked: tuple[Event, ...] = ()
+    to = state.at + 1
     if stop.checks:
         if len(command.results) != len(stop.checks):
             return Decision((), Refusal("unchecked", f"The exit checks of {stop.name} were not run."))
@@ -255,9 +446,8 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
         if not all(result.held for result in command.results):
             return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
     summary, cwd = shorten_summary(command.summary), command.place.cwd
-    if state.at + 1 == len(plan.stops):
+    if to == len(plan.stops):
         return Decision((*checked, Finished(state.at, stop.name, summary, cwd)))
-    to = state.at + 1
     return Decision((*checked, Moved(state.at, to, stop.name, summary, cwd, command.guidance.text_at(to))))
 
 
@@ -284,56 +474,60 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     return Decision((SentOn(state.at, idle),))
 
 
-def _reload(plan: Plan, state: State, command: Reload) -> Decision:
-    to = relocate(plan, state.at, command.new)
-    if isinstance(to, str):
-        return Decision((), Refusal("not-found", f"The session cannot continue with the edited files: {to}."))
-    return Decision((Reloaded(command.plan, to, command.guidance.text_at(to)),))
-
-
 def apply(state: State, event: Event) -> State:
     """The state after an event. Every move, check or end withdraws a pending cancel request."""
-    quiet = state._replace(cancel_asked=False)
     match event:
         case Started():
-            fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
-            timed = fresh._replace(started=event.time)
-            limited = timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
-            return limited._replace(same_limit=event.same_limit, guidance=event.guidance)
+            fields = event._asdict()
+            return State("active", started=fields.pop("time"), **fields)
         case Moved():
-            moved = _entered(quiet, event.to, event.guidance)
-            return moved._replace(summaries=last_summaries(state.summaries, event.phase, event.summary))
+            return _entered(state, event.to, event.guidance, _summaries(state, event))
         case Finished():
-            done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
-            return done._replace(summaries=last_summaries(state.summaries, event.phase, event.summary))
+            summaries, steps = _summaries(state, event), state.steps + 1
+            return state._replace(status="done", steps=steps, cancel_asked=False, idle_stops=0, summaries=summaries)
         case Looped():
-            return _entered(quiet, event.to, event.guidance)
+            return _entered(state, event.to, event.guidance, state.summaries)
         case Checked():
-            return _after_checks(quiet, event)
+            return _after_checks(state, event)
         case CancelWithdrawn() | CancelAsked():
             return state._replace(cancel_asked=isinstance(event, CancelAsked))
         case Cancelled():
-            return quiet._replace(status="cancelled")
+            return state._replace(status="cancelled", cancel_asked=False)
         case SentOn():
             return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
         case LetGo():
             return state._replace(idle_stops=0, reminders=0)
         case Told():
-            return quiet._replace(told=True)
+            return state._replace(told=True, cancel_asked=False)
         case Reloaded():
-            return quiet._replace(plan=event.plan, at=event.to, guidance=event.guidance)
+            return state._replace(plan=event.plan, at=event.to, guidance=event.guidance, cancel_asked=False)
         case CommandRefused():
-            return quiet._replace(refused=(*state.refused, event.command)[-REFUSED:])
+            return state._replace(refused=(*state.refused, event.command)[-REFUSED:], cancel_asked=False)
         case Rewound() | Adopted():
             return event.state
         case _:
             assert_never(event)
 
 
-def _entered(state: State, to: int, guidance: str) -> State:
+def _entered(state: State, to: int, guidance: str, summaries: Summaries) -> State:
     """The state after a move to another stop, or to the same one again."""
-    moved = state._replace(at=to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
-    return moved._replace(guidance=guidance)
+    return state._replace(
+        at=to,
+        steps=state.steps + 1,
+        cancel_asked=False,
+        idle_stops=0,
+        reminders=0,
+        same_failures=0,
+        summaries=summaries,
+        guidance=guidance,
+    )
+
+
+def _summaries(state: State, event: Moved | Finished) -> Summaries:
+    """The last summaries after one more phase. A phase without a summary adds none."""
+    if not event.summary:
+        return state.summaries
+    return (*state.summaries, (event.phase, shorten_summary(event.summary)))[-MOST_SUMMARIES:]
 
 
 def _after_checks(state: State, event: Checked) -> State:
@@ -341,8 +535,13 @@ def _after_checks(state: State, event: Checked) -> State:
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     failure = "\n".join(f"{r.name} {r.mark or r.detail[:200]}" for r in event.results if not r.held)
     again = state.same_failures if failure == state.failure else 0
-    known = state._replace(failure=failure, same_failures=again + 1 if failure else 0)
-    return known._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
+    return state._replace(
+        cancel_asked=False,
+        failure=failure,
+        same_failures=again + 1 if failure else 0,
+        checked=found,
+        idle_stops=state.idle_stops if found == state.checked else 0,
+    )
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:

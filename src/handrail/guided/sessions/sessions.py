@@ -12,10 +12,21 @@ from handrail.base.errors import NotFound, RefusedError, StateError
 from handrail.base.files import refuse_shared
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, phase_requirements, words
-from handrail.guided.sessions.events import CheckResult, State, WorkFolders
 from handrail.guided.sessions.gate import current_card, undecided, verdict
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Start, StopGuidance
+from handrail.guided.sessions.machine import (
+    Cancel,
+    CheckResult,
+    Decision,
+    Loop,
+    Next,
+    Refusal,
+    Reload,
+    Start,
+    State,
+    StopGuidance,
+    WorkFolders,
+)
 from handrail.guided.sessions.store import Session, SessionReport, report_after, report_now, sessions_in, start_lock
 from handrail.guided.workflows.plan import ExitCheck, Plan, relocate
 from handrail.settings.folders import UserFolders, session_name
@@ -116,7 +127,7 @@ class Sessions:
     def all(self) -> list[Session]:
         folder = self.places.sessions(self.project)
         refuse_shared(self.places.state, folder)
-        return sessions_in(folder, self.project, self.clock, self.by)
+        return list(sessions_in(folder, self.project, self.clock, self.by))
 
     def reports(self, *, active: bool = False) -> list[SessionReport]:
         """A report per session, or per session that is active for a person: the agent of a run is driven by its run.
@@ -125,7 +136,7 @@ class Sessions:
         """
         reports: list[SessionReport] = []
         for session in self.all():
-            run = session.run()
+            run = session.about().run
             try:
                 reports.append(report_now(session, session.read())._replace(run=run))
             except StateError as error:
@@ -191,7 +202,7 @@ class Sessions:
             raise RefusedError(*unmet)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
-        session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
+        session.describe(self.link(conversation) if conversation and is_linked else session.about().link, opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
         guidance = self._guidance(plan, 0, opening.task)
@@ -227,7 +238,7 @@ class Sessions:
         state = session.read().state
         plan = session.pinned(state)
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
-        return Leaving(session, state, checks, session.run() if checks else None)
+        return Leaving(session, state, checks, session.about().run if checks else None)
 
     async def next(self, leaving: Leaving, summary: str, way: PhaseExit) -> SessionReport:
         """Run the exit checks of a phase, and leave it if they hold."""
@@ -278,7 +289,7 @@ class Sessions:
         if plan is None or not state.is_active:
             return None
         at = plan.stops[state.at].scope_first if to is None else to
-        unmet = phase_requirements.unmet_requirement(self.places, session.agent(), plan.stops[at : at + 1])
+        unmet = phase_requirements.unmet_requirement(self.places, session.about().agent, plan.stops[at : at + 1])
         if unmet is None:
             return None
         why, what = unmet
@@ -297,7 +308,7 @@ class Sessions:
 
         session = self.choose(None) if id_ is None else self._unchecked(id_)
         if os.path.lexists(session.folder):
-            return free_agent(session, link or session.link(), reason)
+            return free_agent(session, link or session.about().link, reason)
         if link is None or hook_files.is_link_absent(link):
             raise self._missing(session.id)
         return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))

@@ -18,31 +18,45 @@ from handrail.base.errors import StateError
 from handrail.base.files import make_private, put_aside
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, words
-from handrail.guided.sessions.events import SUMMARY_LENGTH, CheckResult, State, is_cut_summary
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
-from handrail.guided.sessions.machine import Command, Decision, Refusal, leaves_phase, why_impossible
+from handrail.guided.sessions.machine import (
+    SUMMARY_LENGTH,
+    CheckResult,
+    Command,
+    Decision,
+    Refusal,
+    State,
+    is_cut_summary,
+    leaves_phase,
+    why_impossible,
+)
 from handrail.guided.workflows.plan import Plan, plan_from_json, plan_to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from handrail.extensions.contracts.messages import Card, CardBody
-    from handrail.guided.sessions.events import Event
+    from handrail.guided.sessions.machine import Event
+
+    Who = Callable[[], str]
+    """Who writes: `person`, `script`, `agent:NAME` or `run:ID`."""
 
 
 class SessionAbout(Record):
-    """What is known about a session without its journal. `run` is the run that drives its agent, if one does."""
+    """What is known about a session without its journal: the host's link to it, and the run that drives its agent."""
 
     session: str
     project: str
     link: str | None = None
     run: str | None = None
 
-
-def write_about(folder: str, about: SessionAbout) -> None:
-    files.replace(os.path.join(folder, ABOUT), jsonlite.encode_line(about._asdict()), durable=True)
+    @property
+    def agent(self) -> str | None:
+        """The agent whose conversation this session belongs to; None if no link leads to it."""
+        return os.path.basename(os.path.dirname(self.link)) if self.link is not None else None
 
 
 def read_about(folder: str) -> SessionAbout | None:
@@ -59,8 +73,8 @@ def read_about(folder: str) -> SessionAbout | None:
     return SessionAbout(found["session"], found["project"], found.get("link"), found.get("run"))
 
 
-def session_abouts(folder: str, project: str) -> Iterator[tuple[str, SessionAbout]]:
-    """(folder, about) of every session in the folder of a project, sorted by name.
+def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> Iterator[Session]:
+    """Every session in the folder of a project, sorted by name.
 
     A session whose `about` is missing or damaged is listed too, by the name of its folder.
     """
@@ -70,13 +84,13 @@ def session_abouts(folder: str, project: str) -> Iterator[tuple[str, SessionAbou
         return
     except OSError as error:
         raise StateError(f"the sessions in `{folder}` cannot be listed: {error.strerror}") from error
-    for name in [name for name in names if not name.startswith(".")]:
+    for name in names:
         path = os.path.join(folder, name)
-        about = read_about(path)
-        if about is None and os.path.lexists(os.path.join(path, JOURNAL)):
-            about = SessionAbout(_id_from_name(name), project)
+        about = read_about(path) if not name.startswith(".") else None
         if about is not None:
-            yield path, about
+            yield Session(SessionRef(path, about.project, about.session), clock, by)
+        elif not name.startswith(".") and os.path.lexists(os.path.join(path, JOURNAL)):
+            yield Session(SessionRef(path, project, _id_from_name(name)), clock, by)
 
 
 def _id_from_name(name: str) -> str:
@@ -85,10 +99,6 @@ def _id_from_name(name: str) -> str:
 
     return unquote(name.replace("+", "/"), errors="surrogateescape")
 
-
-if TYPE_CHECKING:
-    Who = Callable[[], str]
-    """Who writes: `person`, `script`, `agent:NAME` or `run:ID`."""
 
 LOCK_SECONDS = 8.0
 """Less than a hook may take (`agents.calls.hook.SECONDS`), so that a hook can still say why it failed."""
@@ -146,7 +156,7 @@ class Session:
                 return self._from_card(card)
         scan = journal.read(self.journal)
         try:
-            return self._apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
+            return self._apply_records(State(), 0, scan)
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
@@ -164,14 +174,15 @@ class Session:
         scan = journal.read(self.journal, last, number - 1)
         if not scan.records or scan.mark != card["mark"]:
             raise ValueError("the card belongs to another journal")
-        by = scan.records[0].get("by")
-        known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"], by=by)
-        return self._apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
+        return self._apply_records(machine.state_from_json(card["state"]), number, scan, last)
 
-    def _apply_records(self, known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
-        """The state after these records. Raises `JournalDamaged` for a move that `decide` cannot have decided."""
-        state = known.state
-        for record in records:
+    def _apply_records(self, state: State, number: int, scan: journal.Scan, offset: int = 0) -> Snapshot:
+        """The state after a scan that began at `offset`. `state` is the one after the first `number` records.
+
+        Raises `JournalDamaged` for a move that `decide` cannot have decided.
+        """
+        unread = [record for record in scan.records if record["n"] >= number]
+        for record in unread:
             events = [machine.event_from_json(data) for data in record["events"]]
             for place, event in enumerate(events):
                 if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
@@ -183,9 +194,8 @@ class Session:
                     message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
                     raise journal.JournalDamaged(message, self._way_out)
                 state = machine.apply(state, event)
-        mark = jsonlite.line_checksum(records[-1]) if records else known.mark
-        by = records[-1].get("by") if records else known.by
-        return Snapshot(state, known.number + len(records), end, last, mark, by)
+        by = scan.records[-1].get("by") if scan.records else None
+        return Snapshot(state, number + len(unread), offset + scan.end, offset + scan.last, scan.last_mark, by)
 
     def state_after(self, number: int) -> State:
         """The state after the first `number` records. Before them, no workflow is active in the first plan.
@@ -229,25 +239,15 @@ class Session:
             raise StateError(f"session `{self.id}` is at phase {state.at}, but its plan has {len(plan.stops)}")
         return plan
 
-    def link(self) -> str | None:
-        """The path of the host's link to this session; None if there is no link."""
-        about = read_about(self.folder)
-        return about.link if about is not None else None
-
-    def agent(self) -> str | None:
-        """The agent whose conversation this session belongs to; None if no link leads to it."""
-        link = self.link()
-        return os.path.basename(os.path.dirname(link)) if link is not None else None
-
-    def run(self) -> str | None:
-        """The id of the run that drives the agent of this session; None if a person does."""
-        about = read_about(self.folder)
-        return about.run if about is not None else None
+    def about(self) -> SessionAbout:
+        """What the session's file `about` says. Without one, neither a link nor a run is known."""
+        return read_about(self.folder) or SessionAbout(self.id, self.ref.project)
 
     def describe(self, link: str | None, run: str | None = None) -> None:
         """Record the id, project, link and run of this session. With a link, also write the link."""
         make_private(self.folder)
-        write_about(self.folder, SessionAbout(self.id, self.ref.project, link, run))
+        about = SessionAbout(self.id, self.ref.project, link, run)
+        files.replace(os.path.join(self.folder, ABOUT), jsonlite.encode_line(about._asdict()), durable=True)
         if link is not None:
             make_private(os.path.dirname(link))
             hook_files.write_link(link, self.ref)
@@ -263,11 +263,9 @@ class Session:
         self._plans[digest] = plan
         return digest
 
-    @contextlib.contextmanager
-    def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    def locked(self, seconds: float = LOCK_SECONDS) -> AbstractContextManager[int]:
         """Hold the session's lock, so that no other process writes to the session."""
-        with locks.locked(os.path.join(self.folder, "lock"), seconds, self._busy):
-            yield
+        return locks.locked(os.path.join(self.folder, "lock"), seconds, self._busy)
 
     def _busy(self) -> SessionBusy:
         message = f"session `{self.id}` is held by another process"
@@ -293,21 +291,26 @@ class Session:
 
     def _record(self, known: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
         events = [machine.event_to_json(event) for event in decision.events]
-        record = {"n": known.number, "t": self.clock(), "by": by, "events": events}
-        end = journal.append(self.journal, known.end, record)
+        line = jsonlite.encode_line({"n": known.number, "t": self.clock(), "by": by, "events": events})
+        end = journal.append(self.journal, known.end, line)
         state = machine.fold(decision.events, known.state)
         if state.plan != known.state.plan:
             plan = self.plan(state.plan)
         if plan is not None:
-            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, jsonlite.line_checksum(record)))
-        if (state.told or state.status == "none") and (link := self.link()):
+            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark_of(line)))
+        if (state.told or state.status == "none") and (link := self.about().link):
             with contextlib.suppress(OSError):  # the card says that the workflow has ended
                 hook_files.remove_link(link)
         return state
 
     def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
         """Write the card for hooks, with the part of the journal it covers and the mark of its last record."""
-        body = card_body(self.ref, plan, known.state)
+        body: CardBody = {
+            "session": self.id,
+            "project": self.ref.project,
+            "state": machine.state_to_json(known.state),
+            **words.card_texts(plan, known.state),
+        }
         place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
         hook_files.write_card(self.folder, {"format": hook_files.CARD_FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
         return body
@@ -330,39 +333,14 @@ class Session:
         return put_aside(self.folder, state)
 
 
-def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
-    """The part of a card that is derived from plan and state alone."""
-    active = state.is_active
-    return {
-        "session": ref.session,
-        "project": ref.project,
-        "state": machine.state_to_json(state),
-        "gate": words.gate_rules(plan, state),
-        "statusLine": words.status_line(plan, state),
-        "title": words.session_title(plan, state.task),
-        "context": words.context_text(plan, state) if active else None,
-        "brief": words.brief(plan, state) if active else None,
-        "reminder": words.reminder(plan, state) if active else None,
-        "farewell": None if state.told else words.farewell(plan, state),
-    }
-
-
-def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> list[Session]:
-    """Every session in the folder of a project, sorted by name."""
-    found = session_abouts(folder, project)
-    return [Session(SessionRef(path, about.project, about.session), clock, by) for path, about in found]
-
-
-@contextlib.contextmanager
-def start_lock(folder: str) -> Iterator[None]:
+def start_lock(folder: str) -> AbstractContextManager[int]:
     """Hold the lock for starting a session in this folder."""
-    with locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, lambda: _start_busy(folder)):
-        yield
 
+    def busy() -> SessionBusy:
+        message = f"another process is starting a session in `{folder}`"
+        return SessionBusy(message, "wait for it to end, then run the command again")
 
-def _start_busy(folder: str) -> SessionBusy:
-    message = f"another process is starting a session in `{folder}`"
-    return SessionBusy(message, "wait for it to end, then run the command again")
+    return locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, busy)
 
 
 def fork_session(parent: SessionRef, child: SessionRef) -> None:

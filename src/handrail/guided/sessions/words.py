@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from handrail import STEP_TOOL
 from handrail.guided.workflows.plan import DONE, NONE
-from handrail.source.templates import render
+from handrail.source.templates import placeholders, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from handrail.extensions.contracts.messages import GateRules
-    from handrail.guided.sessions.events import CheckResult, State
+    from collections.abc import Mapping
+
+    from handrail.extensions.contracts.messages import CardTexts, GateRules
+    from handrail.guided.sessions.machine import CheckResult, State
     from handrail.guided.workflows.plan import ExitCheck, Plan, Stop
     from handrail.guided.workflows.spec import WorkflowSpec
 
@@ -175,10 +177,28 @@ def step_list(plan: Plan, at: int) -> list[str]:
     return lines
 
 
+def card_texts(plan: Plan, state: State) -> CardTexts:
+    """All that a card says about the current stop. The placeholders are resolved once."""
+    values = variables(plan, state)
+    is_active = state.is_active
+    return {
+        "gate": _gate_rules(plan, plan.stops[state.at], values) if is_active else None,
+        "statusLine": status_line(plan, state),
+        "title": session_title(plan, state.task),
+        "context": _context(plan, state, values) if is_active else None,
+        "brief": _brief(plan, state, values) if is_active else None,
+        "reminder": _reminder(plan, state, values) if is_active else None,
+        "farewell": None if state.told else farewell(plan, state),
+    }
+
+
 def context_text(plan: Plan, state: State) -> str:
     """The context text: where the agent is, what to do now, how to continue."""
+    return _context(plan, state, variables(plan, state))
+
+
+def _context(plan: Plan, state: State, values: Mapping[str, str]) -> str:
     stop = plan.stops[state.at]
-    values = variables(plan, state)
     here = stop.levels[-1]
     scope = "phases" if len(stop.levels) == 1 else "in current scope"
     lines = [
@@ -239,19 +259,22 @@ def _profiles(plan: Plan, stop: Stop) -> list[str]:
 
 def reminder(plan: Plan, state: State) -> str:
     """The text for an agent that stops before the workflow is done. Later reminders are short, and all differ."""
+    return _reminder(plan, state, variables(plan, state))
+
+
+def _reminder(plan: Plan, state: State, values: Mapping[str, str]) -> str:
     if state.reminders > 1 and "notDoneReminder" not in plan.texts:
         name = plan.stops[state.at].name
         count = str(state.sent_on)
         if state.reminders != state.sent_on:
             count = f"{state.reminders} in this phase, {count} in all"
         return f'Still in {name} (reminder {count}). Continue, or call {STEP_TOOL} with action "next".'
-    said = render(message_template(plan, "notDoneReminder"), variables(plan, state))
-    return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
+    text = render(message_template(plan, "notDoneReminder"), values)
+    return text if state.sent_on < 2 else f"{text}\n\n(Reminder {state.sent_on}.)"
 
 
-def brief(plan: Plan, state: State) -> str:
+def _brief(plan: Plan, state: State, values: Mapping[str, str]) -> str:
     """The text for a subagent: the phase and its allowed tools."""
-    values = variables(plan, state)
     return (
         f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
         f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
@@ -266,14 +289,10 @@ def farewell(plan: Plan, state: State) -> str | None:
     return render(plan.texts.get("completionMessage", default), variables(plan, state))
 
 
-def gate_rules(plan: Plan, state: State) -> GateRules | None:
-    """The gate rules of the current stop, for `gate.verdict`; None if no workflow is active."""
-    if not state.is_active:
-        return None
-    stop = plan.stops[state.at]
-    values = variables(plan, state)
+def _gate_rules(plan: Plan, stop: Stop, values: Mapping[str, str]) -> GateRules:
+    """The gate rules of a stop, for `gate.verdict`."""
     template = message_template(plan, "blockReasonTemplate")
-    used = {name: value for name, value in values.items() if "{" + name + "}" in template}
+    used = {name: values[name] for name, _ in placeholders(template) if name in values}
     return {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
 
 

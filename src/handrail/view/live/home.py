@@ -66,7 +66,7 @@ class GuidedSessions:
         return has_changed
 
     def _list(self) -> bool:
-        found = {session.id: session for session in self.app.sessions.all() if session.run() is None}
+        found = {session.id: session for session in self.app.sessions.all() if session.about().run is None}
         gone = self.seated.keys() - found.keys()
         for id_ in gone:
             self.seated.pop(id_)
@@ -103,7 +103,7 @@ def session_line(session: Session, changed: float | None) -> SessionLine:
         task=state.task,
         status=state.status,
         place=() if stop is None or not state.is_active else (*(one.name for one in stop.levels[1:]), stop.name),
-        agent=session.agent(),
+        agent=session.about().agent,
         started=state.started or None,
         let_go=hook_files.mark_text(session.folder, hook_files.LET_GO) or None,
         changed=changed,

@@ -36,7 +36,8 @@ class LiveSession:
 
     def _open(self) -> None:
         self.offset = self.number = self.seen = 0
-        facts = {"agent": self.session.agent(), "conversation": self.session.id, "run": self.session.run()}
+        about = self.session.about()
+        facts = {"agent": about.agent, "conversation": self.session.id, "run": about.run}
         self.topic = SessionTopic(self.session.plan, facts, f".{self._process}")
         self._read()
 

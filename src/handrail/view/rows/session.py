@@ -13,7 +13,7 @@ from typing import Any
 
 from handrail.guided.sessions import machine, words
 from handrail.guided.sessions.denials import Denial
-from handrail.guided.sessions.events import Event, State
+from handrail.guided.sessions.machine import Event, State
 from handrail.guided.workflows.plan import Plan, Stop
 from handrail.source.output_text import clean
 from handrail.view.rows.rows import HEAD, Rows

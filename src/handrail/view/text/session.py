@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from handrail.extensions.contracts.messages import Verdict
-    from handrail.guided.sessions.events import State
+    from handrail.guided.sessions.machine import State
     from handrail.guided.workflows.plan import Plan, Stop
 
 SUMMARY = "what you did"
