@@ -138,6 +138,11 @@ def for_person(answer: StopPolicy) -> str | None:
     return answer["farewell"] or answer["let_go"]
 
 
+def system_message(text: str | None) -> dict[str, Any] | None:
+    """A message that only the person sees, for the agents that have this name of the field."""
+    return {"systemMessage": text} if text else None
+
+
 def with_caller(arguments: Any, conversation: str, call: Any, cwd: Any, subagent: Any = None) -> dict[str, Any]:
     """The arguments of `workflow_step`, and who calls it. The model cannot set this: it is written over its values."""
     who = {"session_id": conversation, "agent_id": subagent or "", "call_id": call or "", "cwd": cwd or ""}

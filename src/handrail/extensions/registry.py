@@ -41,12 +41,12 @@ def _modules(agent: str, *parts: str, **others: str) -> dict[str, str]:
 
 AGENTS: dict[str, dict[str, str]] = {
     "acp": _modules("acp", "executor"),
-    "claude": _modules("claude", "host", "executor", "offline", "tools"),
-    "codex": _modules("codex", "host", "executor", "offline", "tools"),
-    "copilot": _modules("copilot", "host", "executor", "offline", "tools"),
-    "gemini": _modules("gemini", "host", "executor", "offline", "tools"),
-    "opencode": _modules("opencode", "host", "executor", "offline", "tools"),
-    "pi": _modules("pi", "host", "executor", "offline", "tools"),
+    "claude": _modules("claude", "host", "executor", "offline", tools="host"),
+    "codex": _modules("codex", "host", "executor", "offline", tools="host"),
+    "copilot": _modules("copilot", "host", "executor", "offline", tools="host"),
+    "gemini": _modules("gemini", "host", "executor", "offline", tools="host"),
+    "opencode": _modules("opencode", "host", "executor", "offline", tools="host"),
+    "pi": _modules("pi", "host", "executor", "offline", tools="host"),
     "scripted": _modules("scripted", "host", "executor", tools="host"),
 }
 """One row per agent: a `host` calls us, we call an `executor`, `offline` runs it against a scripted model.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.calls.talking import tell
-from handrail.agents.claude import transcript
+from handrail.agents.claude import host
 from handrail.guided.sessions import hook_files
 from support import Project
 
@@ -54,7 +54,7 @@ def test_a_workflow_command_of_another_plugin_is_not_ours(project: Project, comm
 def test_a_queued_cancel_of_another_plugin_is_not_ours() -> None:
     def queued(text: str) -> bool:
         entry = {"type": "queue-operation", "operation": "enqueue", "content": text}
-        return transcript.has_queued_cancel([entry])
+        return host.has_queued_cancel([entry])
 
     assert queued("/cancel-workflow")
     assert queued("/handrail:cancel-workflow now")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agents.calls.talking import tell
-from handrail.agents.codex import tools
-from handrail.agents.codex.tools import only_reads
+from handrail.agents.codex import host
+from handrail.agents.codex.host import only_reads
 from support import Project
 
 PATCH = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Update File: /b\n*** Move to: c/d e.txt\n@@\n*** End Patch\n"
@@ -31,12 +31,12 @@ WRITES = ("/p/a.txt", "/b", "/p/c/d e.txt")
     ],
 )
 def test_a_tool_has_the_names_of_the_common_vocabulary(tool: str, name: str) -> None:
-    assert name in tools.aliases(tool)
+    assert name in host.aliases(tool)
 
 
 def test_a_tool_of_another_server_is_not_ours() -> None:
-    assert tools.aliases("mcp__other__workflow_step") == ("mcp:other/workflow_step",)
-    assert tools.aliases("clockwork") == ()
+    assert host.aliases("mcp__other__workflow_step") == ("mcp:other/workflow_step",)
+    assert host.aliases("clockwork") == ()
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_tool_of_another_server_is_not_ours() -> None:
     ],
 )
 def test_the_arguments_of_a_call_show_what_it_does(tool: str, given: dict[str, Any], call: dict[str, Any]) -> None:
-    assert tools.arguments(tool, given, "/p") == call
+    assert host.arguments(tool, given, "/p") == call
 
 
 def test_a_patch_in_the_shell_writes_where_the_shell_is() -> None:
     command = f"cd sub && apply_patch <<'EOF'\n{PATCH}EOF"
-    found = tools.arguments("Bash", {"command": command}, "/p")["writes"]
+    found = host.arguments("Bash", {"command": command}, "/p")["writes"]
     assert {"/p/a.txt", "/p/sub/a.txt", "/b"} <= set(found)
 
 
@@ -71,12 +71,12 @@ def test_a_patch_in_the_shell_writes_where_the_shell_is() -> None:
     ],
 )
 def test_a_shell_command_that_applies_a_patch_is_also_a_patch(command: str) -> None:
-    assert tools.other_tools("Bash", {"command": command}) == (tools.PATCH,)
+    assert host.other_tools("Bash", {"command": command}) == (host.PATCH,)
 
 
 @pytest.mark.parametrize("command", ["make", "git apply x.patch", "ls patches", "cat apply_patch.md"])
 def test_another_shell_command_is_no_patch(command: str) -> None:
-    assert tools.other_tools("Bash", {"command": command}) == ()
+    assert host.other_tools("Bash", {"command": command}) == ()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_another_shell_command_is_no_patch(command: str) -> None:
 )
 def test_a_command_that_surely_only_reads_is_called_read(command: str) -> None:
     assert only_reads(command)
-    assert {"read", "search", "bash"} <= set(tools.call_aliases("Bash", {"command": command}))
+    assert {"read", "search", "bash"} <= set(host.call_aliases("Bash", {"command": command}))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from agents.calls.talking import tell
-from handrail.agents.copilot import host, transcript
-from handrail.agents.copilot.tools import command_skills, typed_command
+from handrail.agents.copilot import host
+from handrail.agents.copilot.host import typed_command
+from handrail.agents.copilot.install import command_skills
 from support import Project
 
 STEP = "handrail-copilot-workflow_step"
@@ -24,7 +25,7 @@ EXPANDED = (
 
 def expanded(name: str, arguments: str) -> str:
     """A command as the hook sees it in a terminal: the text of our skill with its arguments."""
-    body = command_skills()[f"skills/{name}/SKILL.md"].split("---\n", 2)[2]
+    body = command_skills()[f"{name}/SKILL.md"].split("---\n", 2)[2]
     return EXPANDED.format(name=name, body=body.replace("$ARGUMENTS", arguments))
 
 
@@ -135,7 +136,7 @@ def test_a_subagent_that_is_recorded_a_little_later_is_found(project: Project, m
 
 
 def test_a_subagent_of_an_unknown_conversation_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript, "SECONDS", 0.0)
+    monkeypatch.setattr(host, "SECONDS", 0.0)
     record(project, "C")
     message = {"sessionId": "T", "cwd": "/p", "toolName": "edit", "toolArgs": {}, **subagent("T", "nobody")}
     with pytest.raises(ValueError, match="no conversation has the subagent nobody"):
@@ -227,9 +228,9 @@ def test_a_resumed_conversation_is_told_again_only_if_its_record_lost_it(project
     asked = {"type": "permission.requested", "data": {"permissionRequest": permitted}}
     ended = {"type": "tool.execution_complete", "data": {"toolCallId": "call_1"}}
     lines = [json.dumps(event, separators=(",", ":")) for event in (asked, ended)]
-    assert transcript.was_told("\n".join(lines).encode(), call_id)
-    assert not transcript.was_told(lines[0].encode(), call_id), "it was called, but has no result"
-    assert not transcript.was_told("\n".join(lines).encode(), "handrail-2")
+    assert host.was_told("\n".join(lines).encode(), call_id)
+    assert not host.was_told(lines[0].encode(), call_id), "it was called, but has no result"
+    assert not host.was_told("\n".join(lines).encode(), "handrail-2")
 
 
 @pytest.mark.parametrize("is_applied", [True, False])

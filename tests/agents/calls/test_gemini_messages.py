@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail.agents.gemini import host, install
-from handrail.agents.gemini.tools import CANCELS, TOOLS
+from handrail.agents.gemini.host import CANCELS, TOOLS
 
 COMMON = {
     "session_id": "fc9bd5dc-3a19-4bd5-aa09-7d9874e49a03",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.agents.claude import install
-from handrail.agents.claude.tools import OWN_STEP
+from handrail.agents.claude.host import OWN_STEP
 from handrail.agents.outcomes import (
     DONE,
     LONGEST_MESSAGE,

@@ -1,24 +1,29 @@
-"""Claude Code as a host: translates its hook messages to Handrail's requests, and answers back.
+"""Claude Code as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
 Without an answer, Claude Code decides as it would without Handrail. `install` defines the stubs. Runs at every tool
-call, so it imports little, and only from the standard library.
+call, so it imports little, and only from the standard library. Some names of tools are those of pi's tools, because
+workflows for pi-workflows use them.
 """
 
 from __future__ import annotations
 
+import os
+
 from handrail import STEP_TOOL
 from handrail.agents import requests
-from handrail.agents.claude.tools import HARMLESS, LAST, PROJECT_STEP, aliases, arguments, foreign_aliases
-from handrail.agents.requests import conversation, step_caller
+from handrail.agents.requests import SUBAGENT_NAMES, mcp_aliases, paths
+from handrail.agents.requests import conversation as conversation
+from handrail.agents.requests import step_caller as step_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
+        CallArguments,
         CommandTyped,
         Context,
         HostAnswer,
@@ -28,15 +33,85 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-__all__ = ["aliases", "arguments", "conversation", "step_caller"]
-
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
 ENFORCES: Mapping[str, Enforcement] = requests.ENFORCED
 LINKS = True
 MAX_CONTEXT = 9_900
 _OURS = "handrail"
-_COMMANDS = {"workflow": "start", "cancel-workflow": "cancel"}
+_COMMANDS: dict[str, Literal["start", "cancel"]] = {"workflow": "start", "cancel-workflow": "cancel"}
+
+TOOLS = (
+    "Agent", "AskUserQuestion", "Bash", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode",
+    "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents", "Monitor", "NotebookEdit", "Read", "ReportFindings",
+    "ScheduleWakeup", "SendMessage", "Skill", "StructuredOutput", "Task", "TaskCreate", "TaskStop", "ToolSearch",
+    "WebFetch", "WebSearch", "Workflow", "Write",
+)  # fmt: skip
+FORMER_TOOLS = (
+    "Glob", "Grep", "LS", "MultiEdit", "NotebookRead", "PowerShell", "BashOutput", "KillShell", "TodoWrite",
+)  # fmt: skip
+"""Tools of other versions and systems. A list may name them, but they are not there."""
+OWN_STEP = f"mcp__plugin_handrail_handrail__{STEP_TOOL}"
+PROJECT_STEP = f"mcp__handrail__{STEP_TOOL}"
+"""The names of our tool: in our plugin, and in a project's list of servers, where another server may have this name."""
+HARMLESS = ("AskUserQuestion", "ExitPlanMode", "StructuredOutput", "ToolSearch")
+"""Tools that change nothing: they talk to the person, end plan mode, return the result, or look up another tool."""
+LAST = "StructuredOutput"
+"""Claude Code ends a conversation with this call, whatever the hooks of `Stop` answer."""
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "Agent": SUBAGENT_NAMES,
+    "Bash": ("bash",),
+    "Edit": ("edit",),
+    "Glob": ("search", "find"),
+    "Grep": ("search", "grep"),
+    "LS": ("search", "ls"),
+    "Monitor": ("bash",),
+    "MultiEdit": ("edit",),
+    "NotebookEdit": ("edit",),
+    "NotebookRead": ("read",),
+    "PowerShell": ("bash",),
+    "Read": ("read",),
+    "Skill": ("skill", "bash"),  # a skill may contain shell commands that run when it is loaded
+    "Task": SUBAGENT_NAMES,
+    "WebFetch": ("fetch",),
+    "WebSearch": ("fetch",),
+    "Workflow": ("agent",),
+    "Write": ("write",),
+    OWN_STEP: (STEP_TOOL,),
+}
+_WRITES = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path", "Write": "file_path"}
+_READS = {"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path"}
+_RUNS = ("Bash", "Monitor", "PowerShell")
+TAIL = 262_144
+"""So many bytes at the end of a transcript are read."""
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    """What a call runs, reads and writes."""
+    return {
+        "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
+        "reads": paths(given.get(_READS.get(tool, "")), cwd),
+        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
+    }
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
+
+
+def foreign_aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool of an MCP server that is not ours.
+
+    The server of a plugin is called `plugin_PLUGIN_SERVER`, and both parts may contain underscores.
+    """
+    server, _, name = tool[5:].partition("__")
+    names = mcp_aliases(tool)
+    if not names or not server.startswith("plugin_"):
+        return names
+    parts = server[7:].split("_")
+    return (*names, *(f"mcp:{'_'.join(parts[at:])}/{name}" for at in range(1, len(parts))))
 
 
 def request(data: Mapping[str, Any]) -> HostRequest | None:
@@ -54,9 +129,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     if event == "SubagentStart":
         return requests.subagent(origin)
     if event == "Stop":
-        from handrail.agents.claude import transcript
-
-        hands_off = transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
+        hands_off = has_queued_cancel(transcript_tail(data.get("transcript_path")))
         return {**requests.stop(origin), "awaits": _background_work(data), "hands_off": hands_off}
     return None
 
@@ -88,30 +161,26 @@ def _is_own_server(tool: str, server: Any) -> bool:
 
 def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> PromptGiven:
     text = str(data.get("prompt", ""))
-    words = text.split(None, 1)
-    is_start = bool(words) and _command_name(words[0]) == "workflow"
+    first, rest = (*text.split(None, 1), "", "")[:2]
     prompt = requests.prompt(origin, data.get("prompt_id"))
-    prompt["starts"] = " ".join(words[1:]) if is_start else None
+    prompt["starts"] = rest if first.startswith("/") and _typed_command(first) == "start" else None
     if text.startswith("<task-notification>"):
-        from handrail.agents.claude import transcript
-
         prompt["by_person"] = False
-        prompt["was_interrupted"] = transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
+        prompt["was_interrupted"] = was_interrupted(transcript_tail(data.get("transcript_path")))
     return prompt
 
 
 def _command(data: Mapping[str, Any], origin: RequestOrigin) -> CommandTyped | None:
-    name = _COMMANDS.get(_command_name("/" + str(data.get("command_name", ""))))
+    name = _typed_command(str(data.get("command_name", "")))
     if name is None:
         return None
-    arguments = str(data.get("command_args", ""))
-    return requests.command(origin, "start" if name == "start" else "cancel", arguments, data.get("prompt_id"))
+    return requests.command(origin, name, str(data.get("command_args", "")), data.get("prompt_id"))
 
 
-def _command_name(word: str) -> str:
-    """`workflow` of `/workflow` and of `/handrail:workflow`; empty for a command of another plugin."""
-    prefix, _, name = word[1:].rpartition(":")
-    return name if word.startswith("/") and prefix in ("", _OURS) else ""
+def _typed_command(word: str) -> Literal["start", "cancel"] | None:
+    """The command of `/workflow` or `handrail:workflow`; None for a word that is no command of ours."""
+    prefix, _, name = word.removeprefix("/").rpartition(":")
+    return _COMMANDS.get(name) if prefix in ("", _OURS) else None
 
 
 def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -129,13 +198,12 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "held":
         return {"decision": "block", "reason": answer["text"]}
     if answer["kind"] == "notice":
-        return {"systemMessage": answer["text"]}
+        return requests.system_message(answer["text"])
     event = data["hook_event_name"]
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
-        notice = requests.for_person(answer)
-        return {"systemMessage": notice} if notice else None
+        return requests.system_message(requests.for_person(answer))
     return _context(str(event), answer) if answer["kind"] == "context" else None
 
 
@@ -191,6 +259,64 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
 
 def was_told(history: bytes, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in history
+
+
+def transcript_tail(path: str | None) -> list[dict[str, Any]]:
+    """The last complete entries of a transcript, oldest first; empty if it cannot be read."""
+    from handrail.base import jsonlite
+
+    try:
+        with open(path or "", "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - TAIL))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return []
+    entries = []
+    for line in lines:
+        try:
+            entry = jsonlite.loads(line.decode())
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            entries.append(entry)
+    return entries
+
+
+def has_queued_cancel(entries: list[dict[str, Any]]) -> bool:
+    """True if a person typed the cancel command while the agent was working, and it is still queued."""
+    waiting: list[str] = []
+    for entry in entries:
+        if entry.get("type") != "queue-operation":
+            continue
+        content = str(entry.get("content") or "")
+        if entry.get("operation") == "enqueue":
+            waiting.append(content)
+        elif waiting:
+            waiting.pop(waiting.index(content) if content in waiting else 0)
+    return any(_typed_command((*text.split(None, 1), "")[0]) == "cancel" for text in waiting)
+
+
+def was_interrupted(entries: list[dict[str, Any]]) -> bool:
+    """True if a person interrupted the agent and has not written a prompt since."""
+    for entry in reversed(entries):
+        if entry.get("type") != "user" or entry.get("isMeta") or entry.get("isSidechain"):
+            continue
+        text = _text(entry)
+        if text.startswith("[Request interrupted by user"):
+            return True
+        if text and (not text.startswith("<") or text.startswith("<command-")):
+            return False
+    return False
+
+
+def _text(entry: dict[str, Any]) -> str:
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "".join(str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text")
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

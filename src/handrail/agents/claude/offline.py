@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from handrail.agents.claude.tools import OWN_STEP
+from handrail.agents.claude.host import OWN_STEP
 from handrail.agents.probe.anthropic import Anthropic
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
 from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath

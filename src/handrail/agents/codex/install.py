@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents import recipes
-from handrail.agents.codex.tools import AGENT_SHELL
+from handrail.agents.codex.host import AGENT_SHELL
 from handrail.agents.outcomes import within
 from handrail.agents.recipes import compact_json, read_json
 from handrail.extensions.contracts import Stubs

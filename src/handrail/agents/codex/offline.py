@@ -11,7 +11,7 @@ import re
 import shlex
 
 from handrail.agents.codex import install
-from handrail.agents.codex.tools import OWN_STEP
+from handrail.agents.codex.host import OWN_STEP
 from handrail.agents.probe.openai import SPAWN, Responses
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
 from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath

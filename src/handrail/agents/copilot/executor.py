@@ -22,7 +22,7 @@ from typing import Any
 from handrail import STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.copilot import install
-from handrail.agents.copilot.tools import OWN_STEP, SERVER
+from handrail.agents.copilot.host import OWN_STEP, SERVER
 from handrail.agents.outcomes import (
     DONE,
     JobOutcome,

@@ -1,40 +1,37 @@
-"""Copilot CLI as a host: translates its hook messages to Handrail's requests, and answers back.
+"""Copilot CLI as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
 Without an answer, Copilot CLI decides as it would without Handrail. A message does not name its event, so its fields
-tell. `install` defines the stubs. Runs at every tool call, so it imports little, and only from the standard library.
+tell. In a terminal, Copilot CLI replaces a command by the text of its skill before it calls a hook; without a terminal,
+the hook gets what was typed. Its own record of a conversation says where it is, whose subagent wrote, and what was
+typed. `install` defines the stubs. Runs at every tool call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
-from handrail import FOR_ONE_CALL
+from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import requests
-from handrail.agents.copilot import transcript
-from handrail.agents.copilot.tools import (
-    ASKED_STEP,
-    HANDRAIL,
-    HARMLESS,
-    OWN_STEP,
-    SERVER,
-    aliases,
-    arguments,
-    foreign_aliases,
-    typed_command,
-)
-from handrail.agents.copilot.transcript import kept, was_told
-from handrail.agents.requests import step_caller
+from handrail.agents.requests import SUBAGENT_NAMES, absolute, joined_aliases, other_names, patched_files
+from handrail.agents.requests import step_caller as step_caller
+from handrail.base import jsonlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCall, Verdict
-
-__all__ = ["aliases", "arguments", "kept", "step_caller", "was_told"]
+    from handrail.extensions.contracts.messages import (
+        CallArguments,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        StepCall,
+        Verdict,
+    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -44,6 +41,84 @@ STOP_CAP = 8
 """How often Copilot CLI lets a hook send the agent on after one prompt."""
 SERVERS = (".mcp.json", ".github/mcp.json")
 """Lists of servers in a project. They win over the list of the user."""
+TOOLS = (
+    "apply_patch", "ask_user", "bash", "create", "edit", "exit_plan_mode", "fetch_copilot_cli_documentation", "glob",
+    "grep", "list_agents", "list_bash", "read_agent", "read_bash", "session_store_sql", "skill", "sql", "stop_bash",
+    "store_memory", "task", "task_complete", "tool_search", "view", "web_fetch", "web_search", "write_agent",
+)  # fmt: skip
+FORMER_TOOLS = (
+    "list_powershell", "powershell", "read_powershell", "stop_powershell", "str_replace_editor", "write_bash",
+    "write_powershell",
+)  # fmt: skip
+"""Tools of other versions and systems. A list may name them, but they are not there."""
+SERVER = "handrail-copilot"
+"""The name of our MCP server. Other agents' lists of servers are loaded, too, and theirs is called `handrail`."""
+OWN_STEP = f"{SERVER}-{STEP_TOOL}"
+ASKED_STEP = f"{SERVER}/{STEP_TOOL}"
+"""The names of our tool: when it is called, and when the person is asked for permission."""
+HARMLESS = (
+    "ask_user", "exit_plan_mode", "fetch_copilot_cli_documentation", "list_agents", "list_bash", "list_powershell",
+    "read_agent", "read_bash", "read_powershell", "sql", "stop_bash", "stop_powershell", "task_complete", "tool_search",
+)  # fmt: skip
+"""Tools that change nothing outside of the conversation. `sql` is a list of tasks that belongs to the conversation."""
+_NAMES: dict[str, tuple[str, ...]] = {
+    "apply_patch": ("edit", "write"),
+    "bash": ("bash",),
+    "create": ("write",),
+    "edit": ("edit",),
+    "glob": ("search", "find"),
+    "grep": ("search", "grep"),
+    "powershell": ("bash",),
+    "skill": ("skill", "bash"),  # a skill may tell the agent to run its scripts
+    "str_replace_editor": ("edit", "write"),
+    "task": SUBAGENT_NAMES,
+    "view": ("read",),
+    "web_fetch": ("fetch",),
+    "web_search": ("fetch",),
+    "write_agent": SUBAGENT_NAMES,
+    "write_bash": ("bash",),
+    "write_powershell": ("bash",),
+    OWN_STEP: (STEP_TOOL,),
+}
+_RUNS = {"bash": "command", "powershell": "command", "write_bash": "input", "write_powershell": "input"}
+_WRITES = ("apply_patch", "create", "edit", "str_replace_editor")
+_READS = ("view", "grep", "glob")
+HANDRAIL = "[Handrail] "
+"""How Handrail's own prompts begin: Copilot CLI makes a prompt of the answer that sends an agent on."""
+BEGIN, PLACE, END = "<handrail-arguments>", "$ARGUMENTS", "</handrail-arguments>"
+"""What is around the arguments of a command in the text of its skill, and what stands for them."""
+_COMMANDS: dict[str, Literal["start", "cancel"]] = {"workflow": "start", "cancel-workflow": "cancel"}
+SECONDS = 3.0
+"""How long to wait until Copilot CLI has recorded a subagent. It takes about a tenth of a second."""
+_PAUSE = 0.02
+_CALL = b'"toolCallId":"'
+_COMPACTED = b'{"type":"session.compaction_complete"'
+_HOOK = b'{"type":"hook.'
+_COMPLETE = b'"type":"tool.execution_complete","data":{"toolCallId":"'
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    """What a call runs, reads and writes. A patch is in an argument of any name."""
+    runs, several = given.get(_RUNS.get(tool, "")), given.get("paths")
+    named = [given.get("path"), *(several if isinstance(several, list) else [several])]
+    if tool == "apply_patch":
+        named = [path for text in given.values() for path in patched_files(text)]
+    paths = tuple(absolute(path, cwd) for path in named if isinstance(path, str) and path)
+    return {
+        "runs": str(runs) if runs is not None else None,
+        "reads": paths if tool in _READS else (),
+        "writes": paths if tool in _WRITES else (),
+    }
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    return other_names(tool, _NAMES[tool]) if tool in _NAMES else foreign_aliases(tool)
+
+
+def foreign_aliases(tool: str) -> tuple[str, ...]:
+    """The other names of `SERVER-TOOL`, a tool of a foreign MCP server. Both parts may contain hyphens."""
+    return joined_aliases(tool, "-") if ":" not in tool else ()
 
 
 def conversation(data: Mapping[str, Any]) -> str:
@@ -53,7 +128,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     if data.get("transcriptPath"):
         return os.path.basename(os.path.dirname(str(data["transcriptPath"])))
     if data.get("agentId") and data.get("hookName") is None:
-        return transcript.root(str(data["parentAgentId"]))
+        return main_conversation(str(data["parentAgentId"]))
     return str(data["sessionId"])
 
 
@@ -81,7 +156,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
 def _origin(data: Mapping[str, Any]) -> RequestOrigin:
     """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
     named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
-    return requests.origin(named, data.get("cwd"), transcript.path(named))
+    return requests.origin(named, data.get("cwd"), record_path(named))
 
 
 def _tool(data: Mapping[str, Any]) -> HostRequest | None:
@@ -103,8 +178,6 @@ def _given(data: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call. Some tools get a text instead of an object."""
     given = data.get("toolArgs", data.get("toolInput"))
     if isinstance(given, str):
-        from handrail.base import jsonlite
-
         try:
             parsed = jsonlite.loads(given)
         except ValueError:
@@ -152,7 +225,7 @@ def _prompt(data: Mapping[str, Any]) -> HostRequest | None:
 def _stop(data: Mapping[str, Any]) -> HostRequest | None:
     if data.get("agentId"):
         return None
-    command = typed_command(transcript.last_typed(data.get("transcriptPath")))
+    command = typed_command(last_typed(data.get("transcriptPath")))
     return {
         **requests.stop(_origin(data)),
         "hands_off": command is not None and command[0] == "cancel",
@@ -193,7 +266,7 @@ def _decision(data: Mapping[str, Any], request: HostRequest, answer: Verdict) ->
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
     """Settings that can add hooks or switch them off, our stubs and skills, and the lists of MCP servers."""
-    base = transcript.home(env, home)
+    base = copilot_home(env, home)
     names = ("settings.json", "config.json", "mcp-config.json", "hooks", "installed-plugins", "handrail")
     skills = ("skills/workflow", "skills/cancel-workflow")
     local = ("hooks", "copilot", "mcp.json", *skills)
@@ -203,6 +276,114 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
         *(f"{project}/.github/{name}" for name in local),
         *(f"{project}/{name}" for name in (".mcp.json", *claude)),
     )
+
+
+def typed_command(prompt: str) -> tuple[Literal["start", "cancel"], str] | None:
+    """(command, arguments) if the prompt is a command of Handrail, else None."""
+    first, rest = (*prompt.split(None, 1), "", "")[:2]
+    if not prompt.startswith(first or " "):
+        return None
+    if first[:1] == "/" and first[1:] in _COMMANDS:
+        return _COMMANDS[first[1:]], rest
+    begin, end = prompt.find(BEGIN), prompt.rfind(END)
+    if not 0 <= begin < end:
+        return None
+    given = prompt[begin + len(BEGIN) : end].strip()
+    name = next((name for name in _COMMANDS if f'<skill-context name="{name}">' in prompt[:begin]), None)
+    return None if name is None else (_COMMANDS[name], "" if given == PLACE else given)
+
+
+def copilot_home(env: Mapping[str, str], folder: str) -> str:
+    """The folder with Copilot CLI's settings and state."""
+    return env.get("COPILOT_HOME") or f"{folder}/.copilot"
+
+
+def record_path(conversation: str) -> str:
+    return f"{_conversations()}/{conversation}/events.jsonl"
+
+
+def _conversations() -> str:
+    return f"{copilot_home(os.environ, os.environ.get('HOME') or os.path.expanduser('~'))}/session-state"
+
+
+def main_conversation(agent: str) -> str:
+    """The conversation in which a subagent works. `agent` is the conversation itself or a subagent of it.
+
+    Copilot CLI writes its record in the background, so a subagent may act before the record has it. Raises
+    `ValueError` if it stays unknown: the call is then denied.
+    """
+    if os.path.exists(record_path(agent)):
+        return agent
+    end, last_second = time.monotonic() + SECONDS, time.time() - 1
+    found = _recorded_in(agent)
+    while found is None:
+        if time.monotonic() >= end:
+            raise ValueError(f"no conversation has the subagent {agent}")
+        time.sleep(_PAUSE)
+        found = _recorded_in(agent, last_second)
+    return found
+
+
+def _recorded_in(agent: str, since: float = 0.0) -> str | None:
+    """The conversation whose record has an event of this subagent, of those that changed since a time; or None."""
+    folder = _conversations()
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    mark = f'"agentId":"{agent}"'.encode()
+    changed = {name: time_ for name in names if (time_ := _changed(record_path(name))) > since}
+    latest = sorted(changed, key=lambda name: -changed[name])
+    return next((name for name in latest if mark in _content(record_path(name))), None)
+
+
+def _changed(file: str) -> float:
+    try:
+        return os.stat(file).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read()
+    except OSError:
+        return b""
+
+
+def kept(history: bytes) -> bytes:
+    """What the model can still read: the events since the last compaction, without records of hooks.
+
+    The text of a hook is part of the history only where it became part of a message.
+    """
+    lines = history.split(b"\n")
+    done = [at for at, line in enumerate(lines) if line.startswith(_COMPACTED) and b'"success":true' in line]
+    return b"\n".join(line for line in lines[done[-1] + 1 if done else 0 :] if not line.startswith(_HOOK))
+
+
+def was_told(history: bytes, call: str) -> bool:
+    """True if the history has the result of a call. Its id is ours: it is in the arguments that were permitted."""
+    at = history.find(f'"{call}"'.encode())
+    begin = history.rfind(b"\n", 0, at) + 1
+    found = history.find(_CALL, begin, history.find(b"\n", at))
+    if at < 0 or found < 0:
+        return False
+    id_ = history[found + len(_CALL) :].partition(b'"')[0]
+    return _COMPLETE + id_ + b'"' in history[begin:]
+
+
+def last_typed(file: str | None) -> str:
+    """The last text that a person sent while the agent was at work; empty if the turn began after it.
+
+    Copilot CLI calls no hook for such a text.
+    """
+    for line in reversed(_content(file or "").split(b"\n")):
+        if not line.startswith(b'{"type":"user.message"'):
+            continue
+        try:
+            about = jsonlite.loads(line.decode("utf-8", "replace"))["data"]
+            return str(about.get("content") or "") if about.get("delivery") == "steering" else ""
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return ""
+    return ""
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

@@ -13,9 +13,7 @@ from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import recipes
-from handrail.agents.copilot import tools
-from handrail.agents.copilot.tools import ASKED_STEP, HANDRAIL, OWN_STEP, SERVER
-from handrail.agents.copilot.transcript import home
+from handrail.agents.copilot.host import ASKED_STEP, BEGIN, END, HANDRAIL, OWN_STEP, PLACE, SERVER, copilot_home
 from handrail.agents.recipes import as_json, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
@@ -147,13 +145,53 @@ def event_stub(stubs: Stubs) -> str:
     )
 
 
+def command_skills() -> dict[str, str]:
+    """Path below the folder of skills → content."""
+    return {"workflow/SKILL.md": WORKFLOW_SKILL, "cancel-workflow/SKILL.md": CANCEL_SKILL}
+
+
+WORKFLOW_SKILL = f"""\
+---
+name: workflow
+description: Start a Handrail workflow. Without a name, list the workflows.
+argument-hint: NAME TASK
+user-invocable: true
+disable-model-invocation: true
+---
+
+The person typed the command that starts a workflow, with these arguments:
+
+{BEGIN}{PLACE}{END}
+
+If Handrail added the first phase and its instructions below, start with that phase. When it is finished, call the tool
+`workflow_step` with action "next" and a short summary. Its result shows the next phase. Continue until the workflow is
+done.
+
+If there is no such phase below, no workflow began, because you were at work when the command was typed. Tell the person
+to type it again after you have stopped, and go on with what you were doing.
+"""
+
+CANCEL_SKILL = f"""\
+---
+name: cancel-workflow
+description: Cancel the Handrail workflow of this conversation.
+user-invocable: true
+disable-model-invocation: true
+---
+
+The person typed the command that cancels the workflow while you were at work, so it was not carried out yet.
+{BEGIN}{PLACE}{END}
+Stop now, and tell the person to type the command again.
+"""
+
+
 class CopilotRecipe:
     """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
 
     def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
         self.project = project
         self.stubs = stubs
-        self.base = home(env, recipes.home(env)) if project is None else os.path.join(project, ".github")
+        self.base = copilot_home(env, recipes.home(env)) if project is None else os.path.join(project, ".github")
         self.own = os.path.join(self.base, "" if project is None else "copilot", NAME)
         self.servers = os.path.join(self.base, "mcp-config.json" if project is None else "mcp.json")
         self.settings = os.path.join(self.base, "settings.json")
@@ -170,11 +208,11 @@ class CopilotRecipe:
             free = recipes.no_links(AGENT)
             stubs["bin/status"] = recipes.status_line_stub(self.stubs, AGENT, free, texts[self.settings])
         hooks = hooks_file(shlex.quote(os.path.join(self.own, "bin")))
+        skills = command_skills() | recipes.skill_files()
         return {
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
             os.path.join(self.base, "hooks", f"{NAME}.json"): hooks,
-            **{os.path.join(self.base, name): text for name, text in tools.command_skills().items()},
-            **{os.path.join(self.base, "skills", name): text for name, text in recipes.skill_files().items()},
+            **{os.path.join(self.base, "skills", name): text for name, text in skills.items()},
         }
 
     def kept(self) -> list[str]:

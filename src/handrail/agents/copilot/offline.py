@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from handrail.agents.copilot.tools import OWN_STEP
+from handrail.agents.copilot.host import OWN_STEP
 from handrail.agents.probe.openai import Chat
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printed_events
 from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath

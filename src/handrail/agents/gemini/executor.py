@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.agents.gemini import install as own
+from handrail.agents.gemini.host import SERVER
 from handrail.agents.gemini.install import AUTHORITY
-from handrail.agents.gemini.tools import SERVER
 from handrail.agents.outcomes import (
     DONE,
     JobOutcome,

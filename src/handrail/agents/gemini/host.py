@@ -1,28 +1,20 @@
-"""Gemini CLI as a host: translates its hook messages to Handrail's requests, and answers back.
+"""Gemini CLI as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
 Without an answer, Gemini CLI decides as it would without Handrail. `install` defines what is installed. Runs at every
-tool call, so it imports little, and only from the standard library.
+tool call, so it imports little, and only from the standard library. Some names of tools are those of pi's tools,
+because workflows for pi-workflows use them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
+from handrail import STEP_TOOL
 from handrail.agents import requests
-from handrail.agents.gemini.tools import (
-    AGENT_TOOL,
-    CANCELS,
-    HARMLESS,
-    OWN_STEP,
-    SENDS_ON,
-    SERVER,
-    STARTED,
-    STARTS,
-    aliases,
-    arguments,
-    foreign_aliases,
-)
-from handrail.agents.requests import conversation, step_caller
+from handrail.agents.requests import SUBAGENT_NAMES, joined_aliases, paths
+from handrail.agents.requests import conversation as conversation
+from handrail.agents.requests import step_caller as step_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +23,14 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import Context, HostAnswer, HostRequest, RequestOrigin, Verdict
-
-__all__ = ["aliases", "arguments", "conversation", "step_caller"]
+    from handrail.extensions.contracts.messages import (
+        CallArguments,
+        Context,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        Verdict,
+    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "GEMINI_SESSION_ID"
@@ -41,6 +38,84 @@ ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "tools": "partial", 
 """`tools`: with `--acp`, Gemini CLI calls no hook at all. `stop`: its loop detector ends a turn without one."""
 LINKS = True
 _OWN_COMMAND = [sys.executable, "-I", "-m", "handrail", "mcp", "--agent", "gemini"]
+TOOLS = (
+    "activate_skill", "ask_user", "complete_task", "enter_plan_mode", "exit_plan_mode", "get_internal_docs", "glob",
+    "google_web_search", "grep_search", "invoke_agent", "list_background_processes", "list_directory",
+    "list_mcp_resources", "read_background_output", "read_file", "read_many_files", "read_mcp_resource", "replace",
+    "run_shell_command", "tracker_add_dependency", "tracker_create_task", "tracker_get_task", "tracker_list_tasks",
+    "tracker_update_task", "tracker_visualize", "update_topic", "web_fetch", "write_file", "write_todos",
+)  # fmt: skip
+FORMER_TOOLS = ("save_memory", "search_file_content")
+"""Tools of other versions. A list may name them, but they are not there."""
+SERVER = "handrail"
+OWN_STEP = f"mcp_{SERVER}_{STEP_TOOL}"
+"""The name of our tool. Another server can have the name of ours, so this name alone proves nothing."""
+AGENT_TOOL = "invoke_agent"
+HARMLESS = ("ask_user", "complete_task", "enter_plan_mode", "exit_plan_mode", "update_topic")
+"""Tools that change nothing: they talk to the person, return a subagent's result, or set a title."""
+_NAMES: dict[str, tuple[str, ...]] = {
+    "activate_skill": ("skill",),
+    "glob": ("search", "find"),
+    "google_web_search": ("fetch",),
+    "grep_search": ("search", "grep"),
+    AGENT_TOOL: SUBAGENT_NAMES,
+    "list_directory": ("search", "ls"),
+    "read_file": ("read",),
+    "read_many_files": ("read",),
+    "replace": ("edit",),
+    "run_shell_command": ("bash",),
+    "save_memory": ("write",),
+    "search_file_content": ("search", "grep"),
+    "web_fetch": ("fetch",),
+    "write_file": ("write",),
+    OWN_STEP: (STEP_TOOL,),
+}
+_WRITES = {"replace": "file_path", "write_file": "file_path"}
+_READS = {"read_file": "file_path", "glob": "dir_path", "grep_search": "dir_path", "list_directory": "dir_path"}
+STARTS = "Start a Handrail workflow: "
+STARTED = "\n\nHandrail started this workflow. "
+CANCELS = "Cancel the Handrail workflow of this conversation."
+"""What `/workflow` and `/cancel-workflow` become before a hook sees them."""
+SENDS_ON = "Handrail: "
+"""The start of a reminder. Gemini CLI reports a reminder like a prompt of a person."""
+_HEAD = 200
+_CANCELLED = b'"type":"info","content":"Request cancelled.'
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    """What a call runs, reads and writes."""
+    return {
+        "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
+        "reads": paths(given.get(_READS.get(tool, "")), cwd),
+        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
+    }
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """The shell command, with the folder in which it runs."""
+    command, folder = str(given["command"]), given.get("dir_path")
+    if not isinstance(folder, str) or not folder:
+        return command
+    quoted = "'" + folder.replace("'", "'\"'\"'") + "'"
+    return f"cd {quoted} && {command}"
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
+
+
+def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
+    """The other names of a tool of an MCP server that is not ours.
+
+    If the server is not known, it may be any part of the name: servers and tools may contain underscores.
+    """
+    if not tool.startswith("mcp_"):
+        return ()
+    rest = tool[4:]
+    if server and rest.startswith(f"{server}_"):
+        return (f"mcp:{server}/{rest[len(server) + 1 :]}",)
+    return joined_aliases(rest, "_")
 
 
 def request(data: Mapping[str, Any]) -> HostRequest | None:
@@ -58,8 +133,6 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
         return {**origin, "event": "subagent-end"}
     if event == "AfterAgent":
-        from handrail.agents.gemini.transcript import was_interrupted
-
         return requests.stop(origin, was_aborted=was_interrupted(origin["transcript"]))
     return None
 
@@ -71,12 +144,9 @@ def _begin(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     """
     if data["hook_event_name"] == "PreCompress":
         return {**origin, "event": "begin", "source": "compacting", "waits": True}
-    from handrail.agents.gemini.transcript import copy_of
-
     copy = copy_of(origin["transcript"], origin["conversation"])
-    if copy is None:
-        return {**origin, "event": "begin", "source": "resume", "waits": True}
-    return {**origin, "event": "begin", "transcript": copy, "source": "fork", "waits": True}
+    origin["transcript"] = copy or origin["transcript"]
+    return {**origin, "event": "begin", "source": "fork" if copy else "resume", "waits": True}
 
 
 def _before_tool(data: Mapping[str, Any]) -> HostRequest:
@@ -123,12 +193,11 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     if answer["kind"] == "held":
         return {"decision": "deny", "reason": answer["text"], "systemMessage": answer["text"]}
     if answer["kind"] == "notice":
-        return {"systemMessage": answer["text"]}
+        return requests.system_message(answer["text"])
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"decision": "deny", "reason": SENDS_ON + answer["send_on"]}
-        notice = requests.for_person(answer)
-        return {"systemMessage": notice} if notice else None
+        return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None
     return _before_model(data, answer) if request["event"] == "model" else _context(answer)
@@ -175,6 +244,42 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
 def was_told(history: bytes, call: str) -> bool:
     """Gemini CLI records the arguments of a call, as the gate changed them, together with its result."""
     return f'"call_id":"{call}"'.encode() in history
+
+
+def was_interrupted(path: str | None) -> bool:
+    """True if the turn has no answer of the model at its end: a person interrupted it, or the service failed."""
+    for line in reversed(_lines(path)):
+        head = line[:_HEAD]
+        if _CANCELLED in head or b'"type":"user"' in head:
+            return True
+        if b'"type":"gemini"' in head:
+            return False
+    return False
+
+
+def _lines(path: str | None) -> list[bytes]:
+    """The lines that are records of their own; empty if the file cannot be read."""
+    try:
+        with open(path or "", "rb") as file:
+            return [line for line in file.read().split(b"\n") if not line.startswith(b'{"$set"')]
+    except OSError:
+        return []
+
+
+def copy_of(path: str | None, conversation: str) -> str | None:
+    """The record of a conversation that began as a copy (`--session-file`); None if it did not.
+
+    The copy is beside the record that Gemini CLI names at first. Its name has the time in milliseconds.
+    """
+    folder, end = os.path.dirname(path or ""), f"-{conversation[:8]}.jsonl"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return None
+    for name in names:
+        if name.startswith("session-") and name.endswith(end) and name[8 : -len(end)].isdigit():
+            return os.path.join(folder, name)
+    return None
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

@@ -13,7 +13,7 @@ from typing import Any
 
 from handrail import STEP_TOOL
 from handrail.agents import recipes
-from handrail.agents.gemini.tools import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
+from handrail.agents.gemini.host import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
 from handrail.agents.outcomes import within
 from handrail.agents.recipes import compact_json, read_json
 from handrail.extensions.contracts import Stubs

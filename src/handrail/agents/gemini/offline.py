@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from handrail.agents.gemini.tools import OWN_STEP
+from handrail.agents.gemini.host import OWN_STEP
 from handrail.agents.probe.google import Google
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value, tool_turn
 from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath

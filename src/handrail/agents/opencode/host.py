@@ -1,15 +1,15 @@
-"""OpenCode as a host: translates the messages of our plugin to Handrail's requests, and answers back.
+"""OpenCode as a host: its tools, the messages of our plugin as Handrail's requests, our answers to the plugin.
 
 The plugin (`plugin.js`) has no logic of its own: it names the conversation and the caller, which OpenCode tells it.
-Runs at every tool call, so it imports little, and only from the standard library.
+Runs at every tool call, so it imports little, and only from the standard library. Some names of tools are those of pi's
+tools, because workflows for pi-workflows use them.
 """
 
 from __future__ import annotations
 
 from handrail import STEP_TOOL
 from handrail.agents import requests
-from handrail.agents.opencode.tools import HARMLESS, aliases, arguments, foreign_aliases
-from handrail.agents.requests import branch_point
+from handrail.agents.requests import SUBAGENT_NAMES, absolute, joined_aliases, other_names, patched_files, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +18,64 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCaller
-
-__all__ = ["aliases", "arguments"]
+    from handrail.extensions.contracts.messages import (
+        CallArguments,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        StepCaller,
+    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
 ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "stop": "partial"}
 LINKS = True
+TOOLS = (
+    "apply_patch", "bash", "edit", "glob", "grep", "question", "read", "skill", "task", "todowrite", "webfetch",
+    "websearch", "write",
+)  # fmt: skip
+FORMER_TOOLS = (
+    "codesearch", "execute", "list", "lsp", "multiedit", "patch", "plan_enter", "plan_exit", "todoread",
+)  # fmt: skip
+"""Tools of other versions, and tools that are there only if a setting turns them on."""
+HARMLESS = ("invalid", "question", "plan_enter", "plan_exit", "StructuredOutput")
+"""Tools that change nothing: they talk to the person, change the mode, or report a call that is not valid."""
+_NAMES: dict[str, tuple[str, ...]] = {
+    "apply_patch": ("edit", "write"),
+    "execute": ("bash",),  # runs a program that calls other tools
+    "glob": ("search", "find"),
+    "grep": ("search",),
+    "list": ("search", "ls"),
+    "multiedit": ("edit",),
+    "patch": ("edit", "write"),
+    "skill": ("bash",),  # a skill may contain shell commands that the agent runs with its folder
+    "task": SUBAGENT_NAMES,
+    "webfetch": ("fetch",),
+    "websearch": ("fetch",),
+    "codesearch": ("fetch",),
+    **dict.fromkeys(("bash", "edit", "read", "write", "lsp", "todoread", "todowrite", STEP_TOOL, *HARMLESS), ()),
+}
+"""The tools of OpenCode itself. All others have the name of their MCP server before their own."""
+_WRITES = ("edit", "multiedit", "write")
+_READS = {"read": "filePath", "glob": "path", "grep": "path", "list": "path", "lsp": "filePath"}
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    """What a call runs, reads and writes."""
+    command = given.get("command")
+    writes = paths(given.get("filePath"), cwd) if tool in _WRITES else ()
+    if tool in ("apply_patch", "patch"):
+        writes = tuple(absolute(path, cwd) for path in patched_files(given.get("patchText")))
+    return {
+        "runs": command if tool == "bash" and isinstance(command, str) else None,
+        "reads": paths(given.get(_READS[tool]), cwd) if tool in _READS else (),
+        "writes": writes,
+    }
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    return other_names(tool, _NAMES[tool]) if tool in _NAMES else joined_aliases(tool, "_")
 
 
 def conversation(data: Mapping[str, Any]) -> str:
@@ -47,7 +97,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
         name, arguments = data["name"], str(data.get("arguments") or "")
         return requests.command(origin, "cancel" if name == "cancel" else "start", arguments)
     if kind == "branch":
-        return requests.branch(origin, branch_point(data.get("at")))
+        return requests.branch(origin, requests.branch_point(data.get("at")))
     return requests.stop(origin, was_aborted=bool(data.get("wasAborted"))) if kind == "stop" else None
 
 
@@ -56,7 +106,7 @@ def _before_tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
         return requests.step(origin, tool, given, is_subagent=is_subagent)
-    name = foreign_aliases(tool)[0] if tool == STEP_TOOL else tool
+    name = joined_aliases(tool, "_")[0] if tool == STEP_TOOL else tool
     call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
     return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 

@@ -1,4 +1,4 @@
-"""pi as a host: translates the messages of our extension to Handrail's requests, and answers back.
+"""pi as a host: its tools, the messages of our extension as Handrail's requests, our answers to the extension.
 
 The extension (`extension/`) runs inside of pi and keeps one process of Handrail. It passes on pi's events, and does
 what the answers say. Runs at every tool call, so it imports little, and only from the standard library.
@@ -6,10 +6,11 @@ what the answers say. Runs at every tool call, so it imports little, and only fr
 
 from __future__ import annotations
 
+import os
+
 from handrail import STEP_TOOL
 from handrail.agents import requests
-from handrail.agents.pi.tools import HARMLESS, aliases, arguments
-from handrail.agents.requests import branch_point
+from handrail.agents.requests import SUBAGENT_NAMES, absolute, mcp_aliases, other_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import HostAnswer, HostRequest, RequestOrigin, StepCaller
-
-__all__ = ["aliases", "arguments"]
+    from handrail.extensions.contracts.messages import (
+        CallArguments,
+        HostAnswer,
+        HostRequest,
+        RequestOrigin,
+        StepCaller,
+    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -28,6 +33,51 @@ ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "subagents": "partia
 LINKS = True
 _FAILED = ("aborted", "error")
 """Why pi ends a turn by itself. A person's interrupt and an error of the model's service are not continued."""
+TOOLS = ("bash", "edit", "find", "grep", "ls", "powershell", "read", "write")
+FORMER_TOOLS = (
+    "codemode", "list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource", "tool_search",
+    "delegate_to_subagents", "subagent", "task",
+)  # fmt: skip
+"""Tools of the newest version, and tools for subagents, which extensions add. A list may name them."""
+HARMLESS = ("tool_search",)
+"""Tools that change nothing: this one looks up another tool."""
+_NAMES: dict[str, tuple[str, ...]] = {
+    "delegate_to_subagents": SUBAGENT_NAMES,
+    "find": ("search",),
+    "grep": ("search",),
+    "ls": ("search",),
+    "powershell": ("bash",),
+    "subagent": SUBAGENT_NAMES,
+    "task": SUBAGENT_NAMES,
+}
+_READS = ("read", "grep", "find", "ls")
+_WRITES = ("edit", "write")
+_RUNS = ("bash", "powershell")
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    """What a call runs, reads and writes."""
+    command = given.get("command")
+    paths = _paths(given, cwd)
+    return {
+        "runs": command if tool in _RUNS and isinstance(command, str) else None,
+        "reads": paths if tool in _READS else (),
+        "writes": paths if tool in _WRITES else (),
+    }
+
+
+def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+    """The path of a call. pi takes `@path` and `~/path`, too; `file_path` is another name that its models use."""
+    path = given.get("path", given.get("file_path"))
+    if not isinstance(path, str) or not path:
+        return ()
+    path = path.removeprefix("@")
+    return (os.path.expanduser(path) if path == "~" or path.startswith("~/") else absolute(path, cwd),)
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    return other_names(tool, _NAMES[tool]) if tool in _NAMES else mcp_aliases(tool)
 
 
 def conversation(data: Mapping[str, Any]) -> str:
@@ -61,7 +111,7 @@ def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
 
 
 def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
-    request = requests.branch(origin, branch_point(data.get("at")))
+    request = requests.branch(origin, requests.branch_point(data.get("at")))
     if data.get("states"):
         from handrail.agents.pi.pi_workflows import foreign_state
 
