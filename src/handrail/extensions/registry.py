@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from handrail.base.errors import HandrailError
     from handrail.extensions.callers import Signs
     from handrail.extensions.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeKind, Site
+    from handrail.extensions.contracts.agent import Installs
     from handrail.extensions.contracts.offline import Offline
     from handrail.extensions.registry_rows import Extensions
 
@@ -41,17 +42,18 @@ def _modules(agent: str, *parts: str, **others: str) -> dict[str, str]:
 
 AGENTS: dict[str, dict[str, str]] = {
     "acp": _modules("acp", "executor"),
-    "claude": _modules("claude", "host", "executor", "offline", tools="host"),
-    "codex": _modules("codex", "host", "executor", "offline", tools="host"),
-    "copilot": _modules("copilot", "host", "executor", "offline", tools="host"),
-    "gemini": _modules("gemini", "host", "executor", "offline", tools="host"),
-    "opencode": _modules("opencode", "host", "executor", "offline", tools="host"),
-    "pi": _modules("pi", "host", "executor", "offline", tools="host"),
+    "claude": _modules("claude", "host", "executor", "install", "offline", tools="host"),
+    "codex": _modules("codex", "host", "executor", "install", "offline", tools="host"),
+    "copilot": _modules("copilot", "host", "executor", "install", "offline", tools="host"),
+    "gemini": _modules("gemini", "host", "executor", "install", "offline", tools="host"),
+    "opencode": _modules("opencode", "host", "executor", "install", "offline", tools="host"),
+    "pi": _modules("pi", "host", "executor", "install", "offline", tools="host"),
     "scripted": _modules("scripted", "host", "executor", tools="host"),
 }
 """One row per agent: a `host` calls us, we call an `executor`, `offline` runs it against a scripted model.
 
-`tools` has the names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
+`install` has the recipe that installs our stubs; without this part, the module of the host has it. `tools` has the
+names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
 """
 SIGNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "acp": ((), ("handrail.agents.acp.driver",)),
@@ -271,12 +273,20 @@ class Registry:
         """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
         if agent not in self.markets():
             raise KeyError(agent)
-        found: Market = self._part(agent, "host")
+        found: Market = self._recipes(agent)
         return found
 
     def markets(self) -> list[str]:
         """The agents that have marketplaces of plugins."""
-        return [name for name in self._usable_hosts() if hasattr(self.host(name), "marketplace")]
+        return [name for name in self._usable_hosts() if hasattr(self._recipes(name), "marketplace")]
+
+    def installs(self, agent: str) -> Installs:
+        """The module of an agent that has its recipe."""
+        found: Installs = self._recipes(agent)
+        return found
+
+    def _recipes(self, agent: str) -> Any:
+        return self._part(agent, "install" if "install" in AGENTS.get(agent, ()) else "host")
 
     def tool_names(self, agent: str) -> tuple[frozenset[str], frozenset[str]]:
         """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -317,20 +316,3 @@ def _text(entry: dict[str, Any]) -> str:
         return content
     blocks = content if isinstance(content, list) else []
     return "".join(str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text")
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.claude.install import ClaudeRecipe
-
-    return ClaudeRecipe(env, project, stubs)
-
-
-def marketplace(stubs: Stubs) -> dict[str, str]:
-    """The files of a plugin and a marketplace for Claude Code: path → content."""
-    from handrail.agents.claude.install import marketplace
-
-    return marketplace(stubs)
-
-
-def marketplace_steps(folder: str) -> list[str]:
-    return [f"claude plugin marketplace add {folder}", f"claude plugin install {_OURS}@{_OURS}"]

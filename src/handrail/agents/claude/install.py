@@ -253,3 +253,10 @@ class ClaudeRecipe:
 
     def _is_ours(self, entry: Any) -> bool:
         return os.path.join(self.folder, "bin") in json.dumps(entry, ensure_ascii=False)
+
+
+recipe = ClaudeRecipe
+
+
+def marketplace_steps(folder: str) -> list[str]:
+    return [f"claude plugin marketplace add {folder}", f"claude plugin install {NAME}@{NAME}"]

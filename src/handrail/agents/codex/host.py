@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -382,9 +381,3 @@ def _commands(line: str) -> list[list[str]]:
     if has_word:
         commands[-1].append(word)
     return [words for words in commands if words]
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.codex.install import CodexRecipe
-
-    return CodexRecipe(env, project, stubs)

@@ -313,3 +313,6 @@ def _read_toml(path: str) -> dict[str, Any]:
             return tomllib.load(file)
     except (OSError, ValueError):
         return {}
+
+
+recipe = CodexRecipe

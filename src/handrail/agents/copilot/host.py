@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -384,9 +383,3 @@ def last_typed(file: str | None) -> str:
         except (ValueError, KeyError, TypeError, AttributeError):
             return ""
     return ""
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.copilot.install import CopilotRecipe
-
-    return CopilotRecipe(env, project, stubs)

@@ -242,3 +242,6 @@ class CopilotRecipe:
         else:
             text = recipes.restore_status_line(text, self.status, before)
         return recipes.unless_new(text, before)
+
+
+recipe = CopilotRecipe

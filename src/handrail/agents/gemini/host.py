@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -280,9 +279,3 @@ def copy_of(path: str | None, conversation: str) -> str | None:
         if name.startswith("session-") and name.endswith(end) and name[8 : -len(end)].isdigit():
             return os.path.join(folder, name)
     return None
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.gemini.install import GeminiRecipe
-
-    return GeminiRecipe(env, project, stubs)

@@ -217,3 +217,6 @@ class GeminiRecipe:
 
     def _is_ours(self, entry: Any) -> bool:
         return self.folder + "/" in json.dumps(entry, ensure_ascii=False)
+
+
+recipe = GeminiRecipe

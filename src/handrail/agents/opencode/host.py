@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -149,9 +148,3 @@ def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCa
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
     del arguments
     return requests.caller(requests.given(meta.get("handrail")), "session", "isSubagent", "call")
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.opencode.install import OpenCodeRecipe
-
-    return OpenCodeRecipe(env, project, stubs)

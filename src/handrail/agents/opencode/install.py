@@ -109,3 +109,6 @@ class OpenCodeRecipe:
         del path
         left = text_edits.remove_items(text, _LIST, lambda entry: bool(entry == self.entry), comments=True)
         return recipes.unless_new(left, before)
+
+
+recipe = OpenCodeRecipe

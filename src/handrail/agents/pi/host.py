@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -154,9 +153,3 @@ def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCa
     """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
     del arguments
     return requests.caller(meta, "conversation", "isSubagent", "call")
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    from handrail.agents.pi.install import PiRecipe
-
-    return PiRecipe(env, project, stubs)

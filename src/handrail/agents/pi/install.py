@@ -109,3 +109,6 @@ def is_original(entry: Any) -> bool:
     """True if an entry of the settings is pi-workflows: a package, a path, or an object with its source."""
     source = entry.get("source") if isinstance(entry, dict) else entry
     return isinstance(source, str) and _ORIGINAL.search(source) is not None
+
+
+recipe = PiRecipe

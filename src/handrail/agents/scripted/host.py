@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.extensions.contracts import Recipe, Stubs
     from handrail.extensions.contracts.agent import Commands, Enforcement
     from handrail.extensions.contracts.messages import (
         CallArguments,
@@ -92,11 +91,3 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     del meta
     return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}
-
-
-def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    """Not supported: the scripted agent calls the hook itself, so there is nothing to install."""
-    del env, project, stubs
-    from handrail.base.errors import RefusedError
-
-    raise RefusedError("there is nothing to install for the scripted agent: it calls the hook by itself")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Executor,
         Forks,
         Host,
+        Installs,
         Launch,
         Market,
         Recipe,
@@ -75,7 +76,7 @@ _MODULES = {
     ),
     "agent": (
         *("OUTCOMES", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
-        *("Forks", "Host", "Market", "Recipe", "Stubs"),
+        *("Forks", "Host", "Installs", "Market", "Recipe", "Stubs"),
     ),
     "node": (
         *("Exhausted", "FormAnswer", "Node", "NodeContext", "NodeError", "NodeKind", "OneNode"),
@@ -118,6 +119,7 @@ __all__ = [
     "GuideStatus",
     "History",
     "Host",
+    "Installs",
     "Launch",
     "Life",
     "Market",

@@ -113,6 +113,14 @@ class Commands(TypedDict):
     cancel: str
 
 
+class Installs(Protocol):
+    """What an agent has that Handrail can be installed into: a module of its own, or the module of the host."""
+
+    def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+        """The recipe that installs the stubs, for the user or for one project."""
+        ...
+
+
 class Host(Protocol):
     """How an agent calls Handrail. Code that runs at every tool call imports almost nothing.
 
@@ -161,10 +169,6 @@ class Host(Protocol):
         """
         ...
 
-    def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-        """The recipe that installs the stubs, for the user or for one project."""
-        ...
-
 
 class Forks(Protocol):
     """What the module of a host has in addition if the history of a fork names its parent and has none of its texts."""
@@ -183,7 +187,7 @@ class Compacts(Protocol):
 
 
 class Market(Protocol):
-    """What the module of a host has in addition if the agent has marketplaces of plugins."""
+    """What the module with the recipe has in addition if the agent has marketplaces of plugins."""
 
     def marketplace(self, stubs: Stubs) -> dict[str, str]:
         """The files of a plugin and a marketplace that the agent can install from: path → content."""

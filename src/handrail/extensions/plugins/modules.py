@@ -23,7 +23,7 @@ from typing import Any, get_args
 import handrail
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, read_limited
-from handrail.extensions.contracts.agent import Enforcement, Executor, Host
+from handrail.extensions.contracts.agent import Enforcement, Executor, Host, Installs
 from handrail.extensions.contracts.check import Check, CheckKind, CheckPlace
 from handrail.extensions.contracts.engine import EngineKind
 from handrail.extensions.contracts.node import Node, NodeKind
@@ -254,7 +254,8 @@ def _host(module: Any) -> Iterator[str]:
     if not isinstance(levels, Mapping) or not set(levels.values()) <= set(get_args(Enforcement)):
         allowed = ", ".join(get_args(Enforcement))
         yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_shown(levels)}"
-    yield from _functions(module, Host)
+    for protocol in (Installs, Host):
+        yield from _functions(module, protocol)
 
 
 def _tools(module: Any) -> Iterator[str]:
