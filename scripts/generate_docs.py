@@ -323,8 +323,8 @@ def commands() -> str:
     top = handrail.make_context("handrail", ["list"], resilient_parsing=True)
     for title, members in SECTIONS.items():
         parts.append(f"## {title}\n")
-        for row in members:
-            command = command_at(row.place)
+        for place, _ in members.values():
+            command = command_at(place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
             for name, inner in command.commands.items() if isinstance(command, click.Group) else ():

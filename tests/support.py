@@ -71,8 +71,8 @@ class Project:
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")
-        for signs in Registry().signs().values():
-            for name in signs.VARIABLES:
+        for variables, _ in Registry().signs().values():
+            for name in variables:
                 patch.delenv(name, raising=False)
         open_to_agents(self.home)
         patch.chdir(self.folder)

@@ -134,7 +134,7 @@ class Site:
         self.home = folder / "home"
         (self.folder / ".handrail" / "flows").mkdir(parents=True)
         open_to_agents(self.home)
-        variables = {name for signs in Registry().signs().values() for name in signs.VARIABLES}
+        variables = {name for variables, _ in Registry().signs().values() for name in variables}
         own = ("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_")
         self.env = {n: v for n, v in os.environ.items() if n not in variables and not n.startswith(own)}
         self.env |= {"HOME": str(folder / "user"), "HANDRAIL_HOME": str(self.home), "NO_COLOR": "1"}

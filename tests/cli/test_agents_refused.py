@@ -20,7 +20,7 @@ ASKING = (
     "phases:\n- id: a\n  steps:\n  - id: ask\n    node: user-input\n    params: {formId: f, title: Who?, "
     "fields: [{id: who, type: text, label: Who}]}\n"
 )
-AGENT, (VARIABLE, *_) = next((name, signs.VARIABLES) for name, signs in Registry().signs().items() if signs.VARIABLES)
+AGENT, (VARIABLE, *_) = next((name, variables) for name, (variables, _) in Registry().signs().items() if variables)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_step_of_a_run_is_refused_too(leashed: Project) -> None:
 @pytest.mark.whole
 def test_the_process_of_an_agent_above_is_enough(leashed: Project, tmp_path: Path) -> None:
     """The agent's program is a script here, and it removes its variables."""
-    (program,) = (name for name in Registry().signs()[AGENT].PROGRAMS if "/" not in name)
+    (program,) = (name for name in Registry().signs()[AGENT][1] if "/" not in name)
     script = tmp_path / program
     script.write_text(f"#!/bin/sh\n'{HANDRAIL}' cancel --yes --session s\nexit $?\n")
     script.chmod(0o755)
@@ -143,8 +143,8 @@ def test_the_person_is_told_when_the_life_of_a_driven_run_ends(project: Project)
 
 
 def test_the_hint_names_what_a_person_types_in_the_agent(leashed: Project) -> None:
-    host = next(name for name in Registry().hosts() if Registry().signs()[name].VARIABLES)
-    said = as_agent(leashed, "cancel", **{Registry().signs()[host].VARIABLES[0]: "1"})
+    host = next(name for name in Registry().hosts() if Registry().signs()[name][0])
+    said = as_agent(leashed, "cancel", **{Registry().signs()[host][0][0]: "1"})
     assert Registry().host(host).COMMANDS["cancel"] in said.err
 
 

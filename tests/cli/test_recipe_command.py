@@ -10,9 +10,9 @@ from support import Project
 
 @pytest.fixture
 def greeting(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    row = table.CommandRow("greet", "Greet somebody.", "cli.toy_command:greet")
+    row = ("cli.toy_command:greet", "Greet somebody.")
     monkeypatch.setitem(table.COMMANDS, "greet", row)
-    monkeypatch.setitem(table.SECTIONS, "Begin", (*table.SECTIONS["Begin"], row))
+    monkeypatch.setitem(table.SECTIONS["Begin"], "greet", row)
     return project
 
 

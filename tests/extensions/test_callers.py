@@ -25,9 +25,9 @@ def test_without_any_sign_of_an_agent_a_terminal_decides() -> None:
     assert found({}, SHELL) == Caller("script")
 
 
-@pytest.mark.parametrize("agent", [name for name in registry.AGENTS if Registry().signs()[name].VARIABLES])
+@pytest.mark.parametrize("agent", [name for name in registry.AGENTS if Registry().signs()[name][0]])
 def test_the_variables_of_an_agent_show_it_even_on_a_terminal(agent: str) -> None:
-    for variable in Registry().signs()[agent].VARIABLES:
+    for variable in Registry().signs()[agent][0]:
         caller = found({variable: "1"}, SHELL, has_terminal=True)
         assert (caller.by, caller.sign) == (f"agent:{agent}", f"`{variable}` is set")
         assert found({variable: ""}, SHELL).by == "script"
@@ -60,12 +60,12 @@ def test_a_step_that_removes_its_variables_is_known_by_what_drives_its_run(by: s
 
 def test_every_agent_says_how_it_is_recognised() -> None:
     assert list(Registry().signs()) == list(registry.AGENTS)
-    assert all(signs.PROGRAMS for signs in Registry().signs().values())
+    assert all(programs for _, programs in Registry().signs().values())
 
 
 @pytest.mark.parametrize("agent", list(registry.AGENTS))
 def test_the_program_of_an_agent_above_shows_it_however_it_is_started(agent: str) -> None:
-    for program in Registry().signs()[agent].PROGRAMS:
+    for program in Registry().signs()[agent][1]:
         ways: list[tuple[str, ...]] = [
             ("/usr/bin/node", "--no-warnings", f"/lib/{program}"),
             ("python3.11", "-m", program),

@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         row = table.COMMANDS.get(cmd_name)
-        return None if row is None else command_at(row.place)
+        return None if row is None else command_at(row[0])
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -97,7 +97,7 @@ def handrail(context: click.Context, project: str | None, quiet: bool, verbose: 
     if context.invoked_subcommand is not None:
         return
     if has_terminal(os.environ) and importlib.util.find_spec("textual") is not None:
-        context.invoke(command_at(table.COMMANDS["ui"].place))
+        context.invoke(command_at(table.COMMANDS["ui"][0]))
     else:
         click.echo(context.get_help())
 

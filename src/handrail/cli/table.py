@@ -11,92 +11,75 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class CommandRow:
-    """A command: `place` is `module:attribute`. A module without a dot is one of `handrail.cli.commands`."""
-
-    __slots__ = ("about", "name", "place")
-
-    def __init__(self, name: str, about: str, place: str) -> None:
-        self.name = name
-        self.about = about
-        self.place = place
-
-
-SECTIONS: dict[str, tuple[CommandRow, ...]] = {
-    "Begin": (
-        CommandRow("demo", "Show a scripted agent in a workflow.", "demo:demo"),
-        CommandRow("init", "Create an example workflow, an example flow and settings.", "setup:init"),
-        CommandRow("completion", "Print the completion script for a shell.", "handrail.cli.group:completion"),
-    ),
-    "Definitions": (
-        CommandRow("list", "List every definition, and those that it shadows or replaces.", "definitions:list_"),
-        CommandRow("validate", "Check all definitions, or only those at PATHS.", "definitions:validate"),
-        CommandRow("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
-        CommandRow("phases", "List the phases of a flow in order.", "definitions:phases"),
-        CommandRow("explain", "Explain a code, or list all of them.", "definitions:explain"),
-        CommandRow(
-            "schema", "Print the JSON Schema of a kind of file, for editors, or write all of them.", "setup:schema"
-        ),
-        CommandRow("playbook", "Make, check and show the practices of a project.", "playbook:playbook"),
-    ),
-    "Plugins": (
-        CommandRow("plugins", "List the plugins, and what is wrong with them.", "plugins:plugins"),
-        CommandRow("plugin", "Make a plugin, or decide whether its code may run.", "plugins:plugin"),
-    ),
-    "Guided sessions": (
-        CommandRow("start", "Start a workflow for a task.", "sessions:start"),
-        CommandRow("status", "Show the current phase of a session and its instructions.", "sessions:status"),
-        CommandRow("next", "Leave the current phase, if its exit checks hold.", "sessions:next_"),
-        CommandRow("loop", "Go back to the first phase of the innermost workflow.", "sessions:loop"),
-        CommandRow("cancel", "Cancel a workflow.", "sessions:cancel"),
-        CommandRow("reload", "Load the workflow's files again and stay in the same phase.", "sessions:reload"),
-        CommandRow("sessions", "List the sessions of this project.", "sessions:sessions"),
-    ),
-    "Runs": (
-        CommandRow("run", "Run a flow to its end, or drive an agent through a workflow.", "runs:run"),
-        CommandRow("estimate", "Say how long a run will likely take and what it will cost.", "runs:estimate"),
-        CommandRow("runs", "List the runs of this project.", "history:runs"),
-        CommandRow("log", "Show what happened in a run or in a guided session.", "history:log"),
-        CommandRow("ui", "Show runs and guided sessions in this terminal: what needs you comes first.", "surfaces:ui"),
-        CommandRow("web", "Show runs and guided sessions in a browser.", "surfaces:web"),
-        CommandRow(
-            "view", "Print a project, its definitions, a run or a session as rows, for programs.", "surfaces:view"
-        ),
-        CommandRow("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),
-        CommandRow("scope", "Show how the work in a scope stands, or list all scopes.", "artifacts:scope"),
-        CommandRow("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),
-        CommandRow("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
-        CommandRow("restart", "Start a run again with the current definitions.", "runs:restart"),
-        CommandRow("worktrees", "List the worktrees of the runs of this project.", "runs:worktrees"),
-        CommandRow("worktree", "Merge, keep or remove the worktree of a run.", "runs:worktree"),
-        CommandRow("stop", "Stop a run and every process that it started.", "runs:stop"),
-        CommandRow("prune", "Remove old runs and ended sessions of this project.", "prune:prune"),
-        CommandRow("import", "Take over what AgentWeaver left in a project.", "agentweaver_import:import_"),
-        CommandRow("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
-    ),
-    "Trust": (
-        CommandRow("trust", "Trust a project: its checks, flows, settings and agents may run programs.", "trust:trust"),
-        CommandRow("distrust", "Take back the trust in a project.", "trust:distrust"),
-    ),
-    "Agents": (
-        CommandRow("install", "Install Handrail into an agent.", "install:install"),
-        CommandRow("doctor", "Check that everything is there and in working order.", "doctor:doctor"),
-        CommandRow("uninstall", "Remove Handrail from an agent and restore its files.", "install:uninstall"),
-        CommandRow(
-            "marketplace",
-            "Write a plugin and a marketplace to FOLDER.",
-            "install:marketplace",
-        ),
-    ),
-    "For agents and scripts": (
-        CommandRow("gate", "Print whether a tool call is allowed now, as JSON.", "sessions:gate"),
-        CommandRow("context", "Print the text that the agent gets now.", "sessions:context"),
-        CommandRow("hook", "Answer one hook message of an agent: JSON in, JSON out.", "install:hook"),
-        CommandRow("serve", "Answer the plugin of an agent on stdin and stdout.", "install:serve"),
-        CommandRow("mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout.", "install:mcp"),
-    ),
+Row = tuple[str, str]
+"""The place of a command, `module:attribute`, and what it does. A module without a dot is one of `commands`."""
+SECTIONS: dict[str, dict[str, Row]] = {
+    "Begin": {
+        "demo": ("demo:demo", "Show a scripted agent in a workflow."),
+        "init": ("setup:init", "Create an example workflow, an example flow and settings."),
+        "completion": ("handrail.cli.group:completion", "Print the completion script for a shell."),
+    },
+    "Definitions": {
+        "list": ("definitions:list_", "List every definition, and those that it shadows or replaces."),
+        "validate": ("definitions:validate", "Check all definitions, or only those at PATHS."),
+        "show": ("definitions:show", "Show all phases of a workflow or a flow, including nested ones."),
+        "phases": ("definitions:phases", "List the phases of a flow in order."),
+        "explain": ("definitions:explain", "Explain a code, or list all of them."),
+        "schema": ("setup:schema", "Print the JSON Schema of a kind of file, for editors, or write all of them."),
+        "playbook": ("playbook:playbook", "Make, check and show the practices of a project."),
+    },
+    "Plugins": {
+        "plugins": ("plugins:plugins", "List the plugins, and what is wrong with them."),
+        "plugin": ("plugins:plugin", "Make a plugin, or decide whether its code may run."),
+    },
+    "Guided sessions": {
+        "start": ("sessions:start", "Start a workflow for a task."),
+        "status": ("sessions:status", "Show the current phase of a session and its instructions."),
+        "next": ("sessions:next_", "Leave the current phase, if its exit checks hold."),
+        "loop": ("sessions:loop", "Go back to the first phase of the innermost workflow."),
+        "cancel": ("sessions:cancel", "Cancel a workflow."),
+        "reload": ("sessions:reload", "Load the workflow's files again and stay in the same phase."),
+        "sessions": ("sessions:sessions", "List the sessions of this project."),
+    },
+    "Runs": {
+        "run": ("runs:run", "Run a flow to its end, or drive an agent through a workflow."),
+        "estimate": ("runs:estimate", "Say how long a run will likely take and what it will cost."),
+        "runs": ("history:runs", "List the runs of this project."),
+        "log": ("history:log", "Show what happened in a run or in a guided session."),
+        "ui": ("surfaces:ui", "Show runs and guided sessions in this terminal: what needs you comes first."),
+        "web": ("surfaces:web", "Show runs and guided sessions in a browser."),
+        "view": ("surfaces:view", "Print a project, its definitions, a run or a session as rows, for programs."),
+        "artifacts": ("artifacts:artifacts", "List the artifacts of a run or of all runs, or print one."),
+        "scope": ("artifacts:scope", "Show how the work in a scope stands, or list all scopes."),
+        "resume": ("runs:resume", "Resume a run that was interrupted, failed or waits."),
+        "continue": ("runs:continue_", "Continue a run that ended, if its flow allows that."),
+        "restart": ("runs:restart", "Start a run again with the current definitions."),
+        "worktrees": ("runs:worktrees", "List the worktrees of the runs of this project."),
+        "worktree": ("runs:worktree", "Merge, keep or remove the worktree of a run."),
+        "stop": ("runs:stop", "Stop a run and every process that it started."),
+        "prune": ("prune:prune", "Remove old runs and ended sessions of this project."),
+        "import": ("agentweaver_import:import_", "Take over what AgentWeaver left in a project."),
+        "answer": ("runs:answer", "Answer a question that a run waits for, then resume the run."),
+    },
+    "Trust": {
+        "trust": ("trust:trust", "Trust a project: its checks, flows, settings and agents may run programs."),
+        "distrust": ("trust:distrust", "Take back the trust in a project."),
+    },
+    "Agents": {
+        "install": ("install:install", "Install Handrail into an agent."),
+        "doctor": ("doctor:doctor", "Check that everything is there and in working order."),
+        "uninstall": ("install:uninstall", "Remove Handrail from an agent and restore its files."),
+        "marketplace": ("install:marketplace", "Write a plugin and a marketplace to FOLDER."),
+    },
+    "For agents and scripts": {
+        "gate": ("sessions:gate", "Print whether a tool call is allowed now, as JSON."),
+        "context": ("sessions:context", "Print the text that the agent gets now."),
+        "hook": ("install:hook", "Answer one hook message of an agent: JSON in, JSON out."),
+        "serve": ("install:serve", "Answer the plugin of an agent on stdin and stdout."),
+        "mcp": ("install:mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout."),
+    },
 }
-COMMANDS: dict[str, CommandRow] = {row.name: row for rows in SECTIONS.values() for row in rows}
+COMMANDS: dict[str, Row] = {name: row for rows in SECTIONS.values() for name, row in rows.items()}
 OPTIONS: dict[str, str] = {
     "--project DIR": "The project's folder; by default the nearest project folder upwards.",
     "-q, --quiet": "Print only the result.",
@@ -125,7 +108,9 @@ def help_text(columns: int) -> str:
     ]
     name_width = max(map(len, COMMANDS))
     for title, rows in SECTIONS.items():
-        parts.append([f"{title}:", *two_columns({row.name.ljust(name_width): row.about for row in rows}, width)])
+        parts.append(
+            [f"{title}:", *two_columns({name.ljust(name_width): about for name, (_, about) in rows.items()}, width)]
+        )
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 

@@ -23,16 +23,9 @@ MAX_ANCESTORS = 100
 PS_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Signs:
-    """How a process recognises that an agent started it.
-
-    `VARIABLES`: environment variables that the agent sets for the programs that it starts. `PROGRAMS`: names of the
-    agent's own program. One with a `/` is the end of the path of a script.
-    """
-
-    VARIABLES: tuple[str, ...] = ()
-    PROGRAMS: tuple[str, ...] = ()
+Signs = tuple[tuple[str, ...], tuple[str, ...]]
+"""How a process recognises that an agent started it: environment variables that the agent sets for the programs that it
+starts, and names of the agent's own program. A name with a `/` is the end of the path of a script."""
 
 
 @dataclass(frozen=True)
@@ -44,47 +37,48 @@ class Caller:
 
 
 def find_caller(
-    env: Mapping[str, str], above: Iterable[Sequence[str]], agents: Mapping[str, Signs], *, has_terminal: bool
+    env: Mapping[str, str], above: Iterable[Sequence[str]], agents: dict[str, Signs], *, has_terminal: bool
 ) -> Caller:
     """Who calls, by the environment and by the command lines of the processes above this one."""
     if env.get(RUN):
         return Caller(f"run:{env[RUN]}", f"`{RUN}` is set")
-    for name, signs in agents.items():
-        for variable in signs.VARIABLES:
+    for name, (variables, _) in agents.items():
+        for variable in variables:
             if env.get(variable):
                 return Caller(f"agent:{name}", f"`{variable}` is set")
+    agent_of = {program: name for name, (_, programs) in reversed(agents.items()) for program in programs}
     for words in above:
-        for name, signs in agents.items():
-            if any(_is_program(words, program) for program in signs.PROGRAMS):
-                return Caller(f"agent:{name}", f"it was started by `{name}`")
+        agent = next((agent_of[name] for name in _program_names(words) if name in agent_of), None)
+        if agent is not None:
+            return Caller(f"agent:{agent}", f"it was started by `{agent}`")
         run = _driven(words)
         if run is not None:
             return Caller(f"run:{run}", "a step of a run started it")
     return Caller("person" if has_terminal else "script")
 
 
-def _is_program(words: Sequence[str], program: str) -> bool:
-    """True if a command line runs this program, directly or as the script of an interpreter."""
+def _program_names(words: Sequence[str]) -> list[str]:
+    """The name of the program of a command line; of an interpreter, the name of its script and the ends of its path."""
     name = _name(words[0]) if words else ""
-    script = next((word for word in words[1:] if not word.startswith("-")), "")
-    if name in _INTERPRETERS or name.startswith("python"):
-        return f"/{script}".endswith(f"/{program}") if "/" in program else _name(script) == program
-    return name == program
+    if name not in _INTERPRETERS and not name.startswith("python"):
+        return [name]
+    parts = next((word for word in words[1:] if not word.startswith("-")), "").split("/")
+    return [_name(parts[-1]), *("/".join(parts[at:]) for at in range(len(parts) - 1))]
 
 
 def _driven(words: Sequence[str]) -> str | None:
     """The run that a command line drives, `unknown` if it does not name one; None if it drives none."""
-    at = next((at for at, word in enumerate(words[:4]) if _name(word) == "handrail"), None)
+    at = next((at for at, word in enumerate(words[:4]) if word.rpartition("/")[2] == "handrail"), None)
     if at is None or not _runs_module(words[:at]):
         return None
     rest = list(words[at + 1 :])
     if "--project" in rest:
         folder = rest.index("--project")
         del rest[folder : folder + 2]
-    given = [word for word in rest if not word.startswith("-")]
-    if not given or given[0] not in _DRIVES:
+    others = [word for word in rest if not word.startswith("-")]
+    if not others or others[0] not in _DRIVES:
         return None
-    return given[1] if given[0] != "run" and len(given) > 1 else "unknown"
+    return others[1] if others[0] != "run" and len(others) > 1 else "unknown"
 
 
 def _runs_module(before: Sequence[str]) -> bool:
@@ -119,10 +113,7 @@ def refusal(caller: Caller, command: str, instead: str | None) -> OnlyPeopleErro
 
 def ancestors(pid: int) -> Iterator[tuple[str, ...]]:
     """The command lines above a process, the nearest first. The first word is the program."""
-    if os.path.isdir("/proc/self"):
-        yield from _from_proc(pid)
-    else:
-        yield from _from_ps(pid)
+    return _from_proc(pid) if os.path.isdir("/proc/self") else _from_ps(pid)
 
 
 def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:

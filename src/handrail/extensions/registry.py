@@ -33,29 +33,26 @@ CHECKS: dict[str, str] = {
     "step-output": "handrail.steps.checks.step_output",
 }
 
-
-def _modules(agent: str, *parts: str, **others: str) -> dict[str, str]:
-    """The modules of an agent, by part: of the same name, or of another one."""
-    rows = {**{part: part for part in parts}, **others}
-    return {part: f"handrail.agents.{agent}.{name}" for part, name in rows.items()}
-
-
+_PARTS = {"host": "host", "executor": "executor", "install": "install", "offline": "offline", "tools": "host"}
 AGENTS: dict[str, dict[str, str]] = {
-    "acp": _modules("acp", "executor"),
-    "claude": _modules("claude", "host", "executor", "install", "offline", tools="host"),
-    "codex": _modules("codex", "host", "executor", "install", "offline", tools="host"),
-    "copilot": _modules("copilot", "host", "executor", "install", "offline", tools="host"),
-    "gemini": _modules("gemini", "host", "executor", "install", "offline", tools="host"),
-    "opencode": _modules("opencode", "host", "executor", "install", "offline", tools="host"),
-    "pi": _modules("pi", "host", "executor", "install", "offline", tools="host"),
-    "scripted": _modules("scripted", "host", "executor", tools="host"),
+    agent: {part: f"handrail.agents.{agent}.{module}" for part, module in parts.items()}
+    for agent, parts in {
+        "acp": {"executor": "executor"},
+        "claude": _PARTS,
+        "codex": _PARTS,
+        "copilot": _PARTS,
+        "gemini": _PARTS,
+        "opencode": _PARTS,
+        "pi": _PARTS,
+        "scripted": {"host": "host", "executor": "executor", "tools": "host"},
+    }.items()
 }
 """One row per agent: a `host` calls us, we call an `executor`, `offline` runs it against a scripted model.
 
 `install` has the recipe that installs our stubs; without this part, the module of the host has it. `tools` has the
 names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
 """
-SIGNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+SIGNS: dict[str, Signs] = {
     "acp": ((), ("handrail.agents.acp.driver",)),
     "claude": (("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"), ("claude", "claude-code/cli.js")),
     "codex": (("CODEX_THREAD_ID", "CODEX_CI", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"), ("codex",)),
@@ -65,7 +62,7 @@ SIGNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pi": (("PI_CODING_AGENT",), ("pi", "pi-coding-agent/dist/cli.js")),
     "scripted": ((), ("handrail.agents.scripted",)),
 }
-"""How a process recognises that an agent started it: `VARIABLES` and `PROGRAMS` of `callers.Signs`."""
+"""How a process recognises that an agent started it: `callers.Signs`."""
 WORKFLOW_FOLDERS: dict[str, tuple[str, str]] = {"pi": ("PI_CODING_AGENT_DIR", ".pi/agent")}
 """Agents with workflows of their own: the variable that names their folder, and the folder below the home."""
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
@@ -345,10 +342,7 @@ class Registry:
 
     def signs(self) -> dict[str, Signs]:
         """How to recognise each agent, by its name."""
-        from handrail.extensions.callers import Signs
-
-        own = {name: Signs(*row) for name, row in SIGNS.items()}
-        return {**own, **{name: signs for more in self._plugins for name, signs in more.signs.items()}}
+        return SIGNS | {name: signs for more in self._plugins for name, signs in more.signs.items()}
 
 
 def built_in_nodes() -> list[str]:

@@ -57,7 +57,7 @@ ACP_FIELD = Field(
     "only in the user's settings: agents that speak the Agent Client Protocol, by name. `goose: {command: [goose, "
     "acp]}` is the agent `acp:goose`. An entry may also have `passEnv: [NAME]`, further environment variables for "
     "this agent; `modes: {read: MODE}`, its mode in steps with these `permissions`; `auth: METHOD`, how it signs in",
-    schema={"type": "object", "additionalProperties": json_schema(ACP_ENTRY)},
+    schema=lambda: {"type": "object", "additionalProperties": json_schema(ACP_ENTRY)},
     examples=({"goose": {"command": ["goose", "acp"]}},),
 )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.source.fields import Field, MappingReader, found, json_schema, quoted, shape
@@ -29,7 +30,12 @@ RULE_SHAPE = shape(
         examples=({"branch": "handrail/*"},),
     ),
 )
-RULES_SCHEMA = {"type": "array", "items": {"anyOf": [{"type": "string"}, json_schema(RULE_SHAPE)]}}
+
+
+def rules_schema() -> dict[str, Any]:
+    return {"type": "array", "items": {"anyOf": [{"type": "string"}, json_schema(RULE_SHAPE)]}}
+
+
 Effects = Callable[[], Mapping[str, Collection[str]]]
 """The effects that can be approved, and the names that their rules can ask for."""
 

@@ -203,7 +203,7 @@ WORKTREE_FIELD = Field(
     "how `handrail run --worktree` prepares a worktree: `setup` are commands that run in it, each a list of arguments; "
     "`copy` are files of the project that are not committed, such as `.env`; `folder` is where worktrees are made, and "
     "works only in the user's settings",
-    schema=json_schema(WORKTREE_SHAPE),
+    schema=lambda: json_schema(WORKTREE_SHAPE),
     examples=({"setup": [["npm", "ci"]], "copy": [".env"]},),
 )
 

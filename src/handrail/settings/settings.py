@@ -18,8 +18,7 @@ from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError
 from handrail.settings.acp_agents import ACP_FIELD as ACP
 from handrail.settings.acp_agents import AcpAgent, read_acp_agents
-from handrail.settings.approval_rules import RULES_SCHEMA as RULES
-from handrail.settings.approval_rules import ApprovalRule, Effects, read_rules
+from handrail.settings.approval_rules import ApprovalRule, Effects, read_rules, rules_schema
 from handrail.settings.environment import LOGINS
 from handrail.settings.routes import DEFAULT
 from handrail.settings.sections import NOTIFY_FIELD as NOTIFY
@@ -130,14 +129,14 @@ SETTINGS = shape(
         ("mapping",),
         "which environment variables hold secrets: `add: [NAME]` and `except: [NAME]`, by name or pattern (`SONAR_*`). "
         "`except` works only in the user's settings",
-        schema=json_schema(SECRETS),
+        schema=lambda: json_schema(SECRETS),
         examples=({"add": ["SONAR_*"]},),
     ),
     Field(
         "prune",
         ("mapping",),
         "only in the user's settings: what `handrail run` removes first: `{olderThan: 30d, keep: 100}`",
-        schema={**json_schema(PRUNE), "minProperties": 1},
+        schema=lambda: {**json_schema(PRUNE), "minProperties": 1},
         examples=({"olderThan": "30d", "keep": 100},),
     ),
     Field(
@@ -146,7 +145,7 @@ SETTINGS = shape(
         "what a run may use at most: `{usd: 5, minutes: 60, tokens: 2000000}`. If the settings of the user and "
         "of the project both have one, the lower one holds. `--max-usd`, `--max-minutes` and "
         "`--max-tokens` win over them",
-        schema=json_schema(LIMITS),
+        schema=lambda: json_schema(LIMITS),
         examples=({"usd": 5, "minutes": 60},),
     ),
     Field(
@@ -166,7 +165,7 @@ SETTINGS = shape(
         ("list",),
         "only in the user's settings: effects that `propose` may do, and questions that `approve` may pass, without "
         "asking a person: `git-push`, or `{effect: git-push, where: {branch: handrail/*}}`",
-        schema=RULES,
+        schema=rules_schema,
         examples=(["git-push"], [{"effect": "git-push", "where": {"branch": "handrail/*"}}]),
     ),
     Field(

@@ -36,7 +36,7 @@ class Field:
     default: Any = None
     choices: tuple[str, ...] = ()
     lenient: bool = False
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
     least: float | None = None
     above: float | None = None
     most: float | None = None
@@ -283,7 +283,7 @@ def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[s
     """The JSON Schema of one key."""
     entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
     if field.schema is not None:
-        entry = dict(field.schema)
+        entry = dict(field.schema() if callable(field.schema) else field.schema)
     if field.choices:
         entry["enum"] = list(field.choices)
     if field.explained:

@@ -25,7 +25,7 @@ from settings.trust.clones import FLOWS, by_a_person, distrust, fired, is_truste
 from support import Project, Said, is_running
 
 WAIT = 60
-VARIABLE = next(signs.VARIABLES[0] for signs in Registry().signs().values() if signs.VARIABLES)
+VARIABLE = next(variables[0] for variables, _ in Registry().signs().values() if variables)
 STARTS = [
     ("start", "evil", "x"),
     ("run", "wired"),

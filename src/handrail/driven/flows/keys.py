@@ -136,7 +136,7 @@ STEP = shape(
         "prompt",
         ("mapping", "text"),
         "the prompt for the agent: text with `${...}` in it, or a template",
-        schema={
+        schema=lambda: {
             "anyOf": [
                 {"type": "string", "pattern": NOT_BLANK},
                 {**json_schema(PROMPT), "anyOf": [{"required": ["templateRef"]}, {"required": ["inlineTemplate"]}]},
@@ -175,7 +175,7 @@ STEP = shape(
         "retry",
         ("mapping",),
         "how often the step is tried: its node and its proof",
-        schema=json_schema(RETRY),
+        schema=lambda: json_schema(RETRY),
     ),
     _timeout("an attempt"),
     Field(
@@ -209,9 +209,11 @@ PARALLEL = shape(
         explained=("end the others at once", "let the others finish; then fail"),
     ),
 )
-_PARALLEL_SCHEMA = {
-    "anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": MAX_PARALLEL}, json_schema(PARALLEL)]
-}
+
+
+def _parallel_schema() -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 1, "maximum": MAX_PARALLEL}
+    return {"anyOf": [{"type": "boolean"}, number, json_schema(PARALLEL)]}
 
 
 def _parallel(about: str, *, required: bool = False) -> Field:
@@ -220,7 +222,7 @@ def _parallel(about: str, *, required: bool = False) -> Field:
         _PARALLEL_KINDS,
         about,
         required=required,
-        schema=_PARALLEL_SCHEMA,
+        schema=_parallel_schema,
         least=1,
         most=MAX_PARALLEL,
         examples=(True, 4, {"limit": 4, "onFailure": "finish"}),
@@ -292,7 +294,7 @@ BLOCK = shape(
         ("mapping",),
         "how often the phases are repeated",
         required=True,
-        schema={
+        schema=lambda: {
             **json_schema(REPEAT),
             "dependencies": {
                 "item": ["over"],

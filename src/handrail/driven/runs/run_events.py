@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-from handrail.base.dataclasses import dataclass, fields, replace
+from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.runs.choices import Bounded as Bounded
 from handrail.driven.runs.choices import Permitted as Permitted
 from handrail.driven.runs.choices import Routed as Routed
@@ -421,46 +421,29 @@ TEXTS = ("message", "text", "reason", "error", "question", "results")
 """Fields that only people read. All other fields are paths, kinds and digests, and never contain secrets."""
 
 
-def _fields_of(kind: type[Any], wanted: tuple[str, ...]) -> tuple[str, ...]:
-    names = {field.name for field in fields(kind)}
-    return tuple(name for name in wanted if name in names)
-
-
-_FIELDS = {kind: (_fields_of(kind, DATA), _fields_of(kind, TEXTS)) for kind in EVENT_TYPES.values()}
-
-
 def stored_event(event: Event, secrets: Secrets) -> Event:
     """The event as it is stored; the same object if it contains no secret."""
-    data, texts = _FIELDS[type(event)]
-    changes: dict[str, Any] = {}
-    for names, change in ((data, secrets.for_storage), (texts, secrets.for_people)):
-        for name in names:
-            before = getattr(event, name)
-            after = before if before is None else change(before)
-            if after is not before:
-                changes[name] = after
+    event = _changed(event, DATA, secrets.for_storage)
+    return _changed(event, TEXTS, secrets.for_people)
+
+
+def _changed(event: Event, names: tuple[str, ...], change: Callable[[Any], Any]) -> Event:
+    """The event with these fields changed, as far as it has them; the same object if `change` changes none."""
+    before = vars(event)
+    after = {name: change(before[name]) for name in names if before.get(name) is not None}
+    changes = {name: value for name, value in after.items() if value is not before[name]}
     return replace(event, **changes) if changes else event
 
 
 def masked_json(event: Event) -> dict[str, Any]:
     """A stored event as JSON for people."""
     data = event_to_json(event)
-    names = (*_FIELDS[type(event)][0], "written")
-    return data | {name: masked(data[name]) for name in names if name in data}
+    return data | {name: masked(data[name]) for name in (*DATA, "written") if name in data}
 
 
 def masked_event(event: Event) -> Event:
     """A stored event as people see it; the same object if it contains no secret."""
-    names = _FIELDS[type(event)][0]
-    if not names:
-        return event
-    changes: dict[str, Any] = {}
-    for name in names:
-        before = getattr(event, name)
-        after = masked(before)
-        if after is not before:
-            changes[name] = after
-    return replace(event, **changes) if changes else event
+    return _changed(event, DATA, masked)
 
 
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:

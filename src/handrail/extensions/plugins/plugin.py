@@ -233,9 +233,9 @@ class _Reading:
                 self.report("missing-key", path, f"the agent `{name}` has neither `executor` nor `host`", hint)
             own = self.table(*path, "signs") if "signs" in row else {}
             self.refuse_unknown(own, ("variables", "programs"), (*path, "signs"))
-            lists = [tuple(self.texts(own, key, (*path, "signs"))) for key in ("variables", "programs")]
-            if any(lists):
-                signs[name] = Signs(*lists)
+            variables, programs = (tuple(self.texts(own, key, (*path, "signs"))) for key in ("variables", "programs"))
+            if variables or programs:
+                signs[name] = variables, programs
         return rows, signs
 
     def folders(self) -> dict[str, str]:

@@ -78,7 +78,7 @@ WORKFLOW = shape(
         ("list",),
         "the phases in order: paths of Markdown files, or `subworkflow: KEY`",
         required=True,
-        schema={
+        schema=lambda: {
             "type": "array",
             "minItems": 1,
             "items": {
@@ -152,7 +152,7 @@ PHASE = shape(
         "tools",
         ("mapping",),
         "which tools may be used",
-        schema=json_schema(TOOLS) | {"oneOf": [{"required": ["blacklist"]}, {"required": ["whitelist"]}]},
+        schema=lambda: json_schema(TOOLS) | {"oneOf": [{"required": ["blacklist"]}, {"required": ["whitelist"]}]},
         examples=({"blacklist": ["edit", "write"]},),
     ),
     Field(
@@ -175,7 +175,7 @@ PHASE = shape(
         ("boolean", "mapping"),
         "`true`: the practices of the project's playbook that fit the task are part of the phase's text; `phase: NAME` "
         "names the phase of the playbook, which otherwise follows from the id and the name of this phase",
-        schema={"oneOf": [{"type": "boolean"}, json_schema(GUIDANCE)]},
+        schema=lambda: {"oneOf": [{"type": "boolean"}, json_schema(GUIDANCE)]},
     ),
     Field(
         "require",

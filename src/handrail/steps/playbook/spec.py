@@ -144,15 +144,15 @@ MANIFEST_KEYS = shape(
     "manifest.yaml",
     "The manifest of a playbook: the practices of a project, and how many of them an agent is told.",
     Field("version", ("integer", "number"), "the version of this format: 1", required=True, schema={"const": 1}),
-    Field("project", ("mapping",), "what the project is", required=True, schema=json_schema(PROJECT)),
-    Field("practices", ("mapping",), "rules that an agent has to follow", schema=json_schema(FILES_KEYS)),
+    Field("project", ("mapping",), "what the project is", required=True, schema=lambda: json_schema(PROJECT)),
+    Field("practices", ("mapping",), "rules that an agent has to follow", schema=lambda: json_schema(FILES_KEYS)),
     Field(
         "examples",
         ("mapping",),
         "examples of good work; an agent is told where they are",
-        schema=json_schema(FILES_KEYS),
+        schema=lambda: json_schema(FILES_KEYS),
     ),
-    Field("templates", ("mapping",), "files that new files may begin with", schema=json_schema(FILES_KEYS)),
+    Field("templates", ("mapping",), "files that new files may begin with", schema=lambda: json_schema(FILES_KEYS)),
     Field(
         "always_include",
         ("list",),
@@ -167,7 +167,7 @@ MANIFEST_KEYS = shape(
         schema={"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
         examples=({"plan": 1200, "implement": 1400},),
     ),
-    Field("selection", ("mapping",), "how practices and examples are chosen", schema=json_schema(SELECTION)),
+    Field("selection", ("mapping",), "how practices and examples are chosen", schema=lambda: json_schema(SELECTION)),
     Field("evidence_paths", ("list",), "files of the project that the practices come from, for people", schema=_TEXTS),
 )
 APPLIES_TO = shape(
@@ -187,7 +187,7 @@ ENTRY = shape(
     Field("title", ("text",), "what people call it", required=True, examples=("Tests come first",)),
     Field("phases", ("list",), f"the phases that it is for: {', '.join(PHASES)} or names of your own; without it, all",
           schema=_TEXTS, examples=(["implement", "review"],)),
-    Field("applies_to", ("mapping",), "the tasks that it is for", schema=json_schema(APPLIES_TO)),
+    Field("applies_to", ("mapping",), "the tasks that it is for", schema=lambda: json_schema(APPLIES_TO)),
     Field("priority", ("integer",), "a higher number comes first", least=0, examples=(5,)),
     Field("severity", ("text",), "how binding it is", choices=SEVERITIES, examples=(SEVERITIES[0],)),
     Field("related", ("list",), "ids of other entries", schema=_TEXTS, examples=(["naming"],)),
