@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from handrail.agents.probe import scripted_model
-from handrail.agents.probe.anthropic import Anthropic
+from handrail.agents.probe.protocols import Anthropic
 from handrail.agents.probe.scripted_model import Json, ReceivedRequest, StreamEvent
 from real.waiting import until
 

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.agents.probe.anthropic import Anthropic
-from handrail.agents.probe.google import Google
-from handrail.agents.probe.openai import Chat, Responses
+from handrail.agents.probe.protocols import Anthropic, Chat, Google, Responses
 from handrail.agents.probe.scripted_model import SPENT, Json, ScriptedModel, Turn, Usage, failed_turn
 
 TOOLS = [{"name": "write"}]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 
 from handrail.agents.claude.host import OWN_STEP
-from handrail.agents.probe.anthropic import Anthropic
-from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.agents.probe.protocols import Anthropic
+from handrail.agents.probe.scripted_model import Turn, printing, tool_call, value_printed, with_members
 from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Anthropic
@@ -39,37 +38,20 @@ NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".claude/settings.json"
 STEP = OWN_STEP
 report = Turn
-
-
-def write(path: AnyPath, text: str) -> ScriptedCall:
-    return "Write", {"file_path": str(path), "content": text}
-
-
-def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
-    return "Edit", {"file_path": str(path), "old_string": old, "new_string": new}
-
-
-def read(path: AnyPath) -> ScriptedCall:
-    return "Read", {"file_path": str(path)}
-
-
-def shell(command: str) -> ScriptedCall:
-    return "Bash", {"command": command, "description": "a command"}
-
-
-def subagent(program: str, task: str) -> ScriptedCall:
-    del program
-    kind = {"subagent_type": "general-purpose", "run_in_background": False}
-    return "Agent", {"description": "a part", "prompt": task, **kind}
+write = tool_call("Write", "file_path", "content")
+edit = tool_call("Edit", "file_path", "old_string", "new_string")
+read = tool_call("Read", "file_path")
+shell = tool_call("Bash", "command", description="a command")
+subagent = tool_call(
+    "Agent", None, "prompt", description="a part", subagent_type="general-purpose", run_in_background=False
+)
+thread = value_printed("session_id")
+loosened = with_members(disableAllHooks=True)
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     return [program, "-p", prompt, *_SHAPE, *(["--resume", thread] if thread else [])]
-
-
-def thread(output: str) -> str | None:
-    return first_value(output, "session_id")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -80,10 +62,5 @@ def with_server(command: list[str]) -> dict[str, str]:
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
-    run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"
-    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": run}]}
+    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": printing({"hookSpecificOutput": said})}]}
     return {SETTINGS: json.dumps({"hooks": {"PreToolUse": [entry]}})}
-
-
-def loosened(text: str) -> str:
-    return json.dumps({**json.loads(text), "disableAllHooks": True})

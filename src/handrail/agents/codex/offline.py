@@ -12,8 +12,8 @@ import shlex
 
 from handrail.agents.codex import install
 from handrail.agents.codex.host import OWN_STEP
-from handrail.agents.probe.openai import SPAWN, Responses
-from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.agents.probe.protocols import SPAWN, Responses
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printing, tool_call, value_printed
 from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Responses
@@ -62,6 +62,8 @@ NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".codex/config.toml"
 STEP = OWN_STEP
 report = Turn
+shell = tool_call("exec_command", "cmd")
+thread = value_printed("thread_id")
 
 
 def write(path: AnyPath, text: str) -> ScriptedCall:
@@ -77,10 +79,6 @@ def read(path: AnyPath) -> ScriptedCall:
     return shell(f"cat {shlex.quote(str(path))}")
 
 
-def shell(command: str) -> ScriptedCall:
-    return "exec_command", {"cmd": command}
-
-
 def subagent(program: str, task: str) -> ScriptedCall:
     """Two subagents of a conversation must not have the same name."""
     del program
@@ -92,10 +90,6 @@ def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[s
     return [program, *_SHAPE, *(["resume", thread] if thread else []), prompt]
 
 
-def thread(output: str) -> str | None:
-    return first_value(output, "thread_id")
-
-
 def with_server(command: list[str]) -> dict[str, str]:
     own = f"command = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n"
     more = 'omit_tools_from = ["deferred", "code_mode"]\ndefault_tools_approval_mode = "approve"\n'
@@ -105,8 +99,8 @@ def with_server(command: list[str]) -> dict[str, str]:
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     """The hook, and the hash with which Codex trusts it."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
-    run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"
-    group = {"matcher": "Bash", "hooks": [{"type": "command", "command": run, "timeout": 60}]}
+    hook = {"type": "command", "command": printing({"hookSpecificOutput": said}), "timeout": 60}
+    group = {"matcher": "Bash", "hooks": [hook]}
     place = os.path.realpath(os.path.join(home, ".codex", "hooks.json"))
     hashes = install.trusted_hashes(place, {"PreToolUse": group}, {})
     trust = "".join(f'\n[hooks.state.{json.dumps(key)}]\ntrusted_hash = "{value}"\n' for key, value in hashes.items())

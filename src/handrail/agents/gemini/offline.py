@@ -6,11 +6,10 @@ It relaunches itself by default, and a signal would then reach only the first pr
 from __future__ import annotations
 
 import json
-import shlex
 
 from handrail.agents.gemini.host import OWN_STEP
-from handrail.agents.probe.google import Google
-from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value, tool_turn
+from handrail.agents.probe.protocols import Google
+from handrail.agents.probe.scripted_model import Turn, printing, tool_call, tool_turn, value_printed, with_members
 from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
 
 PROTOCOL = Google
@@ -31,28 +30,13 @@ PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp_probe_add"
 SETTINGS = ".gemini/settings.json"
 STEP = OWN_STEP
-
-
-def write(path: AnyPath, text: str) -> ScriptedCall:
-    return "write_file", {"file_path": str(path), "content": text}
-
-
-def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
-    given = {"file_path": str(path), "old_string": old, "new_string": new}
-    return "replace", {**given, "instruction": "Change the line."}
-
-
-def read(path: AnyPath) -> ScriptedCall:
-    return "read_file", {"file_path": str(path)}
-
-
-def shell(command: str) -> ScriptedCall:
-    return "run_shell_command", {"command": command, "description": "a command"}
-
-
-def subagent(program: str, task: str) -> ScriptedCall:
-    del program
-    return "invoke_agent", {"agent_name": "generalist", "prompt": task}
+write = tool_call("write_file", "file_path", "content")
+edit = tool_call("replace", "file_path", "old_string", "new_string", instruction="Change the line.")
+read = tool_call("read_file", "file_path")
+shell = tool_call("run_shell_command", "command", description="a command")
+subagent = tool_call("invoke_agent", None, "prompt", agent_name="generalist")
+thread = value_printed("session_id")
+loosened = with_members(hooksConfig={"enabled": False})
 
 
 def report(text: str) -> Turn:
@@ -65,10 +49,6 @@ def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[s
     return [program, *shape, *(["--resume", thread] if thread else [])]
 
 
-def thread(output: str) -> str | None:
-    return first_value(output, "session_id")
-
-
 def with_server(command: list[str]) -> dict[str, str]:
     server = {"command": command[0], "args": command[1:], "trust": True}
     return {SETTINGS: json.dumps({**_SETTINGS, "mcpServers": {"probe": server}})}
@@ -77,10 +57,6 @@ def with_server(command: list[str]) -> dict[str, str]:
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
     said = {"hookEventName": "BeforeTool", "tool_input": {"command": command, "description": "a command"}}
-    run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"
-    entry = {"matcher": "run_shell_command", "hooks": [{"type": "command", "command": run}]}
+    hook = {"type": "command", "command": printing({"hookSpecificOutput": said})}
+    entry = {"matcher": "run_shell_command", "hooks": [hook]}
     return {SETTINGS: json.dumps({**_SETTINGS, "hooks": {"BeforeTool": [entry]}})}
-
-
-def loosened(text: str) -> str:
-    return json.dumps({**json.loads(text), "hooksConfig": {"enabled": False}})

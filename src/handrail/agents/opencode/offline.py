@@ -12,8 +12,8 @@ import sys
 from pathlib import PurePath
 
 from handrail import STEP_TOOL
-from handrail.agents.probe.openai import Chat
-from handrail.agents.probe.scripted_model import ScriptedCall, Turn, first_value
+from handrail.agents.probe.protocols import Chat
+from handrail.agents.probe.scripted_model import Turn, tool_call, value_printed, with_members
 from handrail.extensions.contracts.offline import URL, AnyPath
 
 PROTOCOL = Chat
@@ -56,37 +56,19 @@ NOTE: str | None = "probe_add"
 SETTINGS = ".config/opencode/opencode.json"
 STEP = STEP_TOOL
 report = Turn
-
-
-def write(path: AnyPath, text: str) -> ScriptedCall:
-    return "write", {"filePath": str(path), "content": text}
-
-
-def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
-    return "edit", {"filePath": str(path), "oldString": old, "newString": new}
-
-
-def read(path: AnyPath) -> ScriptedCall:
-    return "read", {"filePath": str(path)}
-
-
-def shell(command: str) -> ScriptedCall:
-    return "bash", {"command": command, "description": "a command"}
-
-
-def subagent(program: str, task: str) -> ScriptedCall:
-    del program
-    return "task", {"description": "a part", "prompt": task, "subagent_type": "general"}
+write = tool_call("write", "filePath", "content")
+edit = tool_call("edit", "filePath", "oldString", "newString")
+read = tool_call("read", "filePath")
+shell = tool_call("bash", "command", description="a command")
+subagent = tool_call("task", None, "prompt", description="a part", subagent_type="general")
+thread = value_printed("session")
+loosened = with_members(plugin=[])
 
 
 def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
     del home
     served = [sys.executable, "-P", "-m", "handrail.agents.opencode.server_prompt"]
     return [*served, program, prompt, *([thread] if thread else [])]
-
-
-def thread(output: str) -> str | None:
-    return first_value(output, "session")
 
 
 def with_server(command: list[str]) -> dict[str, str]:
@@ -100,7 +82,3 @@ def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     hook = f'"tool.execute.before": async (input, output) => {{ if (input.tool === "bash") {change} }}'
     address = PurePath(os.path.join(home, name)).as_uri()
     return {name: f"export const Rewrite = async () => ({{ {hook} }})\n", SETTINGS: json.dumps({"plugin": [address]})}
-
-
-def loosened(text: str) -> str:
-    return json.dumps({**json.loads(text), "plugin": []})

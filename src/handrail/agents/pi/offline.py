@@ -9,8 +9,8 @@ import json
 import shlex
 
 from handrail import STEP_TOOL
-from handrail.agents.probe.openai import Chat
-from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printed_events
+from handrail.agents.probe.protocols import Chat
+from handrail.agents.probe.scripted_model import ScriptedCall, Turn, tool_call, value_printed
 from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
 
 PROTOCOL = Chat
@@ -35,22 +35,14 @@ NOTE: str | None = None
 SETTINGS = ".pi/agent/extensions/handrail/index.js"
 STEP = STEP_TOOL
 report = Turn
-
-
-def write(path: AnyPath, text: str) -> ScriptedCall:
-    return "write", {"path": str(path), "content": text}
+write = tool_call("write", "path", "content")
+read = tool_call("read", "path")
+shell = tool_call("bash", "command")
+thread = value_printed("id", "session")
 
 
 def edit(path: AnyPath, old: str, new: str) -> ScriptedCall:
     return "edit", {"path": str(path), "edits": [{"oldText": old, "newText": new}]}
-
-
-def read(path: AnyPath) -> ScriptedCall:
-    return "read", {"path": str(path)}
-
-
-def shell(command: str) -> ScriptedCall:
-    return "bash", {"command": command}
 
 
 def subagent(program: str, task: str) -> ScriptedCall:
@@ -62,10 +54,6 @@ def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[s
     del home
     more = ["--session", thread] if thread else []
     return [program, "--mode", "json", "-p", *MODEL, "--approve", *more, prompt]
-
-
-def thread(output: str) -> str | None:
-    return next((str(event["id"]) for event in printed_events(output) if event.get("type") == "session"), None)
 
 
 def with_server(command: list[str]) -> dict[str, str]:

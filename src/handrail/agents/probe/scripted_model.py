@@ -7,6 +7,7 @@ no turn. All requests are recorded.
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 import threading
 import time
@@ -93,9 +94,34 @@ def printed_events(output: str) -> Iterator[dict[str, Any]]:
                 continue
 
 
-def first_value(output: str, name: str) -> str | None:
-    """The first value of a key in the events; None if no event has it."""
-    return next((str(event[name]) for event in printed_events(output) if name in event), None)
+def value_printed(name: str, kind: str | None = None) -> Callable[[str], str | None]:
+    """A function: the first value of a key in what a program printed, in events of this type; None if none has it."""
+
+    def find(output: str) -> str | None:
+        found = (event for event in printed_events(output) if name in event and kind in (None, event.get("type")))
+        return next((str(event[name]) for event in found), None)
+
+    return find
+
+
+def tool_call(tool: str, *names: str | None, **fixed: Any) -> Callable[..., ScriptedCall]:
+    """A function that makes a call of a tool. Its arguments get these names; None leaves one out."""
+
+    def call(*values: object) -> ScriptedCall:
+        named = zip(names, values, strict=True)
+        return tool, {name: str(value) for name, value in named if name is not None} | fixed
+
+    return call
+
+
+def with_members(**members: Any) -> Callable[[str], str]:
+    """A function that sets members of an object of JSON."""
+    return lambda text: json.dumps({**json.loads(text), **members})
+
+
+def printing(answer: Json) -> str:
+    """A shell command that prints an object."""
+    return f"printf '%s' {shlex.quote(json.dumps(answer))}"
 
 
 LARGEST = 64 * 1024 * 1024

@@ -1,0 +1,451 @@
+"""The protocols of the services: Anthropic's Messages, Google's generateContent, and two of OpenAI."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from handrail.agents.probe.scripted_model import (
+    SPENT,
+    Json,
+    ReceivedRequest,
+    ScriptedModel,
+    ServiceError,
+    StreamEvent,
+    Turn,
+    named_event,
+    pieces,
+)
+
+ANTHROPIC_CODES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+ANTHROPIC_WORDS = {
+    "authentication_error": "invalid x-api-key",
+    "rate_limit_error": "This request would exceed your account's rate limit. Please try again later.",
+    "api_error": "Internal server error",
+    "overloaded_error": "Overloaded",
+}
+
+
+def _new(kind: str) -> str:
+    return f"{kind}_{uuid.uuid4().hex[:20]}"
+
+
+class Anthropic(ScriptedModel):
+    """`POST /v1/messages`. A request without tools is a side request."""
+
+    def side(self, request: ReceivedRequest) -> Turn | Json | None:
+        path = request.path.split("?")[0]
+        if request.method == "GET":
+            return {"data": [], "has_more": False, "first_id": None, "last_id": None}
+        if path.endswith("/count_tokens"):
+            return {"input_tokens": 100}
+        return None if request.body.get("tools") else Turn("ok")
+
+    def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
+        blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
+        for name, arguments in turn.tools:
+            blocks.append({"type": "tool_use", "id": _new("toolu"), "name": name, "input": arguments})
+        tokens = turn.usage
+        return {
+            "id": _new("msg"),
+            "type": "message",
+            "role": "assistant",
+            "model": request.body.get("model", "scripted"),
+            "content": blocks,
+            "stop_reason": {"length": "max_tokens", "refusal": "refusal"}.get(
+                turn.finish, "tool_use" if turn.tools else "end_turn"
+            ),
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": tokens.input - tokens.cached,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": tokens.cached,
+                "output_tokens": tokens.output,
+            },
+        }
+
+    def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
+        yield named_event("message_start", message={**whole, "content": [], "stop_reason": None})
+        for index, block in enumerate(whole["content"]):
+            if block["type"] == "text":
+                empty = {**block, "text": ""}
+                deltas = [{"type": "text_delta", "text": piece} for piece in pieces(turn, block["text"])]
+            else:
+                empty = {**block, "input": {}}
+                deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+            yield named_event("content_block_start", index=index, content_block=empty)
+            for delta in deltas:
+                yield named_event("content_block_delta", index=index, delta=delta)
+            yield named_event("content_block_stop", index=index)
+
+    def ending(self, whole: Json) -> Iterator[StreamEvent]:
+        delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        yield named_event("message_delta", delta=delta, usage=whole["usage"])
+        yield named_event("message_stop")
+
+    def error(self, turn: Turn) -> ServiceError:
+        spent = turn.error == SPENT
+        code = (not spent and turn.error) or ANTHROPIC_CODES.get(turn.status, "api_error")
+        body = {
+            "type": "error",
+            "error": {"type": code, "message": ANTHROPIC_WORDS.get(code, code)},
+            "request_id": "req_scripted",
+        }
+        if turn.retry_after is None:
+            return ServiceError(body, {})
+        return ServiceError(
+            body, anthropic_limits(turn.retry_after) | (anthropic_plan_limits(turn.retry_after) if spent else {})
+        )
+
+
+def anthropic_limits(seconds: float) -> dict[str, str]:
+    """The headers of a limit that ends after this number of seconds."""
+    reset = time.time() + seconds
+    return {
+        "retry-after": str(round(seconds)),
+        "anthropic-ratelimit-requests-limit": "50",
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-requests-reset": datetime.fromtimestamp(reset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def anthropic_plan_limits(seconds: float) -> dict[str, str]:
+    """The headers of an exhausted 5-hour limit of a subscription. The program uses them only without an API key."""
+    reset = str(round(time.time() + seconds))
+    return {
+        "anthropic-ratelimit-unified-status": "rejected",
+        "anthropic-ratelimit-unified-representative-claim": "five_hour",
+        "anthropic-ratelimit-unified-reset": reset,
+        "anthropic-ratelimit-unified-5h-status": "rejected",
+        "anthropic-ratelimit-unified-5h-reset": reset,
+    }
+
+
+GOOGLE_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+GOOGLE_WORDS = {
+    401: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
+    "authentication credential.",
+    429: "You exceeded your current quota, please check your plan and billing details.",
+    500: "An internal error has occurred. Please retry.",
+    503: "The model is overloaded. Please try again later.",
+}
+EMPTY = {"string": "x", "number": 0, "integer": 0, "boolean": False, "array": []}
+
+
+class Google(ScriptedModel):
+    """`POST ...:streamGenerateContent`. Requests without a stream and token counts are side requests."""
+
+    def side(self, request: ReceivedRequest) -> Turn | Json | None:
+        path = request.path.split("?")[0]
+        if request.method == "GET":
+            return {"models": []}
+        if path.endswith(":countTokens"):
+            return {"totalTokens": 100}
+        if path.endswith(":streamGenerateContent"):
+            return None
+        settings = request.body.get("generationConfig") or {}
+        form = settings.get("responseJsonSchema") or settings.get("responseSchema")
+        return Turn(json.dumps(_fits(form)) if form else "ok")
+
+    def streams(self, request: ReceivedRequest) -> bool:
+        return ":streamGenerateContent" in request.path
+
+    def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
+        parts: list[Json] = [{"text": turn.text}] if turn.text else []
+        for name, arguments in turn.tools:
+            parts.append({"functionCall": {"id": _new("fc"), "name": name, "args": arguments}})
+        tokens = turn.usage
+        return {
+            "candidates": [
+                {
+                    "index": 0,
+                    "content": {"role": "model", "parts": parts},
+                    "finishReason": {"length": "MAX_TOKENS", "refusal": "SAFETY"}.get(turn.finish, "STOP"),
+                }
+            ],
+            "usageMetadata": {
+                "promptTokenCount": tokens.input,
+                "candidatesTokenCount": tokens.output,
+                "cachedContentTokenCount": tokens.cached,
+                "totalTokenCount": tokens.input + tokens.output,
+            },
+            "modelVersion": request.path.rsplit("/", 1)[-1].split(":")[0],
+            "responseId": uuid.uuid4().hex[:20],
+        }
+
+    def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
+        for part in whole["candidates"][0]["content"]["parts"]:
+            for piece in [{"text": text} for text in pieces(turn, part["text"])] if "text" in part else [part]:
+                yield _google_chunk(whole, [piece], {})
+
+    def ending(self, whole: Json) -> Iterator[StreamEvent]:
+        yield _google_chunk(whole, [{"text": ""}], {"finishReason": whole["candidates"][0]["finishReason"]})
+
+    def error(self, turn: Turn) -> ServiceError:
+        error: Json = {
+            "code": turn.status,
+            "message": GOOGLE_WORDS.get(turn.status, "scripted"),
+            "status": GOOGLE_STATUSES.get(turn.status, "UNKNOWN"),
+        }
+        if turn.retry_after is not None:
+            error["message"] += f"\nPlease retry in {turn.retry_after:g}s."
+            error["details"] = google_limits(turn.retry_after, "PerDay" if turn.error == SPENT else "PerMinute")
+        return ServiceError({"error": error}, {})
+
+
+def google_limits(seconds: float, period: str) -> list[Json]:
+    """The details of a limit that ends after this number of seconds. No header contains it."""
+    kind = "type.googleapis.com/google.rpc."
+    violation = {
+        "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+        "quotaId": f"GenerateRequests{period}PerProjectPerModel-FreeTier",
+        "quotaDimensions": {"location": "global", "model": "gemini-2.5-pro"},
+        "quotaValue": "50",
+    }
+    return [
+        {"@type": f"{kind}QuotaFailure", "violations": [violation]},
+        {"@type": f"{kind}RetryInfo", "retryDelay": f"{seconds:g}s"},
+    ]
+
+
+def _fits(form: Any) -> Any:
+    """The smallest value that matches a schema. So side questions of the program never get a yes."""
+    if form.get("enum"):
+        return form["enum"][0]
+    kind = form.get("type", "string")
+    kind = (kind[0] if isinstance(kind, list) else kind).lower()
+    if kind == "object":
+        return {name: _fits(field) for name, field in (form.get("properties") or {}).items()}
+    return EMPTY.get(kind, "x")
+
+
+def _google_chunk(whole: Json, parts: list[Json], more: Json) -> StreamEvent:
+    """The last chunk has the token counts and the finish reason."""
+    candidate = {"index": 0, "content": {"role": "model", "parts": parts}, **more}
+    names = ("modelVersion", "responseId", *(["usageMetadata"] if more else []))
+    return "", {"candidates": [candidate], **{name: whole[name] for name in names}}
+
+
+OPENAI_CODES = {
+    400: ("invalid_request_error", "invalid_value"),
+    401: ("invalid_request_error", "invalid_api_key"),
+    403: ("invalid_request_error", "unsupported_country_region_territory"),
+    404: ("invalid_request_error", "model_not_found"),
+    429: ("requests", "rate_limit_exceeded"),
+    500: ("server_error", None),
+    503: ("server_error", None),
+}
+QUOTA = "insufficient_quota"
+OPENAI_WORDS = {
+    "invalid_api_key": "Incorrect API key provided: sk-fake. You can find your API key in your account settings.",
+    "rate_limit_exceeded": "Rate limit reached for requests.",
+    QUOTA: "You exceeded your current quota, please check your plan and billing details.",
+    None: "The server had an error while processing your request. Sorry about that!",
+}
+
+
+def openai_error(turn: Turn) -> ServiceError:
+    """The body and the headers of an error."""
+    kind, code = OPENAI_CODES.get(turn.status, ("server_error", None))
+    code = QUOTA if turn.error == SPENT else turn.error or code
+    words = OPENAI_WORDS.get(code, code or "")
+    if turn.retry_after is not None:
+        words += f" Please try again in {turn.retry_after:g}s."
+    body: Json = {"error": {"message": words, "type": QUOTA if code == QUOTA else kind, "param": None, "code": code}}
+    return ServiceError(body, {} if turn.retry_after is None else openai_limits(turn.retry_after))
+
+
+def openai_plan_limit(seconds: float) -> ServiceError:
+    """The error of an exhausted ChatGPT plan."""
+    limit: Json = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}
+    wait = round(seconds)
+    return ServiceError({"error": {**limit, "resets_at": round(time.time()) + wait, "resets_in_seconds": wait}}, {})
+
+
+def openai_limits(seconds: float) -> dict[str, str]:
+    """The headers of a limit that ends after this number of seconds."""
+    return {
+        "retry-after": str(round(seconds)),
+        "retry-after-ms": str(round(seconds * 1000)),
+        "x-ratelimit-limit-requests": "500",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": f"{seconds:g}s",
+    }
+
+
+class Chat(ScriptedModel):
+    """`POST /v1/chat/completions`. A request without tools is a side request."""
+
+    version = "/v1"
+
+    def side(self, request: ReceivedRequest) -> Turn | Json | None:
+        if request.method == "GET":
+            return {"object": "list", "data": []}
+        return None if request.body.get("tools") else Turn("A title")
+
+    def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
+        message: Json = {"role": "assistant", "content": turn.text or None}
+        if turn.tools:
+            message["tool_calls"] = [_chat_call(name, arguments) for name, arguments in turn.tools]
+        finishes = {"": "tool_calls" if turn.tools else "stop", "length": "length", "refusal": "content_filter"}
+        tokens = turn.usage
+        return {
+            "id": f"chatcmpl-{uuid.uuid4().hex[:20]}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": request.body.get("model", "scripted"),
+            "choices": [{"index": 0, "message": message, "finish_reason": finishes[turn.finish]}],
+            "usage": {
+                "prompt_tokens": tokens.input,
+                "completion_tokens": tokens.output,
+                "total_tokens": tokens.input + tokens.output,
+                "prompt_tokens_details": {"cached_tokens": tokens.cached},
+            },
+        }
+
+    def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
+        message = whole["choices"][0]["message"]
+        yield _chat_chunk(whole, {"role": "assistant", "content": ""})
+        for piece in pieces(turn, message["content"] or ""):
+            yield _chat_chunk(whole, {"content": piece})
+        for index, call in enumerate(message.get("tool_calls", [])):
+            begun = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
+            rest = {"index": index, "function": {"arguments": call["function"]["arguments"]}}
+            yield _chat_chunk(whole, {"tool_calls": [begun]})
+            yield _chat_chunk(whole, {"tool_calls": [rest]})
+
+    def ending(self, whole: Json) -> Iterator[StreamEvent]:
+        yield _chat_chunk(whole, {}, whole["choices"][0]["finish_reason"])
+        yield "", {**_chat_head(whole), "choices": [], "usage": whole["usage"]}
+        yield "", "[DONE]"
+
+    def error(self, turn: Turn) -> ServiceError:
+        return openai_error(turn)
+
+
+def _chat_call(name: str, arguments: Json | str) -> Json:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": _new("call"), "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def _chat_head(whole: Json) -> Json:
+    return {"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"]}
+
+
+def _chat_chunk(whole: Json, delta: Json, finish: str | None = None) -> StreamEvent:
+    return "", {**_chat_head(whole), "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+INCOMPLETE = {"length": "max_output_tokens", "refusal": "content_filter"}
+SPAWN, WAIT = "collaboration__spawn_agent", "collaboration__wait_agent"
+"""A subagent works beside the main agent, so the model waits for it in the same turn."""
+NAMESPACES = ("mcp__", "collaboration__", "functions__")
+TITLE = Turn(json.dumps({"title": "A title"}))
+
+
+class Responses(ScriptedModel):
+    """`POST /v1/responses`. The request for a title of the conversation is a side request."""
+
+    version = "/v1"
+
+    def side(self, request: ReceivedRequest) -> Turn | Json | None:
+        if request.method == "GET":
+            return {"object": "list", "data": [], "models": []}
+        return TITLE if _turn_metadata(request).get("thread_source") == "thread_title" else None
+
+    def conversation(self, request: ReceivedRequest) -> str | None:
+        found = _turn_metadata(request).get("thread_id")
+        return found if isinstance(found, str) else None
+
+    def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
+        items = [_response_message(turn.text)] if turn.text else []
+        items += [_response_call(name, arguments) for name, arguments in turn.tools]
+        items += [_response_call(WAIT, {"timeout_ms": 60_000}) for name, _ in turn.tools if name == SPAWN]
+        reason = INCOMPLETE.get(turn.finish)
+        tokens = turn.usage
+        return {
+            "id": _new("resp"),
+            "object": "response",
+            "created_at": int(time.time()),
+            "model": request.body.get("model", "scripted"),
+            "status": "incomplete" if reason else "completed",
+            "incomplete_details": {"reason": reason} if reason else None,
+            "error": None,
+            "output": items,
+            "usage": {
+                "input_tokens": tokens.input,
+                "input_tokens_details": {"cached_tokens": tokens.cached},
+                "output_tokens": tokens.output,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": tokens.input + tokens.output,
+            },
+        }
+
+    def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
+        begun = {**whole, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
+        yield named_event("response.created", response=begun)
+        for index, item in enumerate(whole["output"]):
+            yield from _response_item(index, item, turn)
+
+    def ending(self, whole: Json) -> Iterator[StreamEvent]:
+        yield named_event(f"response.{whole['status']}", response=whole)
+
+    def error(self, turn: Turn) -> ServiceError:
+        return openai_plan_limit(turn.retry_after or 0) if turn.error == SPENT else openai_error(turn)
+
+
+def _turn_metadata(request: ReceivedRequest) -> Json:
+    """What the client says about the turn that a request belongs to."""
+    found = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
+    return found if isinstance(found, dict) else {}
+
+
+def _response_item(index: int, item: Json, turn: Turn) -> Iterator[StreamEvent]:
+    """A text is sent in pieces, a call in one piece."""
+    if item["type"] == "message":
+        place = {"item_id": item["id"], "output_index": index, "content_index": 0}
+        part = item["content"][0]
+        yield named_event("response.output_item.added", output_index=index, item={**item, "content": []})
+        yield named_event("response.content_part.added", **place, part={**part, "text": ""})
+        for piece in pieces(turn, part["text"]):
+            yield named_event("response.output_text.delta", **place, delta=piece)
+        yield named_event("response.output_text.done", **place, text=part["text"])
+    else:
+        yield named_event("response.output_item.added", output_index=index, item=item)
+    yield named_event("response.output_item.done", output_index=index, item=item)
+
+
+def _response_message(text: str) -> Json:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {"id": _new("msg"), "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+
+
+def _response_call(name: str, arguments: Json | str) -> Json:
+    """Arguments that are a text are a freeform call. Tools of MCP servers are in the namespace of their server."""
+    space, _, tool = name.rpartition("__") if name.startswith(NAMESPACES) else ("", "", name)
+    place = {"namespace": space} if space else {}
+    call = {"call_id": _new("call"), "name": tool, "status": "completed", **place}
+    if isinstance(arguments, str):
+        return {"id": _new("ctc"), "type": "custom_tool_call", "input": arguments, **call}
+    return {"id": _new("fc"), "type": "function_call", "arguments": json.dumps(arguments), **call}
