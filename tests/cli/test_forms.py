@@ -323,6 +323,24 @@ def test_answers_are_found_in_every_format_of_file(text: str, tmp_path: Path) ->
     assert read_answers(str(file)).for_form(REVIEW, "p/s") == {"go": True, "level": "high"}
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("{p/s: {go: 1}, review: {go: 2}, go: 3, other: 4}", {"go": "1"}),
+        ("{review: {go: 2}, go: 3, other: 4}", {"go": "2"}),
+        ("{go: 3, other: 4}", {"go": "3", "other": "4"}),
+        ("{other: 4}", None),
+        ("{g: {go: true}, p/t: {go: true}}", None),
+    ],
+)
+def test_answers_by_step_win_over_answers_by_form_and_over_answers_for_any_form_with_such_a_field(
+    text: str, values: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    assert read_answers(str(file)).for_form(REVIEW, "p/s") == values
+
+
 def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("go: true")

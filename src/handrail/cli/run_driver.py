@@ -205,17 +205,15 @@ class Person:
         fields = {field.get("id") for event in asked for field in event.question.get("fields", ())}
         told = [
             f"{answers.file}:{line}:{column}: no question has a field `{name}`, so its answer was not used"
-            for name in answers.sets.get(None, {})
+            for name, (line, column) in answers.names(None).items()
             if name not in fields and state.status == "completed"
-            for line, column in [answers.keys.get((None, name), (1, 1))]
         ]
-        for name in answers.sets:
+        for name, node in answers.sets.items():
             hint = did_you_mean(name, sorted(filter(None, names))) if name else None
             if name is None or name in names or (state.status == "waiting" and hint is None):
                 continue
-            line, column = answers.places.get((name, None), (1, 1))
             what = f"no question `{name}` was asked, so its answers were not used"
-            told.append(f"{answers.file}:{line}:{column}: {what}" + (f"; {hint}" if hint else ""))
+            told.append(f"{answers.file}:{node.line}:{node.column}: {what}" + (f"; {hint}" if hint else ""))
         return told
 
 

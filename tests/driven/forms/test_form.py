@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.driven.forms.form import (
-    Answers,
     Form,
     FormField,
     WrongAnswers,
@@ -214,21 +213,6 @@ def test_an_invalid_list_of_severities_is_rejected(text: str) -> None:
 
 def test_case_and_spaces_of_severities_do_not_matter() -> None:
     assert parse_severities(" HIGH , low,") == ["high", "low"]
-
-
-def test_answers_by_step_win_over_answers_by_form_and_over_bare_answers() -> None:
-    sets: dict[str | None, dict[str, Any]] = {"p/s": {"go": 1}, "f": {"go": 2}, None: {"go": 3, "other": 4}}
-    found = []
-    for key in ("p/s", "f", None):
-        found.append(Answers(sets).for_form(REVIEW, "p/s"))
-        del sets[key]
-    assert found == [{"go": 1}, {"go": 2}, {"go": 3, "other": 4}]
-    assert Answers(sets).for_form(REVIEW, "p/s") is None
-
-
-def test_bare_answers_belong_only_to_a_form_with_such_a_field() -> None:
-    assert Answers({None: {"other": 1}}).for_form(REVIEW, "p/s") is None
-    assert Answers({"g": {"go": True}, "p/t": {"go": True}}).for_form(REVIEW, "p/s") is None
 
 
 NAMES = ["a", "b", "c"]

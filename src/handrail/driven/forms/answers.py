@@ -13,9 +13,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.base.dataclasses import dataclass
 from handrail.base.errors import UsageError
 from handrail.base.files import Unreadable, read_limited
-from handrail.driven.forms.form import AnswerProblem, Answers, Form, WrongAnswers, accept, unknown
+from handrail.driven.forms.form import AnswerProblem, Form, WrongAnswers, accept, unknown
 from handrail.source.definition_files import MAX_BYTES, Source, decode
 from handrail.source.diagnostics import Diagnostic, sorted_problems
 from handrail.source.field_checks import plain_data
@@ -27,18 +28,90 @@ from handrail.source.yaml_text import read_yaml
 
 _HINT = "write `field: value` lines, or the form's id and its fields below it"
 _JSON = re.compile(r'\s*\{\s*["}]')
-LineColumn = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers from a file: mappings by question id, step path or form id. That of None fits any form with its fields.
+
+    The place of a mapping is that of its name.
+    """
+
+    file: str
+    sets: Mapping[str | None, TreeNode]
+
+    def names(self, key: str | None) -> Mapping[str, tuple[int, int]]:
+        """The fields of a set, with the place of each name."""
+        return {name: self.sets[key].keys[name] for name in self.sets[key].value} if key in self.sets else {}
+
+    def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
+        """The values for a form. A list or a mapping for a field that takes JSON is its text."""
+        key = next((key for key in (question, path, form.id) if key in self.sets), None)
+        nodes = dict(self.sets[key].value) if key in self.sets else {}
+        as_data = {field.id for field in form.fields if field.json}
+        if key is None:
+            nodes |= {name: self.sets[name] for name in as_data if name in self.sets}
+            if not {field.id for field in form.fields} & nodes.keys():
+                return None
+        return {
+            name: json.dumps(plain_data(node), ensure_ascii=False)
+            if name in as_data and node.kind in ("list", "mapping")
+            else _value(node)
+            for name, node in nodes.items()
+        }
+
+    def place(self, form: Form, path: str, problem: AnswerProblem, question: str = "") -> tuple[int, int]:
+        """Line and column of the wrong answer or its name, or of the whole set if the answer is missing."""
+        whole = self.sets.get(next((key for key in (question, path, form.id) if key in self.sets), None))
+        if whole is None:
+            return 1, 1
+        node = whole.value.get(problem.field, whole)
+        return (node is not whole and problem.is_name and whole.keys[problem.field]) or (node.line, node.column)
+
+
+def _value(node: TreeNode) -> object:
+    """The value of an answer. A number becomes its text, also in a list. The form says whether it fits."""
+    if node.kind == "list":
+        return [_value(item) for item in node.value]
+    if node.kind == "mapping":
+        return {name: _value(item) for name, item in node.value.items()}
+    return node_text(node) if node.kind in ("integer", "number") else node.value
 
 
 def read_answers(path: str) -> Answers:
     """The answers in a file; `-` is the standard input. Raises `UsageError` with all problems and their places."""
     source, problems = decode("<stdin>" if path == "-" else path, _read_bytes(path))
-    reading = _AnswersReader(source, problems)
-    if not problems:
-        reading.read()
-    if problems:
+    tree = None if problems else _tree(source, problems)
+    if not problems and (tree is None or tree.kind != "mapping"):
+        place, what = ((1, 1, 1), "nothing") if tree is None else (tree.place, found(tree))
+        problems.append(source.problem("answer", place, f"answers have to be a mapping, found {what}", _HINT))
+    if tree is None or problems:
         raise _error(problems)
-    return Answers(reading.sets, source.file, reading.places, reading.data, reading.keys)
+    return Answers(source.file, _sets(tree))
+
+
+def _tree(source: Source, problems: list[Diagnostic]) -> TreeNode | None:
+    """The parsed file. Text that begins like JSON is read as JSON; if it is not, as YAML."""
+    is_json = _JSON.match(source.text) is not None
+    tree, troubles = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
+    if is_json and tree is None:
+        other, wrong = read_yaml(source.text)
+        tree, troubles = (tree, troubles) if wrong else (other, wrong)
+    problems.extend(source.problem(t.code, t.place, t.message, t.hint) for t in troubles)
+    return tree
+
+
+def _sets(tree: TreeNode) -> dict[str | None, TreeNode]:
+    id_, values = tree.value.get("form_id"), tree.value.get("values")
+    if id_ is not None and values is not None and id_.kind == "text" and values.kind == "mapping":
+        return {id_.value: _at(values, tree.keys["values"])}
+    bare = {name: node for name, node in tree.value.items() if node.kind != "mapping"}
+    sets: dict[str | None, TreeNode] = {None: tree._replace(value=bare)} if bare or not tree.value else {}
+    return sets | {name: _at(node, tree.keys[name]) for name, node in tree.value.items() if name not in bare}
+
+
+def _at(node: TreeNode, place: tuple[int, int]) -> TreeNode:
+    return node._replace(line=place[0], column=place[1])
 
 
 def wrong_answers(
@@ -46,11 +119,12 @@ def wrong_answers(
 ) -> UsageError:
     """An error with the places of all wrong answers in the file."""
     places = [(answers.place(form, path, problem, question), problem.text) for problem in problems]
-    found = [
-        Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
-        for (line, column), text in places
-    ]
-    return _error(found)
+    return _error(
+        [
+            Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
+            for (line, column), text in places
+        ]
+    )
 
 
 def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_only: bool = False) -> Any:
@@ -62,7 +136,7 @@ def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_
     if given is None:
         if not is_only:
             return None
-        given = dict(answers.sets.get(None, {}))
+        given = {name: _value(answers.sets[None].value[name]) for name in answers.names(None)}
     misspelt = _misspelt(form, given)
     try:
         values = accept(form, given)
@@ -97,88 +171,11 @@ def _read_bytes(path: str) -> bytes:
     try:
         return read_limited(path, MAX_BYTES)
     except Unreadable as error:
-        hint = (
-            _similar_file(path) if error.is_missing else "write the answers to a file, or use `-`, the standard input"
-        )
+        hint: str | None = "write the answers to a file, or use `-`, the standard input"
+        if error.is_missing:
+            folder, name = os.path.split(path)
+            try:
+                hint = did_you_mean(name, sorted(os.listdir(folder or ".")))
+            except (OSError, ValueError):
+                hint = None
         raise UsageError(f"the answers file `{path}` {error.message}", hint) from error
-
-
-def _similar_file(path: str) -> str | None:
-    folder, name = os.path.split(path)
-    try:
-        return did_you_mean(name, sorted(os.listdir(folder or ".")))
-    except (OSError, ValueError):
-        return None
-
-
-class _AnswersReader:
-    """Reads one answers file."""
-
-    def __init__(self, source: Source, problems: list[Diagnostic]) -> None:
-        self.source = source
-        self.problems = problems
-        self.sets: dict[str | None, dict[str, object]] = {}
-        self.places: dict[tuple[str | None, str | None], LineColumn] = {}
-        self.data: dict[tuple[str | None, str], str] = {}
-        self.keys: dict[tuple[str | None, str], LineColumn] = {}
-
-    def problem(self, node: TreeNode, message: str, hint: str | None = _HINT) -> None:
-        self.problems.append(self.source.problem("answer", node.place, message, hint))
-
-    def read(self) -> None:
-        tree = self.tree()
-        if tree is None:
-            if not self.problems:
-                self.problems.append(
-                    self.source.problem("answer", (1, 1, 1), "answers have to be a mapping, found nothing", _HINT)
-                )
-        elif tree.kind != "mapping":
-            self.problem(tree, f"answers have to be a mapping, found {found(tree)}")
-        else:
-            self.forms(tree)
-
-    def tree(self) -> TreeNode | None:
-        """The parsed file. Text that begins like JSON is read as JSON; if it is not, as YAML."""
-        is_json = _JSON.match(self.source.text) is not None
-        tree, troubles = read_json(self.source.text, keeps_texts=True) if is_json else read_yaml(self.source.text)
-        if is_json and tree is None:
-            other, wrong = read_yaml(self.source.text)
-            tree, troubles = (tree, troubles) if wrong else (other, wrong)
-        for t in troubles:
-            self.problems.append(self.source.problem(t.code, t.place, t.message, t.hint))
-        return tree
-
-    def forms(self, tree: TreeNode) -> None:
-        id_, values = tree.value.get("form_id"), tree.value.get("values")
-        if id_ is not None and values is not None and id_.kind == "text" and values.kind == "mapping":
-            return self.form(id_.value, values, tree.keys["values"])
-        bare = {name: node for name, node in tree.value.items() if node.kind != "mapping"}
-        if bare or not tree.value:
-            self.form(None, tree._replace(value=bare), (tree.line, tree.column))
-        for name, node in tree.value.items():
-            if name not in bare:
-                self.data[None, name] = as_json(node)
-                self.form(name, node, tree.keys[name])
-        return None
-
-    def form(self, key: str | None, node: TreeNode, place: LineColumn) -> None:
-        self.places[key, None] = place
-        self.sets[key] = {}
-        for name, item in node.value.items():
-            self.places[key, name] = (item.line, item.column)
-            self.keys[key, name] = node.keys[name]
-            self.sets[key][name] = self.value(item)
-            if item.kind in ("list", "mapping"):
-                self.data[key, name] = as_json(item)
-
-    def value(self, node: TreeNode) -> object:
-        """The value of an answer. A number becomes its text, also in a list. The form says whether it fits."""
-        if node.kind == "list":
-            return [self.value(item) for item in node.value]
-        if node.kind == "mapping":
-            return {name: self.value(item) for name, item in node.value.items()}
-        return node_text(node) if node.kind in ("integer", "number") else node.value
-
-
-def as_json(node: TreeNode) -> str:
-    return json.dumps(plain_data(node), ensure_ascii=False)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.base.dataclasses import field as dataclass_field
 from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import Unresolved, as_text, same
@@ -301,40 +300,6 @@ def parse_severities(text: str) -> list[str]:
         if name in names[:place]:
             raise Unresolved("severities", f"severity `{name}` is given twice")
     return names
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers from a file, by question id, step path or form id. The key None fits any form with such fields.
-
-    `places` has the line and column of each value; the field None has the place of a whole set. `data` has the JSON of
-    each list and mapping, and `keys` the place of each field's name.
-    """
-
-    sets: Mapping[str | None, Mapping[str, Any]]
-    file: str = ""
-    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclass_field(default_factory=dict)
-    data: Mapping[tuple[str | None, str], str] = dataclass_field(default_factory=dict)
-    keys: Mapping[tuple[str | None, str], tuple[int, int]] = dataclass_field(default_factory=dict)
-
-    def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
-        """The values for a form: by question id, step path or form id, else those for any form with such fields."""
-        for key in (question, path, form.id):
-            if key in self.sets:
-                return {**self.sets[key], **self._data(form, key)}
-        bare = {**self.sets.get(None, {}), **self._data(form, None)}
-        known = {field.id for field in form.fields}
-        return bare if known & bare.keys() else None
-
-    def _data(self, form: Form, key: str | None) -> dict[str, str]:
-        """The lists and mappings for the fields that take JSON."""
-        return {f.id: self.data[key, f.id] for f in form.fields if f.json and (key, f.id) in self.data}
-
-    def place(self, form: Form, path: str, problem: AnswerProblem, question: str = "") -> tuple[int, int]:
-        """Line and column of the wrong answer or its name, or of the whole set if the answer is missing."""
-        key = next((key for key in (question, path, form.id) if key in self.sets), None)
-        places = self.keys if problem.is_name else self.places
-        return places.get((key, problem.field)) or self.places.get((key, None)) or (1, 1)
 
 
 DEFAULT_BLOCKING_SEVERITIES = ("blocker", "critical", "high")
