@@ -21,7 +21,7 @@ from handrail.cli.forms import print_form, questions_text, skeleton
 from handrail.cli.output import Shell
 from handrail.driven.forms.answers import accepted, read_answers, wrong_answers
 from handrail.driven.forms.form import problems
-from handrail.driven.forms.form_params import form_from, from_json, to_json
+from handrail.driven.forms.form_params import form_from, to_json
 from handrail.driven.runs.memory import assumed_result, interrupted_form
 from handrail.source.definition_files import MAX_BYTES
 
@@ -32,10 +32,10 @@ import fcntl, json, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import click
 from handrail.cli.forms import ask, can_ask
-from handrail.driven.forms.form_params import from_json
+from handrail.driven.forms.form_params import form_from
 assert can_ask()
 try:
-    print(json.dumps(ask(from_json(json.loads(sys.argv[1])))))
+    print(json.dumps(ask(form_from(json.loads(sys.argv[1])))))
 except click.Abort:
     sys.exit(130)
 """
@@ -385,7 +385,7 @@ def test_a_list_or_mapping_that_a_field_does_not_take_is_reported_with_its_posit
 def test_the_output_of_an_interrupted_command_may_be_written_as_data(text: str, value: object, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(text)
-    form = from_json(to_json(form_from(interrupted_form("a/x", 1, ["result"]))))
+    form = form_from(to_json(form_from(interrupted_form("a/x", 1, ["result"]))))
     answer = accepted(read_answers(str(file)), form, "a/x", "q1")
     assert assumed_result(answer) == {"assumedDone": True, "result": value}
 

@@ -192,7 +192,7 @@ class Person:
     async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         if self.answers is None:
             return None
-        found: dict[str, Any] | None = accepted(self.answers, form_params.from_json(question), path, id_)
+        found: dict[str, Any] | None = accepted(self.answers, form_params.form_from(question), path, id_)
         return found
 
     def ignored(self, run: LoadedRun) -> list[str]:
@@ -230,7 +230,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: DriveOptions
         _notify(app, run)
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.from_json(asked.question))))
+                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.form_from(asked.question))))
             run = _drive_once(app, shell, run, "answer", (how, person))
             _notify(app, run)
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):

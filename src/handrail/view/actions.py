@@ -326,7 +326,7 @@ class Actions:
             raise LateAnswer("the question has changed since you opened it", has_changed=True)
         self._refuse_untrusted(run)
         try:
-            accepted = accept(form_params.from_json(asked.question), values)
+            accepted = accept(form_params.form_from(asked.question), values)
         except WrongAnswers as error:
             raise WrongFields(error.problems) from error
         try:

@@ -22,7 +22,7 @@ from handrail.driven.forms.form import (
     problems,
     unknown,
 )
-from handrail.driven.forms.form_params import form_from, from_json, to_json
+from handrail.driven.forms.form_params import form_from, to_json
 from handrail.source.values import Unresolved
 
 
@@ -318,4 +318,4 @@ def test_normalized_values_have_no_problems_but_missing_answers(form: Form, valu
 
 @given(forms())
 def test_a_form_survives_a_round_trip_through_json(form: Form) -> None:
-    assert from_json(json.loads(json.dumps(to_json(form)))) == form
+    assert form_from(json.loads(json.dumps(to_json(form)))) == form

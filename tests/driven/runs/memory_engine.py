@@ -314,7 +314,7 @@ class MemoryRun:
             values = await self.outside.asker(id_, path, question)
         if values is None:
             raise Waiting(path, str(question["title"]))
-        self.record(run_events.Answered(path, given, form.accept(form_params.from_json(question), values), id_, by, at))
+        self.record(run_events.Answered(path, given, form.accept(form_params.form_from(question), values), id_, by, at))
         return self._answer(path, given)
 
     def _answer(self, path: str, given: str) -> FormAnswer:

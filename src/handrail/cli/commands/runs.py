@@ -362,7 +362,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         app.refuse_agents("answer", run=run_id)
     refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
     asked = question_to_answer(run_id, waiting.state, options["question"], options["step"])
-    form, file = form_params.from_json(asked.question), options["file"]
+    form, file = form_params.form_from(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
             template = {form.id: initial(form)}

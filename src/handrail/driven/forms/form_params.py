@@ -47,197 +47,193 @@ class FormProblem:
 
 
 def form_from(params: Mapping[str, Any]) -> Form:
-    """The form that the params of a step describe. Raises `Unresolved` with all problems."""
-    reading = _FormReader()
-    id_ = reading.text(params, "formId", "the form", ())
+    """The form that the params of a step describe, or that JSON does. Raises `Unresolved` with all problems."""
+    part = _Part(params, "the form")
+    id_ = part.text("formId")
     if not id_.strip():
-        reading.add("`formId` is missing", ())
-    title = reading.text(params, "title", "the form", ()) or id_
-    description = reading.text(params, "description", "the form", ())
-    submit = reading.text(params, "submitLabel", "the form", ())
-    form = Form(id_, title, description, reading.fields(params.get("fields")), submit)
-    if reading.wrong:
-        problems = "; ".join(slip.text for slip in reading.wrong)
+        part.add("`formId` is missing")
+    title, description, submit = part.text("title") or id_, part.text("description"), part.text("submitLabel")
+    form = Form(id_, title, description, _fields(part, params.get("fields")), submit)
+    if part.problems:
+        problems = "; ".join(problem.text for problem in part.problems)
         raise Unresolved("form", f"form `{id_}` cannot be shown: {problems}")
     return form
 
 
 def field_problems(fields: list[Any]) -> list[FormProblem]:
     """The problems of the fields of a form. `Later` marks values that are not known yet."""
-    reading = _FormReader()
-    reading.fields(fields)
-    return reading.wrong
+    part = _Part({}, "the form")
+    _fields(part, fields)
+    return part.problems
 
 
-class _FormReader:
-    """Reads params and collects problems."""
+class _Part:
+    """Reads one mapping of a form: the form itself, a field or an option. All parts collect their problems together.
 
-    def __init__(self) -> None:
-        self.wrong: list[FormProblem] = []
+    `where` names it in messages, and `before` are the ids of the fields before it.
+    """
 
-    def add(self, message: str, path: FieldPath, key: str | None = None, hint: str | None = None) -> None:
-        self.wrong.append(FormProblem(message, path, key, hint))
+    def __init__(self, data: Mapping[str, Any], where: str, path: FieldPath = ()) -> None:
+        self.data = data
+        self.where = where
+        self.path = path
+        self.before: list[str] = []
+        self.problems: list[FormProblem] = []
 
-    def text(self, data: Mapping[str, Any], name: str, where: str, path: FieldPath) -> str:
-        value = data.get(name)
-        if value is None:
-            return ""
+    def inner(self, data: Mapping[str, Any], where: str, *path: str | int, before: list[str]) -> _Part:
+        part = _Part(data, where, (*self.path, *path))
+        part.before, part.problems = before, self.problems
+        return part
+
+    def add(self, message: str, *path: str | int, key: str | None = None, hint: str | None = None) -> None:
+        self.problems.append(FormProblem(message, (*self.path, *path), key, hint))
+
+    def text(self, name: str) -> str:
+        value = self.data.get(name)
         if isinstance(value, list | Mapping):
-            self.add(f"`{name}` of {where} has to be text, found {found(value)}", (*path, name))
+            self.add(f"`{name}` of {self.where} has to be text, found {found(value)}", name)
             return ""
-        return value if isinstance(value, Later) else as_text(value)
+        return "" if value is None else value if isinstance(value, Later) else as_text(value)
 
-    def flag(self, data: Mapping[str, Any], name: str, where: str, path: FieldPath) -> bool:
-        value = data.get(name)
-        if value is None or isinstance(value, bool | Later):
-            return value is True
-        self.add(f"`{name}` of {where} has to be true or false, found {found(value)}", (*path, name))
-        return False
+    def flag(self, name: str) -> bool:
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, bool | Later):
+            self.add(f"`{name}` of {self.where} has to be true or false, found {found(value)}", name)
+        return value is True
 
-    def typing_errors(self, data: Mapping[str, Any], known: tuple[str, ...], where: str, path: FieldPath) -> None:
+    def typing_errors(self, known: tuple[str, ...]) -> None:
         """Report unknown keys that are similar to known ones. Other unknown keys may belong to another tool."""
-        for name in data:
+        for name in self.data:
             hint = None if name in known else did_you_mean(str(name), known)
             if hint:
-                self.add(f"{where} has an unknown key `{name}`", path, str(name), hint)
+                self.add(f"{self.where} has an unknown key `{name}`", key=str(name), hint=hint)
 
-    def items(self, data: Any, name: str, path: FieldPath) -> list[Any]:
+    def items(self, data: Any, name: str, *path: str) -> list[Any]:
         if isinstance(data, list | tuple):
             return list(data)
         if not isinstance(data, Later):
-            self.add(f"`{name}` has to be a list, found {found(data)}", path)
+            self.add(f"`{name}` has to be a list, found {found(data)}", *path)
         return []
 
-    def fields(self, data: Any) -> tuple[FormField, ...]:
-        fields: list[FormField] = []
-        for number, item in enumerate(self.items(data, "fields", ()), 1):
-            if isinstance(item, Later):
-                continue
-            if not isinstance(item, Mapping):
-                self.add(f"field {number} has to be a mapping, found {found(item)}", (number - 1,))
-                continue
-            field = self.field(item, number, [field.id for field in fields])
-            if any(field.id == other.id for other in fields) and not isinstance(field.id, Later):
-                self.add(f"field id `{field.id}` is used twice", (number - 1, "id"))
-            fields.append(field)
-        return tuple(fields)
-
-    def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> FormField:
-        path: FieldPath = (number - 1,)
-        id_ = self.text(data, "id", f"field {number}", path)
-        where = f"field `{id_}`" if id_ else f"field {number}"
-        if not id_.strip():
-            self.add(f"field {number} has no `id`", path, hint=_instead("id", data) or "add `id:`")
-        self.typing_errors(data, _FIELD_KEYS, where, path)
-        type_ = self.type(data, where, path)
-        field = FormField(
-            id_,
-            type_ or "text",
-            self.text(data, "label", where, path) or id_,
-            self.text(data, "help", where, path),
-            self.flag(data, "required", where, path),
-            None,
-            self.options(data, where, path, before),
-            self.flag(data, "multiline", where, path),
-            self.rows(data, where, path),
-            self.text(data, "placeholder", where, path),
-            self.when(data, where, path, before),
-            self.flag(data, "json", where, path),
-        )
-        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later) or type_ is None:
-            return field
-        if field.is_select and data.get("options") is None:
-            if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
-                hint = _instead("options", data) or "add `options: [A, B]`"
-                self.add(f"{where} needs `options` to choose from", path, hint=hint)
-            return field
-        if field.options and not field.is_select:
-            self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
-        return replace(field, default=self.default(field, data.get("default"), where, path))
-
-    def type(self, data: Mapping[str, Any], where: str, path: FieldPath) -> Type | None:
+    def type(self) -> Type | None:
         """The type of a field. If it is unknown, the one that is probably meant, or None."""
-        given = data.get("type")
+        given = self.data.get("type")
         if given is None or isinstance(given, Later):
-            return "text" if data.get("options") is None else "single-select"
-        if given not in TYPES:
-            message = f"`type` of {where} has to be {one_of(TYPES)}, found {found(given)}"
-            near = nearest(as_text(given), TYPES)
-            meant = _MEANINGS.get(as_text(given)) or (cast("Type", near[0]) if near else None)
-            self.add(message, (*path, "type"), hint=f"did you mean `{meant}`?" if meant else None)
-            return meant
-        return cast("Type", given)
+            return "text" if self.data.get("options") is None else "single-select"
+        if given in TYPES:
+            return cast("Type", given)
+        near = nearest(as_text(given), TYPES)
+        meant = _MEANINGS.get(as_text(given)) or (cast("Type", near[0]) if near else None)
+        message = f"`type` of {self.where} has to be {one_of(TYPES)}, found {found(given)}"
+        self.add(message, "type", hint=f"did you mean `{meant}`?" if meant else None)
+        return meant
 
-    def rows(self, data: Mapping[str, Any], where: str, path: FieldPath) -> int | None:
-        value = data.get("rows")
+    def rows(self) -> int | None:
+        value = self.data.get("rows")
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
         if not isinstance(value, Later):
-            self.add(f"`rows` of {where} has to be a whole number, 1 or more, found {found(value)}", (*path, "rows"))
+            self.add(f"`rows` of {self.where} has to be a whole number, 1 or more, found {found(value)}", "rows")
         return None
 
-    def options(self, data: Mapping[str, Any], where: str, path: FieldPath, before: list[str]) -> tuple[Option, ...]:
-        if data.get("options") is None:
+    def options(self) -> tuple[Option, ...]:
+        if self.data.get("options") is None:
             return ()
-        path = (*path, "options")
-        given = self.items(data["options"], f"options of {where}", path)
-        options = [self.option(item, where, (*path, place), before) for place, item in enumerate(given)]
+        options: list[Option] = []
+        for place, item in enumerate(self.items(self.data["options"], f"options of {self.where}", "options")):
+            data = item if isinstance(item, Mapping) else {"value": item}
+            part = self.inner(data, f"an option of {self.where}", "options", place, before=self.before)
+            value = part.text("value")
+            if data.get("value") is None:
+                part.add(f"{part.where} has no `value`")
+            part.typing_errors(_OPTION_KEYS)
+            options.append(Option(value, part.text("label") or value, part.text("description"), part.when()))
         values = [option.value for option in options]
         for place, value in enumerate(values):
             if value in values[:place] and not isinstance(value, Later) and value not in values[place + 1 :]:
-                self.add(f"{where} has option `{value}` twice", (*path, place))
+                self.add(f"{self.where} has option `{value}` twice", "options", place)
         return tuple(options)
 
-    def option(self, item: Any, where: str, path: FieldPath, before: list[str]) -> Option:
-        """An option: a mapping with value and label, or only the value."""
-        data = item if isinstance(item, Mapping) else {"value": item}
-        where = f"an option of {where}"
-        value = self.text(data, "value", where, path)
-        if data.get("value") is None:
-            self.add(f"{where} has no `value`", path)
-        self.typing_errors(data, _OPTION_KEYS, where, path)
-        label, description = self.text(data, "label", where, path) or value, self.text(data, "description", where, path)
-        return Option(value, label, description, self.when(data, where, path, before))
-
-    def when(self, data: Mapping[str, Any], where: str, path: FieldPath, before: list[str]) -> When | None:
-        given = data.get("when")
+    def when(self) -> When | None:
+        given = self.data.get("when")
         if given is None or isinstance(given, Later):
             return None
-        is_open = isinstance(given, Mapping) and any(isinstance(id_, Later) for id_ in (*before, given.get("field")))
         about = given.get("field") if isinstance(given, Mapping) else None
-        if isinstance(about, str) and about not in before and not is_open:
-            hint = did_you_mean(about, before) or f"fields before it: {', '.join(before) or 'none'}"
-            self.add(
-                f"`when` of {where} has to be about an earlier field, found `{about}`",
-                (*path, "when", "field"),
-                hint=hint,
-            )
+        is_open = isinstance(given, Mapping) and any(isinstance(id_, Later) for id_ in (*self.before, about))
+        if isinstance(about, str) and about not in self.before and not is_open:
+            hint = did_you_mean(about, self.before) or f"fields before it: {', '.join(self.before) or 'none'}"
+            message = f"`when` of {self.where} has to be about an earlier field, found `{about}`"
+            self.add(message, "when", "field", hint=hint)
             return None
         if not isinstance(given, Mapping) or ("equals" in given) == ("in" in given) or (about is None and not is_open):
             form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about an earlier field"
-            self.add(f"`when` of {where} has to be {form}", (*path, "when"))
+            self.add(f"`when` of {self.where} has to be {form}", "when")
             return None
-        inner = (*path, "when", "in")
-        values = [given["equals"]] if "equals" in given else self.items(given["in"], f"in of {where}", inner)
-        return When(str(given["field"]), tuple(values))
+        if "equals" in given:
+            return When(str(about), (given["equals"],))
+        return When(str(about), tuple(self.items(given["in"], f"in of {self.where}", "when", "in")))
 
-    def default(self, field: FormField, value: Any, where: str, path: FieldPath) -> Any:
-        if value is None or value == "" or isinstance(value, Later):
-            return None
-        if isinstance(value, list) and any(isinstance(item, Later) for item in value):
-            return None
-        names = [option.value for option in field.options]
-        if any(isinstance(name, Later) for name in names):
+    def default(self, field: FormField) -> Any:
+        value, names = self.data.get("default"), [option.value for option in field.options]
+        values = value if isinstance(value, list) else [value]
+        if value is None or value == "" or any(isinstance(one, Later) for one in (*values, *names)):
             return None
         if field.type == "multi-select":
-            value = [_text(item) for item in (value if isinstance(value, list) else [value])]
+            value = [_text(item) for item in values]
         elif field.type != "boolean":
             value = _text(value)
         message = wrong_with(replace(field, required=False), names, value)
         if message:
-            self.add(f"`default` of {where} {message}", (*path, "default"))
+            self.add(f"`default` of {self.where} {message}", "default")
             return None
         return tuple(value) if isinstance(value, list) else value
+
+
+def _fields(form: _Part, data: Any) -> tuple[FormField, ...]:
+    fields: list[FormField] = []
+    for number, item in enumerate(form.items(data, "fields"), 1):
+        if isinstance(item, Later):
+            continue
+        if not isinstance(item, Mapping):
+            form.add(f"field {number} has to be a mapping, found {found(item)}", number - 1)
+            continue
+        field = _field(form.inner(item, f"field {number}", number - 1, before=[field.id for field in fields]))
+        if any(field.id == other.id for other in fields) and not isinstance(field.id, Later):
+            form.add(f"field id `{field.id}` is used twice", number - 1, "id")
+        fields.append(field)
+    return tuple(fields)
+
+
+def _field(part: _Part) -> FormField:
+    data, id_ = part.data, part.text("id")
+    if not id_.strip():
+        part.add(f"{part.where} has no `id`", hint=_instead("id", data) or "add `id:`")
+    part.where = f"field `{id_}`" if id_ else part.where
+    part.typing_errors(_FIELD_KEYS)
+    type_ = part.type()
+    field = FormField(
+        id=id_,
+        type=type_ or "text",
+        label=part.text("label") or id_,
+        help=part.text("help"),
+        required=part.flag("required"),
+        options=part.options(),
+        multiline=part.flag("multiline"),
+        rows=part.rows(),
+        placeholder=part.text("placeholder"),
+        when=part.when(),
+        json=part.flag("json"),
+    )
+    if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later) or type_ is None:
+        return field
+    if field.is_select and data.get("options") is None:
+        if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
+            hint = _instead("options", data) or "add `options: [A, B]`"
+            part.add(f"{part.where} needs `options` to choose from", hint=hint)
+        return field
+    if field.options and not field.is_select:
+        part.add(f"{part.where} has `options`, but its `type` is `{field.type}`", "type")
+    return replace(field, default=part.default(field))
 
 
 def _instead(key: str, data: Mapping[str, Any]) -> str | None:
@@ -259,10 +255,6 @@ def to_json(form: Form) -> dict[str, Any]:
         "fields": [_field_to_json(field) for field in form.fields],
         **({"submitLabel": form.submit} if form.submit else {}),
     }
-
-
-def from_json(data: Mapping[str, Any]) -> Form:
-    return form_from(data)
 
 
 def _field_to_json(field: FormField) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class ApprovalScreen(QuestionScreen):
         self.delay = delay
         self.now = now
         given = need.get("form")
-        self.form: Form | None = form_params.from_json(given) if given else None
+        self.form: Form | None = form_params.form_from(given) if given else None
         self.note = Line(compact=True)
 
     def parts(self) -> FormParts:

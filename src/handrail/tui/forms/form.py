@@ -87,7 +87,7 @@ class AnswerScreen(QuestionScreen):
 
     def __init__(self, need: Mapping[str, Any], name: str = "") -> None:
         super().__init__(need, name)
-        self.form: Form = form_params.from_json(need["form"])
+        self.form: Form = form_params.form_from(need["form"])
         self.preview_title, self.preview = _preview(need)
         self.set_class(self.preview is None, "-alone")
         self.rows: list[AnswerField] = []

@@ -84,7 +84,7 @@ class Inbox:
             with open(self._file(asked.id), "rb") as file:
                 given = json.loads(file.read())
             values = self.secrets.from_storage(given["values"])
-            accepted = form.accept(form_params.from_json(asked.question), values)
+            accepted = form.accept(form_params.form_from(asked.question), values)
             return Letter(accepted, given.get("by"), float(given.get("at", 0.0)), given.get("surface"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, form.WrongAnswers):
             self.clear(asked.id)  # invalid, so it must not be read again
