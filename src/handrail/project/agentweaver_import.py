@@ -24,7 +24,7 @@ from handrail.base.folders import entries, files_below
 from handrail.driven.artifacts.agentweaver_params import CONTINUES_BY_KIND
 from handrail.driven.artifacts.names import artifact_id
 from handrail.driven.artifacts.scope import issue_key
-from handrail.driven.artifacts.shelf import MAX_ARTIFACT_BYTES, ArtifactDraft, Shelf, Shelves, digest_of_file
+from handrail.driven.artifacts.shelf import MAX_ARTIFACT_BYTES, ArtifactVersion, Shelf, Shelves, digest_of_file
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.plan import path_segment
 from handrail.driven.runs.agentweaver import counterpart
@@ -176,7 +176,7 @@ class AgentWeaverImport:
 
     def _take_artifact(self, manifest: ArtifactManifest, shelf: Shelf, ids: dict[str, str]) -> tuple[ImportResult, str]:
         """Publish an artifact. `ids` are the ids that artifacts of AgentWeaver have on the shelf."""
-        draft = ArtifactDraft(
+        draft = ArtifactVersion(
             scope=manifest.scope,
             key=manifest.key,
             name=manifest.key,

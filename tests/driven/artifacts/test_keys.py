@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.driven.artifacts.names import artifact_key, is_key
-from handrail.driven.artifacts.shelf import ArtifactDraft, Shelf
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf
 from support import Project
 
 KEYS = {
@@ -49,7 +49,7 @@ def test_files_of_the_same_name_in_two_folders_are_two_artifacts(project: Projec
 
 def test_a_shelf_of_the_first_version_is_read(tmp_path: Path) -> None:
     """Version 0.1.0 gave `d/a.md` the key `a.md`. Its records are found by path, key and id."""
-    draft = ArtifactDraft(
+    draft = ArtifactVersion(
         scope="k", key="a.md", name="a.md", path="d/a.md", run="r", step="s", schema="x/v1", family="x", created=1.0
     )
     old = Shelf(str(tmp_path)).publish(draft, b"old")

@@ -106,7 +106,7 @@ def test_a_schema_of_the_project_comes_first(tmp_path: Path) -> None:
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, "has to use draft 2020-12"),
         ({"items": {"$ref": "https://example.org/a"}}, 'refers to `"https://example.org/a"`'),
         ({"$defs": {"a": {"$dynamicRef": "other.json#x"}}}, 'refers to `"other.json#x"`'),
-        ("{}" + " " * 1_000_000, "is larger than 1000000 bytes"),
+        ("{}" + " " * 1_000_000, "has more than 1000000 bytes"),
     ],
 )
 def test_a_broken_schema_is_reported_with_its_file(tmp_path: Path, content: Any, said: str) -> None:
@@ -141,7 +141,7 @@ def test_a_link_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
 def test_reading_a_pipe_does_not_block(tmp_path: Path) -> None:
     write(tmp_path, "a", {})
     os.mkfifo(tmp_path / ".handrail" / "schemas" / "pipe.json")
-    assert "is not a file" in refusal(tmp_path, "pipe").message
+    assert "is a pipe, not a file" in refusal(tmp_path, "pipe").message
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "http://example.org/s"}, {"$id": "http://example.org/a", "$ref": "b"}])

@@ -14,17 +14,18 @@ from typing import Any
 
 import pytest
 
+from handrail.base import locks
 from handrail.base.errors import StateError
 from handrail.base.jsonlite import encode_line
 from handrail.driven.artifacts import shelf
-from handrail.driven.artifacts.shelf import ArtifactDraft, ArtifactVersion, Shelf
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf
 from programs import output_of, spawn
 
 KILLS, WRITERS, TIMES = 12, 8, 40
 
 
-def draft(key: str = "plan.md", **given: Any) -> ArtifactDraft:
-    plain = ArtifactDraft(
+def draft(key: str = "plan.md", **given: Any) -> ArtifactVersion:
+    plain = ArtifactVersion(
         scope="s@1",
         key=key,
         name="plan",
@@ -263,7 +264,8 @@ def test_acknowledged_artifacts_survive_a_kill_at_any_moment(tmp_path: Path, siz
 def test_a_lock_that_is_never_released_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "LOCK_SECONDS", 0)
     mine = Shelf(str(tmp_path))
-    with mine._locked(), pytest.raises(StateError, match="is locked by another process"):
+    busy = pytest.raises(StateError, match="is locked by another process")
+    with locks.locked(str(tmp_path / "lock"), 1, lambda: StateError("busy")), busy:
         Shelf(str(tmp_path)).publish(draft(), b"one")
     assert mine.publish(draft(), b"one").version == 1
 

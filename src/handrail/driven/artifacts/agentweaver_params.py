@@ -1,7 +1,6 @@
 """What a flow of AgentWeaver gets besides the params of its step, also from what earlier flows left in its scope.
 
-From the scope come newest iterations, and params with paths. A file that may be missing is three params: `hasX`,
-`XPath` (null if it is missing) and `X`, a text for a prompt.
+A file that may be missing is three params: `hasX`, `XPath` (null if it is missing) and `X`, a text for a prompt.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ class TaskArtifacts:
         """The iterations of which a file of one of these kinds exists."""
         from handrail.driven.artifacts.shelf import files_in
 
-        found = [self.table.iterations(kind, self.key, self.world.project, files_in) for kind in kinds]
-        return set().union(*found)
+        return {turn for kind in kinds for turn in self.table.iterations(kind, self.key, self.world.project, files_in)}
 
     def next(self, *kinds: str) -> int:
         return max(self.iterations(*kinds), default=0) + 1
@@ -85,26 +83,25 @@ class TaskArtifacts:
     def refuse_invalid(self, kind: str, path: str) -> None:
         """Raise `NodeError` if a file does not match the schema of its kind."""
         schema = self.table.kinds[kind].schema
-        wrong = None if schema is None else self.world.against_schema(path, schema)
-        if wrong is not None:
+        if schema is not None and (wrong := self.world.against_schema(path, schema)):
             raise NodeError("inputs-invalid", wrong, transient=False)
 
     def optional(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         """The params of files that may be missing. Those that exist match their schemas."""
-        found: dict[str, Any] = {}
+        params: dict[str, Any] = {}
         for name, kind in kinds.items():
             path = self.path(kind)
-            is_there = os.path.isfile(path)
-            if is_there:
+            exists = os.path.isfile(path)
+            if exists:
                 self.refuse_invalid(kind, path)
-            found |= _maybe(name, path if is_there else None)
-        return found
+            params |= {f"has{_title(name)}": exists, f"{name}Path": path if exists else None}
+            params[name] = path if exists else NOT_PROVIDED
+        return params
 
     def qa(self, iteration: int) -> dict[str, Any]:
         """The params of the QA plan of an iteration, which may be missing, but not one half of it."""
         paths = self.bundle(QA, iteration)
-        absent = missing_files(paths)
-        if len(absent) == len(paths):
+        if len(missing_files(paths)) == len(paths):
             return {"hasQaArtifacts": False, **{f"{n}Path": None for n in QA}, **dict.fromkeys(QA, NOT_PROVIDED)}
         self.checked(QA, iteration, "a QA plan is a Markdown file and a JSON file")
         return {"hasQaArtifacts": True, **{f"{name}Path": path for name, path in paths.items()}, **paths}
@@ -114,23 +111,17 @@ def missing_files(paths: Mapping[str, str]) -> list[str]:
     return [path for path in paths.values() if not os.path.isfile(path)]
 
 
-def _maybe(name: str, path: str | None) -> dict[str, Any]:
-    return {f"has{_title(name)}": path is not None, f"{name}Path": path, name: path or NOT_PROVIDED}
-
-
 def _title(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
-    """The params that a flow of the kind `design-review-flow` gets from the scope."""
+def _for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
     turn, paths = _planned(inputs)
     more = {**inputs.qa(turn), **inputs.optional({**_TASK, **_MORE})}
     return {"planningIteration": turn, "iteration": inputs.next("design-review-file"), **paths, **more}
 
 
-def for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
-    """The params that a flow of the kind `plan-revise-flow` gets from the scope."""
+def _for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
     turn, paths = _planned(inputs)
     has_own = not missing_files(inputs.bundle(_REVIEW, turn))
     review = turn if has_own else inputs.newest_complete(_REVIEW)
@@ -150,8 +141,8 @@ def for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
     }
 
 
-def for_review(inputs: TaskArtifacts) -> dict[str, Any]:
-    """The params that a flow of the kind `review-flow` gets. Without a plan or a task in the scope, it gets none."""
+def _for_review(inputs: TaskArtifacts) -> dict[str, Any]:
+    """Without a plan or a task in the scope, there are no params."""
     turn = inputs.newest_complete(PLANNING)
     task = {} if turn is None else inputs.optional(_TASK)
     if turn is None or not any(task[f"{name}Path"] for name in _TASK):
@@ -160,9 +151,9 @@ def for_review(inputs: TaskArtifacts) -> dict[str, Any]:
 
 
 SCOPE_PARAMS = {
-    "design-review-flow": for_design_review,
-    "plan-revise-flow": for_plan_revise,
-    "review-flow": for_review,
+    "design-review-flow": _for_design_review,
+    "plan-revise-flow": _for_plan_revise,
+    "review-flow": _for_review,
 }
 """Flows of these kinds get params from the scope of their task."""
 
@@ -233,7 +224,9 @@ NEXT_OF_KIND = {
 }
 """Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
 _QA_NAMES = ("hasQaArtifacts", *(f"{name}Path" for name in QA), *QA)
-_TASK_NAMES, _MORE_NAMES = (tuple(name for one in kinds for name in _maybe(one, None)) for kinds in (_TASK, _MORE))
+_TASK_NAMES, _MORE_NAMES = (
+    tuple(part for name in kinds for part in (f"has{_title(name)}", f"{name}Path", name)) for kinds in (_TASK, _MORE)
+)
 SCOPE_PARAM_NAMES = {
     "design-review-flow": ("iteration", "planningIteration", *PLANNING, *_QA_NAMES, *_TASK_NAMES, *_MORE_NAMES),
     "plan-revise-flow": (

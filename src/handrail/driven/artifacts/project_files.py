@@ -1,8 +1,4 @@
-"""Files of the project, as flows read them and as steps publish them.
-
-Flows may ask whether a file exists, for its text, and for the paths of artifacts. A file that a step made is checked
-against its schema and stored with digest and lineage.
-"""
+"""The folder of a project, as flows read its files, and as steps publish what they make."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from handrail.driven.artifacts.names import ArtifactRequest
 from handrail.driven.artifacts.schemas import artifact_table, find_schema, problems_of
 from handrail.driven.artifacts.shelf import (
     MAX_ARTIFACT_BYTES,
-    ArtifactDraft,
+    ArtifactVersion,
     Shelf,
     files_in,
     fingerprint,
@@ -60,16 +56,13 @@ class ProjectFiles:
                 return self.artifact(ArtifactRequest.from_text(subject))
             case "artifacts":
                 return artifact_table().paths(ArtifactRequest.from_text(subject), self.project, files_in)
-            case "inputs" | "iteration":
-                return self._scope(kind, **json.loads(subject))
+            case "inputs" | "iteration":  # what a scope has for a kind of flow, the next iteration of an artifact
+                from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAMS, TaskArtifacts
+
+                scope = json.loads(subject)
+                inputs = TaskArtifacts(self, scope["key"])
+                return SCOPE_PARAMS[scope["kind"]](inputs) if kind == "inputs" else inputs.next(scope["kind"])
         raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
-
-    def _scope(self, wanted: str, key: str, kind: str) -> Any:
-        """What a scope has for a kind of flow, or the next iteration of a kind of artifact."""
-        from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAMS, TaskArtifacts
-
-        inputs = TaskArtifacts(self, key)
-        return SCOPE_PARAMS[kind](inputs) if wanted == "inputs" else inputs.next(kind)
 
     def inside(self, path: str) -> str:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""
@@ -151,12 +144,12 @@ class Publisher:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
             raise NodeError("artifact-secret", message)
 
-    def _draft(self, made: PromisedFile, step: str, inputs: list[str]) -> ArtifactDraft:
+    def _draft(self, made: PromisedFile, step: str, inputs: list[str]) -> ArtifactVersion:
         real, shown = self.world.inside(made.path), self.shown(made.path)
         table = artifact_table()
         contract = table.contract(real, self.scope, made.schema)
         key = table.key(real, os.path.realpath(self.world.project), self.scope)
-        return ArtifactDraft(
+        return ArtifactVersion(
             scope=self.scope,
             key=key,
             name=made.name or key,

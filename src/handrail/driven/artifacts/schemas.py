@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import handrail
 from handrail.base.errors import DefinitionError, NotFound
-from handrail.base.files import real_inside
+from handrail.base.files import Unreadable, read_limited, real_inside
 from handrail.driven.artifacts.names import ArtifactTable
 from handrail.source.json_reader import read_json
 from handrail.source.patterns import TooMuchWork, check_pattern, contains_match
@@ -30,22 +29,6 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError
 
 DATA = ("const", "enum", "default", "examples")
-
-
-def problem_of_patterns(schema: Any) -> str | None:
-    """What is wrong with the patterns of a schema. None if all can be matched in bounded time."""
-    for place, part in _parts(schema, ""):
-        groups, single = part.get("patternProperties"), part.get("pattern")
-        several = dict.fromkeys(groups, f"{place}/patternProperties") if isinstance(groups, dict) else {}
-        one = {single: f"{place}/pattern"} if isinstance(single, str) else {}
-        for pattern, where in {**several, **one}.items():
-            wrong = check_pattern(pattern)
-            if wrong is not None:
-                shown = pattern if len(pattern) <= 60 else pattern[:59] + "…"
-                return f"`{where}`: `{shown}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
-        if "unevaluatedProperties" in part and several:
-            return f"`{place}/patternProperties` does not work with `unevaluatedProperties`"
-    return None
 
 
 def _parts(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -183,59 +166,40 @@ def find_schema(id_: str, project: str, folders: Mapping[str, str]) -> dict[str,
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
         raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
-    text = _read(os.path.join(project, FOLDER), path)
+    found = _read(os.path.join(project, FOLDER), id_, FOLDER)
     plugin, _, name = id_.partition("/")
-    if text is None and plugin in folders:
+    if found is None and plugin in folders:
         path = os.path.join(folders[plugin], f"{name}.json")
-        text = _read(folders[plugin], path)
-    if text is not None:
-        return _checked(text, path)
-    shipped = builtin_schema(id_)
-    if shipped is None:
+        found = _read(folders[plugin], name, folders[plugin])
+    found = builtin_schema(id_) if found is None else found
+    if found is None:
         known = schema_ids() | project_schema_ids(project) | plugin_schema_ids(folders)
         raise NotFound(f"there is no schema `{id_}`", did_you_mean(id_, known) or f"write it as `{path}`")
-    return shipped
+    return found
 
 
 def schema_fault(id_: str, project: str) -> BrokenSchema | None:
     """What is wrong with a schema file of the project. None if it can be used."""
-    path = os.path.join(FOLDER, f"{id_}.json")
     try:
-        text = _read(os.path.join(project, FOLDER), path)
-        if text is not None:
-            _checked(text, path)
+        _read(os.path.join(project, FOLDER), id_, FOLDER)
     except BrokenSchema as error:
         return error
     return None
 
 
-def _read(root: str, path: str) -> str | None:
-    """The text of a schema file in the folder `root`. None if it does not exist. `path` is also how it is shown."""
-    inner = path if os.path.isabs(path) else os.path.relpath(path, FOLDER)
-    real = real_inside(root, inner)
+def _read(root: str, id_: str, folder: str) -> dict[str, Any] | None:
+    """The schema in a file below the folder `root`. None if it does not exist. `folder` is how the folder is shown."""
+    path, real = os.path.join(folder, f"{id_}.json"), real_inside(root, f"{id_}.json")
     if real is None:
-        folder = os.path.dirname(path) if os.path.isabs(path) else FOLDER
         raise BrokenSchema(path, f"leads out of `{folder}`", "copy the file into that folder")
     try:
-        with open(real, "rb", opener=_open_nonblocking) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise BrokenSchema(path, "is not a file")
-            data = file.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise BrokenSchema(path, f"cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise BrokenSchema(path, f"is larger than {MAX_BYTES} bytes", "split the schema")
-    try:
-        return data.decode("utf-8-sig")
+        return _checked(read_limited(real, MAX_BYTES).decode("utf-8-sig"), path)
+    except Unreadable as error:
+        if error.is_missing:
+            return None
+        raise BrokenSchema(path, error.message, "split the schema" if "bytes" in error.message else None) from error
     except UnicodeDecodeError as error:
         raise BrokenSchema(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    """Open without waiting for a writer if the path is a pipe. The caller rejects pipes."""
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def _checked(text: str, path: str) -> dict[str, Any]:
@@ -281,7 +245,7 @@ def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
         outside = _outer_reference(schema)
         if outside is not None:
             return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed", ()
-        wrong = problem_of_patterns(schema)
+        wrong = _problem_of_patterns(schema)
         if wrong is not None:
             return wrong, ()
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
@@ -292,18 +256,24 @@ def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
     return None
 
 
-def _outer_reference(value: Any) -> str | None:
+def _outer_reference(schema: Any) -> str | None:
     """The first reference to another document. None if there is none."""
-    if isinstance(value, list):
-        return next((found for item in value if (found := _outer_reference(item)) is not None), None)
-    if not isinstance(value, dict):
-        return None
-    for name, item in value.items():
-        if name in ("$ref", "$dynamicRef") and isinstance(item, str) and not item.startswith("#"):
-            return item
-        found = None if name in DATA else _outer_reference(item)
-        if found is not None:
-            return found
+    references = (part.get(name) for _, part in _parts(schema, "") for name in ("$ref", "$dynamicRef"))
+    return next((found for found in references if isinstance(found, str) and not found.startswith("#")), None)
+
+
+def _problem_of_patterns(schema: Any) -> str | None:
+    """What is wrong with the patterns of a schema. None if all can be matched in bounded time."""
+    for place, part in _parts(schema, ""):
+        groups, single = part.get("patternProperties"), part.get("pattern")
+        patterns = dict.fromkeys(groups, f"{place}/patternProperties") if isinstance(groups, dict) else {}
+        if "unevaluatedProperties" in part and patterns:
+            return f"`{place}/patternProperties` does not work with `unevaluatedProperties`"
+        for pattern, where in (patterns | ({single: f"{place}/pattern"} if isinstance(single, str) else {})).items():
+            wrong = check_pattern(pattern)
+            if wrong is not None:
+                text = pattern if len(pattern) <= 60 else pattern[:59] + "…"
+                return f"`{where}`: `{text}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
     return None
 
 
@@ -313,16 +283,18 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
     Empty if the data match the schema.
     """
     from jsonschema.exceptions import UnknownType
+    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     try:
         outside = _outer_reference(schema)
         if outside is not None:
             return [f"the schema refers to {_shown(outside)}, which is outside of it"]
-        wrong = problem_of_patterns(schema)
+        wrong = _problem_of_patterns(schema)
         if wrong is not None:
             return [f"the schema cannot be used: {wrong}"]
-        found = sorted(islice(_validator(schema).iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
+        validator = bounded_validator()(schema, registry=Registry())  # empty, so nothing is fetched
+        found = sorted(islice(validator.iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
     except RecursionError:
         return ["the data or the schema is nested too deeply"]
     except (Unresolvable, UnknownType, TooMuchWork) as error:
@@ -332,13 +304,6 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
         return problems
     more = "many" if len(found) == MAX_ERRORS else len(problems) - MAX_PROBLEMS
     return [*problems[:MAX_PROBLEMS], f"… and {more} more"]
-
-
-def _validator(schema: dict[str, Any]) -> Draft202012Validator:
-    """A validator with an empty registry, so that it never fetches other documents."""
-    from referencing import Registry
-
-    return bounded_validator()(schema, registry=Registry())
 
 
 def _problem(error: _Error) -> str:

@@ -13,11 +13,10 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from handrail.base import files, journal, locks
-from handrail.base.dataclasses import dataclass, fields
+from handrail.base.dataclasses import dataclass, fields, replace
 from handrail.base.errors import NotFound, StateError
 from handrail.base.files import Unreadable, make_private, read_limited
 from handrail.base.jsonlite import encode_line
@@ -28,6 +27,7 @@ from handrail.source.suggestions import did_you_mean
 
 MAX_ARTIFACT_BYTES = 64 * 1024 * 1024
 """Larger files are not published."""
+LOCK_SECONDS = 30
 TICK = 20_000_000
 """In nanoseconds. File systems do not measure time more finely: two writes within one tick may look like one."""
 
@@ -60,38 +60,21 @@ def digest_of_file(path: str) -> str | None:
         return None
 
 
-LOCK_SECONDS = 30
-_SPACE_HINT = "free some space, then run the command again; nothing was lost"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArtifactDraft:
-    """An artifact before it is published. `step` is the path of the step in its run."""
-
-    scope: str
-    key: str
-    name: str
-    path: str
-    run: str
-    step: str
-    schema: str
-    family: str
-    created: float
-    inputs: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ArtifactVersion:
-    """One version of an artifact. `path` is its path at that time; `inputs` are ids of artifacts, or paths."""
+    """One version of an artifact, or a draft of one: the shelf gives it an id, a version, a digest and a size.
 
-    id: str
+    `path` is its path at that time, `inputs` are ids of artifacts or paths, and `step` is the path of its step.
+    """
+
+    id: str = ""
     scope: str
     key: str
-    version: int
+    version: int = 0
     name: str
     path: str
-    sha256: str
-    size: int
+    sha256: str = ""
+    size: int = 0
     run: str
     step: str
     schema: str
@@ -105,7 +88,7 @@ class ArtifactVersion:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ArtifactVersion:
-        known = {name: value for name, value in data.items() if name in {field.name for field in fields(cls)}}
+        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
         return cls(**{**known, "inputs": tuple(known.get("inputs", ()))})
 
 
@@ -125,42 +108,35 @@ class Shelf:
         self._made: dict[tuple[str, str, str, str], ArtifactVersion] = {}
         self._last = self._end = 0
 
-    def publish(self, draft: ArtifactDraft, content: bytes, version: int = 1) -> ArtifactVersion:
+    def publish(self, draft: ArtifactVersion, content: bytes, version: int = 1) -> ArtifactVersion:
         """Publish an artifact. If the same step of the same run published it before, return that record.
 
         `version` is the lowest number that it may get.
         """
         assert is_key(draft.key), draft.key
         sha256 = hashlib.sha256(content).hexdigest()
-        with self._locked():
+        make_private(os.path.join(self.folder, "content"))
+        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
             self._catch_up()
             self._store(sha256, content)
-            if (made := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
-                return made
-            record = self._next(draft, sha256, len(content), version)
+            if (record := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
+                return record
+            before = self._latest.get(draft.key)
+            if before is not None:
+                draft, version = replace(draft, supersedes=before.id), max(version, before.version + 1)
+            id_ = artifact_id(draft.scope, draft.key, version)
+            record = replace(draft, id=id_, version=version, sha256=sha256, size=len(content))
             line = encode_line({"n": len(self._all), "t": draft.created, "artifact": record.to_json()})
             self._last, self._end = self._end, journal.append(self.journal, self._end, line)
             self._add(record)
             return record
-
-    def _next(self, draft: ArtifactDraft, sha256: str, size: int, least: int) -> ArtifactVersion:
-        before = self._latest.get(draft.key)
-        version = least if before is None else max(least, before.version + 1)
-        return ArtifactVersion(
-            id=artifact_id(draft.scope, draft.key, version),
-            version=version,
-            sha256=sha256,
-            size=size,
-            supersedes=None if before is None else before.id,
-            **vars(draft),
-        )
 
     def records(self) -> list[ArtifactVersion]:
         """All published artifacts, in order."""
         self._catch_up()
         return list(self._all)
 
-    def published(self, draft: ArtifactDraft, sha256: str) -> ArtifactVersion | None:
+    def published(self, draft: ArtifactVersion, sha256: str) -> ArtifactVersion | None:
         """The record of the same artifact with this digest, if the same step of the same run published it."""
         self._catch_up()
         return self._made.get((draft.run, draft.step, draft.key, sha256))
@@ -170,7 +146,7 @@ class Shelf:
         return self._latest.get(key)
 
     def at(self, path: str) -> ArtifactVersion | None:
-        """The newest artifact that was published from a path."""
+        """The newest artifact from a path."""
         self._catch_up()
         return self._at.get(path)
 
@@ -185,7 +161,7 @@ class Shelf:
 
     def content(self, record: ArtifactVersion) -> bytes:
         """The content of an artifact when it was published. A link in its place is not followed."""
-        path = self._content_path(record.sha256)
+        path = os.path.join(self.folder, "content", record.sha256)
         try:
             data = read_limited(path, MAX_ARTIFACT_BYTES, follows=False)
         except Unreadable as error:
@@ -194,9 +170,6 @@ class Shelf:
         if hashlib.sha256(data).hexdigest() != record.sha256:
             raise StateError(f"the content of `{record.id}` is damaged", f"remove `{path}` and publish it again")
         return data
-
-    def _content_path(self, name: str) -> str:
-        return os.path.join(self.folder, "content", name)
 
     def _catch_up(self) -> None:
         """Read new records of other processes. Read all records if the journal was replaced."""
@@ -228,21 +201,13 @@ class Shelf:
         self._versions[record.key, record.version] = self._latest[record.key] = self._at[record.path] = record
         self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Only one process at a time publishes on a shelf."""
-        make_private(os.path.join(self.folder, "content"))
-        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
-            yield
-
     def _busy(self) -> StateError:
-        return StateError(
-            f"`{self.folder}` is locked by another process", "wait until it ends, then run the command again"
-        )
+        hint = "wait until it ends, then run the command again"
+        return StateError(f"`{self.folder}` is locked by another process", hint)
 
     def _store(self, sha256: str, content: bytes) -> None:
         """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
-        place = self._content_path(sha256)
+        place = os.path.join(self.folder, "content", sha256)
         with contextlib.suppress(OSError):
             known = os.lstat(place)
             if stat.S_ISREG(known.st_mode) and known.st_size == len(content):
@@ -250,7 +215,8 @@ class Shelf:
         try:
             files.write_whole(place, content, durable=True)
         except OSError as error:
-            raise StateError(f"`{place}` cannot be written: {error.strerror}", _SPACE_HINT) from error
+            hint = "free some space, then run the command again; nothing was lost"
+            raise StateError(f"`{place}` cannot be written: {error.strerror}", hint) from error
 
 
 def files_in(folder: str) -> list[str]:
@@ -272,8 +238,19 @@ class Shelves:
     def records(self, run: str | None = None) -> list[ArtifactVersion]:
         """All artifacts, or those of one run, in the order in which they were published."""
         self.damaged = []
-        found = [record for scope in self._scopes() for record in self._on(scope) if run in (None, record.run)]
-        return sorted(found, key=lambda record: record.created)
+        try:
+            scopes = sorted(os.listdir(self.folder))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StateError(f"`{self.folder}` cannot be read: {error.strerror}") from error
+        found: list[ArtifactVersion] = []
+        for scope in scopes:
+            try:
+                found += Shelf(os.path.join(self.folder, scope)).records()
+            except StateError as error:
+                self.damaged.append(error)
+        return sorted((record for record in found if run in (None, record.run)), key=lambda record: record.created)
 
     def run_named(self, name: str) -> str | None:
         """The id of a run that published something: this id, or the only one that begins like this."""
@@ -288,21 +265,6 @@ class Shelves:
     def folder_of(self, scope: str) -> str:
         """The folder of the shelf of one scope."""
         return os.path.join(self.folder, file_name(scope))
-
-    def _scopes(self) -> list[str]:
-        try:
-            return sorted(os.listdir(self.folder))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StateError(f"`{self.folder}` cannot be read: {error.strerror}") from error
-
-    def _on(self, scope: str) -> list[ArtifactVersion]:
-        try:
-            return Shelf(os.path.join(self.folder, scope)).records()
-        except StateError as error:
-            self.damaged.append(error)
-            return []
 
 
 def pick_artifact(records: list[ArtifactVersion], name: str) -> ArtifactVersion:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 
-from handrail.driven.artifacts.shelf import ArtifactDraft, Shelf
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf
 
 
 def main(folder: str, run: str, times: int, size: int) -> None:
     shelf = Shelf(folder)
     sys.stdin.read()
     for turn in range(times):
-        draft = ArtifactDraft(
+        draft = ArtifactVersion(
             scope="s",
             key="plan.md",
             name="plan",

@@ -12,9 +12,9 @@ import signal
 import sys
 
 from handrail.base.errors import StateError
-from handrail.driven.artifacts.shelf import ArtifactDraft, Shelf
+from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf
 
-DRAFT = ArtifactDraft(
+DRAFT = ArtifactVersion(
     scope="s",
     key="notes.md",
     name="notes",
