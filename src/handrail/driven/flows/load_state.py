@@ -6,6 +6,7 @@ Templates are checked as soon as they are read: every `{name}` needs a value, ev
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
@@ -31,11 +32,12 @@ from handrail.source.tree import TreeNode
 
 def template_problems(source: Source, template: TemplateText, declared: Collection[str]) -> Iterator[Diagnostic]:
     """Warnings about one template. Text without `vars` may contain braces on purpose, so there only names that the flow
-    declares count as placeholders. In a prompt that Handrail ships, every name counts."""
+    declares count as placeholders. In a prompt that Handrail ships, every name counts. `{2}` is not a placeholder, and
+    `${HOME}` belongs to the shell."""
     variables = template.vars if template.vars is not None and template.vars.kind == "mapping" else None
     given: dict[str, TreeNode] = variables.value if variables is not None else {}
     used = placeholders(template.text)
-    for name in dict.fromkeys(name for name, at in used if _is_placeholder(template.text, name, at)):
+    for name in dict.fromkeys(n for n, at in used if not n[0].isdigit() and template.text[at - 1 : at] != "$"):
         if name not in given and (given or name in declared or template.is_whole):
             hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep the braces, `{name}: '{{{name}}}'`"
             place = _place(source, template.node, "{" + name + "}")
@@ -46,15 +48,9 @@ def template_problems(source: Source, template: TemplateText, declared: Collecti
     for name in given:
         if name not in names and variables is not None:
             at = source.key_place(name, variables.keys[name])
-            near = (
-                did_you_mean(name, names - given.keys()) or f"write `{{{name}}}` in the template, or remove this value"
-            )
+            hint = f"write `{{{name}}}` in the template, or remove this value"
+            near = did_you_mean(name, names - given.keys()) or hint
             yield source.problem("template-unused", at, f"the template has no `{{{name}}}`", near, "warning")
-
-
-def _is_placeholder(text: str, name: str, at: int) -> bool:
-    """True for a word in braces. `{2}` is not a placeholder, and `${HOME}` belongs to the shell."""
-    return not name[0].isdigit() and text[at - 1 : at] != "$"
 
 
 def _place(source: Source, node: TreeNode, mark: str) -> tuple[int, int, int]:
@@ -113,6 +109,7 @@ class DeclaredNames:
 
     @property
     def names(self) -> set[str]:
+        """The names of all params and constants."""
         return {*(self.params or ()), *self.constants}
 
 
@@ -171,7 +168,7 @@ class PlaceReferences:
 
 
 class LoadState:
-    """Reads one flow file."""
+    """What is known of one flow file while it is read."""
 
     def __init__(self, source: Source, known: FlowResources) -> None:
         self.source = source
@@ -194,15 +191,11 @@ class LoadState:
         self.nested: dict[NestedFlow, None] = {}
         self.also: list[tuple[str, SourcePlace]] = []
         self.suggestions = Suggestions()
-        self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
+        near = cache(self.suggestions.near)  # every round gets the same suggestion, so the problem is reported once
+        self._kinds = ArtifactKinds(known.artifact_kinds, known.artifact_lists, near)
         self._misspelt: dict[int, set[str]] = {}
-        self._checked: set[int] = set()
-        self._templates: set[tuple[int, int]] = set()
+        self._checked: set[tuple[int, ...]] = set()
         self._weights: dict[int, int] = {}
-
-    @property
-    def problems(self) -> list[Diagnostic]:
-        return list(self.found)
 
     @property
     def is_cut_short(self) -> bool:
@@ -228,10 +221,11 @@ class LoadState:
         reader.misspelt = self._misspelt.setdefault(id(node), reader.misspelt)
         return reader
 
-    def is_first(self, node: TreeNode) -> bool:
+    def is_first(self, *nodes: TreeNode | None) -> bool:
         """True the first time. A file says the same in every round, so later rounds need no check."""
-        is_new = id(node) not in self._checked
-        self._checked.add(id(node))
+        key = tuple(map(id, nodes))
+        is_new = key not in self._checked
+        self._checked.add(key)
         return is_new
 
     def problem(
@@ -251,17 +245,10 @@ class LoadState:
         if error is not None:
             self.problem(node, "plugin-unusable", f"`{name}` cannot be used: {error.message}", error.hint, "warning")
 
-    def _near_kind(self, name: str, kinds: frozenset[str]) -> str | None:
-        """A suggestion, cached: every round gets the same one, so the problem is reported once."""
-        if (name, kinds) not in self._kinds:
-            self._kinds[name, kinds] = self.suggestions.near(name, kinds)
-        return self._kinds[name, kinds]
-
     def expressions(self, around: Enclosure, *, bound: bool = False) -> ExpressionReader:
-        kinds = ArtifactKinds(self.known.artifact_kinds, self.known.artifact_lists, self._near_kind)
         aliases = {short: full for short, full in around.aliases.items() if short not in self.ids}
         bounds = around.bound if bound else None
-        return ExpressionReader(self.source, self.report, around.rounds, kinds, bound=bounds, aliases=aliases)
+        return ExpressionReader(self.source, self.report, around.rounds, self._kinds, bound=bounds, aliases=aliases)
 
     def keep(self, slot: PlaceReferences, expressions: ExpressionReader) -> None:
         """Store the references of a place. Check its templates in the first round only."""
@@ -269,9 +256,7 @@ class LoadState:
         if expressions.used:
             self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:
-            key = id(template.node), id(template.vars)
-            if key not in self._templates:
-                self._templates.add(key)
+            if self.is_first(template.node, template.vars):
                 for problem in template_problems(self.source, template, self.declared.names):
                     self.report(problem)
 

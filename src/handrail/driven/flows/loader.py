@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,7 @@ from handrail.driven.flows.load_state import DeclaredNames, FlowResources, LoadS
 from handrail.driven.flows.phases import PhasesReader
 from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step
 from handrail.driven.flows.prompts import PromptFile
-from handrail.driven.flows.references import Layout, constant_truth, is_conditional, skippable, wrong_reference
+from handrail.driven.flows.references import Layout, constant_truth, is_conditional, wrong_reference
 from handrail.driven.flows.steps import read_timeout
 from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.extensions.registry import Registry
@@ -54,29 +54,17 @@ def check_whole_flow(flow: LoadState) -> Iterator[Diagnostic]:
     yield from _phase_ids(flow)
     if is_whole:
         yield from _unreachable(flow)
-    layout = Layout(
-        _first_indexes(phase.id for phase in flow.phases),
-        tuple(_first_indexes(step.id for step in phase.steps) for phase in flow.phases),
-        skippable(flow.phases),
-    )
+    layout = Layout(flow.phases)
     reported: set[tuple[str, SourcePlace]] = set()
     for slot in flow.slots:
         for use in slot.used:
             wrong = wrong_reference(flow, layout, slot, use)
-            if wrong is not None and not is_whole and wrong.code in _OF_ROUNDS:
+            if wrong is None or (not is_whole and wrong.code in _OF_ROUNDS):
                 continue
-            if wrong is not None and (wrong.code, use.place) not in reported:
+            if (wrong.code, use.place) not in reported:
                 reported.add((wrong.code, use.place))
                 hint = (flow.suggestions.near(wrong.name, wrong.known) if wrong.known else None) or wrong.hint
                 yield flow.source.problem(wrong.code, use.place, wrong.message, hint, wrong.severity)
-
-
-def _first_indexes(ids: Iterable[str]) -> dict[str, int]:
-    """The index at which each id occurs first."""
-    places: dict[str, int] = {}
-    for place, id_ in enumerate(ids):
-        places.setdefault(id_, place)
-    return places
 
 
 def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
@@ -137,7 +125,7 @@ _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(
 def load_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan | None, list[Diagnostic]]:
     """The plan of a flow file and its problems. The plan is None if there are errors."""
     plan, job = read_flow(source, id_, known)
-    return plan, job.problems
+    return plan, list(job.found)
 
 
 def is_foreign(file: str) -> bool:

@@ -8,7 +8,7 @@ files of both flows are read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass
@@ -27,15 +27,8 @@ KnownTruth = tuple[str, bool]
 """The path of a value, and whether it is true."""
 
 
-@dataclass(frozen=True)
-class Skippable:
+def _skippable(phases: Sequence[Phase]) -> tuple[set[int], set[tuple[int, int]]]:
     """The indexes of the phases, and of the steps in their phases, that may be skipped."""
-
-    phases: frozenset[int]
-    steps: frozenset[tuple[int, int]]
-
-
-def skippable(phases: Sequence[Phase]) -> Skippable:
     maybe_phases: set[int] = set()
     maybe_steps: set[tuple[int, int]] = set()
     known: set[KnownTruth] = set()
@@ -48,7 +41,7 @@ def skippable(phases: Sequence[Phase]) -> Skippable:
                 maybe_steps.add((number, place))
             elif is_alone and step.stop_if is not None and (fact := _known_truth(step.stop_if)) is not None:
                 known.add((fact[0], not fact[1]))
-    return Skippable(frozenset(maybe_phases), frozenset(maybe_steps))
+    return maybe_phases, maybe_steps
 
 
 def _may_be_false(part: Phase | Step, known: set[KnownTruth]) -> bool:
@@ -120,13 +113,20 @@ class WrongReference:
     severity: Severity = "error"
 
 
-@dataclass(frozen=True)
 class Layout:
-    """The index of every phase, and of every step in its phase; and which of them may be skipped."""
+    """The index at which the id of each phase, and of each step in its phase, occurs first; which may be skipped."""
 
-    phases: dict[str, int]
-    steps: tuple[dict[str, int], ...]
-    skippable: Skippable
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self.phases = _first_indexes(phase.id for phase in phases)
+        self.steps = [_first_indexes(step.id for step in phase.steps) for phase in phases]
+        self.maybe_phases, self.maybe_steps = _skippable(phases)
+
+
+def _first_indexes(ids: Iterable[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, id_ in enumerate(ids):
+        places.setdefault(id_, place)
+    return places
 
 
 def wrong_reference(
@@ -302,9 +302,8 @@ def _maybe_skipped(
     flow: LoadState, layout: Layout, slot: PlaceReferences, ref: Ref, target: tuple[int, int]
 ) -> WrongReference | None:
     """Warn about a reference into the result of a step that may be skipped: the run would fail there."""
-    if (target[0] != slot.phase and target[0] in layout.skippable.phases) or (
-        target != (slot.phase, slot.step) and target in layout.skippable.steps
-    ):
+    is_other = target[0] != slot.phase and target[0] in layout.maybe_phases
+    if is_other or (target != (slot.phase, slot.step) and target in layout.maybe_steps):
         why = "a step that may be skipped"
     elif not _is_held(flow.phases[target[0]].guards, slot.around.guards):
         why = "a step of a round that may be skipped"

@@ -46,13 +46,13 @@ def _expression(field: Field | None, node: TreeNode, expressions: ExpressionRead
     """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
     if field is not None and field.is_data and not _stands_for_data(node):
         return _data(node, expressions)
-    if field is not None and _is_object(field, node):
+    if field is not None and field.kinds == ("mapping",) and _is_plain_mapping(node):
         return _object(node, expressions, None)
-    if field is not None and node.kind == "list" and _holds_mappings(field):
-        items = [
+    if field is not None and node.kind == "list" and (field.item is not None or field.items == ("mapping",)):
+        items = (
             _object(item, expressions, field.item) if _is_plain_mapping(item) else expressions.value(item)
             for item in node.value
-        ]
+        )
         return Items("list", tuple(items))
     return expressions.value(node)
 
@@ -67,26 +67,16 @@ def _data(node: TreeNode, expressions: ExpressionReader) -> Expression:
     """Data as it is written. Only `${...}` in text and `ref: PATH` alone are references."""
     if node.kind == "list":
         return Items("list", tuple(_data(item, expressions) for item in node.value))
-    if node.kind != "mapping" or _is_reference(node):
+    is_reference = node.kind == "mapping" and list(node.value) == ["ref"] and node.value["ref"].kind == "text"
+    if node.kind != "mapping" or is_reference:
         return expressions.value(node)
     return Object(tuple(node.value), tuple(_data(child, expressions) for child in node.value.values()))
 
 
-def _is_reference(node: TreeNode) -> bool:
-    return list(node.value) == ["ref"] and node.value["ref"].kind == "text"
-
-
 def _object(node: TreeNode, expressions: ExpressionReader, shape: Shape | None) -> Expression:
+    """The object of a mapping. If it has a shape, the other keys are left out."""
     members = {name: child for name, child in node.value.items() if shape is None or name in shape.by_name}
     return Object(tuple(members), tuple(expressions.value(child) for child in members.values()))
-
-
-def _is_object(field: Field, node: TreeNode) -> bool:
-    return field.kinds == ("mapping",) and _is_plain_mapping(node)
-
-
-def _holds_mappings(field: Field) -> bool:
-    return field.item is not None or field.items == ("mapping",)
 
 
 def _is_plain_mapping(node: TreeNode) -> bool:
@@ -104,53 +94,30 @@ def plain_of(expression: Expression) -> Any:
     return LATER
 
 
-def plain_params(node: TreeNode, shape: Shape) -> TreeNode:
+def plain_params(node: TreeNode, params: Mapping[str, Expression]) -> TreeNode:
     """The params of a step as plain nodes. A node has the kind `later` if only the run knows its value."""
-    values = {}
-    for name, child in node.value.items():
-        field = shape.by_name.get(name)
-        if field is not None and field.is_data and not _stands_for_data(child):
-            values[name] = _known_data(child)
-        elif field is not None and _is_object(field, child):
-            values[name] = _mapping(child)
-        elif field is not None and child.kind == "list" and _holds_mappings(field):
-            items = [_mapping(i) if _is_plain_mapping(i) else _known(i) for i in child.value]
-            values[name] = child._replace(value=items)
-        else:
-            values[name] = _known(child)
-    return node._replace(value=values)
+    return node._replace(value={name: _plain_node(child, params[name]) for name, child in node.value.items()})
 
 
-def _known(node: TreeNode) -> TreeNode:
-    if node.kind == "text":
-        return node._replace(kind="later") if "${" in node.value else node
-    if node.kind == "list":
-        return node._replace(value=[_known(item) for item in node.value])
+def _plain_node(node: TreeNode, expression: Expression) -> TreeNode:
+    """The node of a value. That of a form such as `{list: [...]}` is the node inside of the form."""
+    if node.kind == "text" and "${" in node.value:
+        return node._replace(kind="later")
+    if node.kind == "list" and isinstance(expression, Items):
+        return node._replace(value=[_plain_node(*pair) for pair in zip(node.value, expression.items, strict=True)])
     if node.kind != "mapping":
         return node
     form = form_of(node.value)
-    if form is None and len(node.value) > 1:
-        return _mapping(node)
-    inner: TreeNode | None = node.value.get(form) if form is not None else None
-    if form == "const" and inner is not None:
+    if isinstance(expression, Object) and (form != "object" or expression.names == ("object",)):
+        parts = dict(zip(expression.names, expression.values, strict=True))
+        known = {name: _plain_node(node.value[name], part) for name, part in parts.items()}
+        return node._replace(value=node.value | known)
+    inner: TreeNode | None = None if form is None else node.value[form]
+    if inner is not None and form == "const":
         return inner
-    if form == "list" and inner is not None and inner.kind == "list":
-        return _known(inner)
-    if form == "object" and inner is not None and inner.kind == "mapping":
-        return _mapping(inner)
+    if inner is not None and (form, inner.kind) in (("object", "mapping"), ("list", "list")):
+        return _plain_node(inner, expression)
     return node._replace(kind="later")
-
-
-def _known_data(node: TreeNode) -> TreeNode:
-    if node.kind == "list":
-        return node._replace(value=[_known_data(item) for item in node.value])
-    if node.kind != "mapping" or _is_reference(node):
-        return _known(node)
-    return node._replace(value={name: _known_data(child) for name, child in node.value.items()})
-
-
-def _mapping(node: TreeNode) -> TreeNode:
-    return node._replace(value={name: _known(child) for name, child in node.value.items()})
 
 
 _VERSIONED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/v[0-9]+")
@@ -333,7 +300,7 @@ def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expression
     given = {name: child for name, child in members.items() if name in chosen.shape.by_name}
     values = read_values(given, chosen.shape, expressions)
     if flow.is_first(item):
-        node = plain_params(item._replace(value=given, keys={}), chosen.shape)
+        node = plain_params(item._replace(value=given, keys={}), values)
         check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None

@@ -220,7 +220,7 @@ class StepsReader:
         params = read_values(members, declared.shape, expressions)
         place, meant = reader.node.value.get("node", reader.node), set[str]()
         if node is not None and self.flow.is_first(node):
-            meant = self.check_params(node, declared, place.value)
+            meant = self.check_params(node, params, declared, place.value)
         for field in declared.params:
             is_elsewhere = field.name in meant or field.name in reader.elsewhere
             if field.required and field.name not in params and not is_elsewhere:
@@ -236,9 +236,11 @@ class StepsReader:
             self.flow.nested[NestedFlow(nested.value, at.place, others)] = None
         return params
 
-    def check_params(self, node: TreeNode, declared: contracts.Node, kind: str) -> set[str]:
+    def check_params(
+        self, node: TreeNode, params: dict[str, Expression], declared: contracts.Node, kind: str
+    ) -> set[str]:
         """Check the params of a node. Returns the known names that unknown params are similar to."""
-        known = plain_params(node, declared.shape)
+        known = plain_params(node, params)
         reader = MappingReader(self.flow.source, known._replace(keys={}), declared.shape, self.flow.report)
         check_fields(reader, look_up(self.flow))
         if declared.others == "used":
