@@ -17,6 +17,7 @@ from handrail.tui.widgets import Bar, Listing
 from tui.scene import picture
 
 Sees = Callable[[HandrailApp], bool]
+MOVES = ("move(-1)", "move(1)", "page(-1)", "page(1)", "move(-999999)", "move(999999)")
 
 
 class Row(NamedTuple):
@@ -123,7 +124,7 @@ def gone(top: HandrailApp) -> bool:
 
 
 def moves(*rows: Row) -> dict[str, Row]:
-    return dict(zip(("up", "down", "page_up", "page_down", "top", "bottom"), rows, strict=True))
+    return dict(zip(MOVES, rows, strict=True))
 
 
 def both(one: Sees, other: Sees) -> Sees:
@@ -170,13 +171,13 @@ ON_HOME = {
     ),
     "open": Row(text("1 Progress", "Release it?")),
     "answer": Row(text("Release it?", "[ Send ^S ]")),
-    "next_pane": Row(focused("beside")),
-    "previous_pane": Row(focused("entries"), ("tab",)),
+    "pane(1)": Row(focused("beside")),
+    "pane(-1)": Row(focused("entries"), ("tab",)),
     "launch": Row(at(CATALOG)),
     "again": Row(asks("[ Resume ]"), NIGHTLY),
     "stop": Row(asks("Stop release?")),
     "cancel_workflow": Row(asks("Cancel Ship?"), SHIP),
-    "find_previous": Row(place(lambda n: n > 90), HELLO),
+    "find_again(-1)": Row(place(lambda n: n > 90), HELLO),
     "older": Row(without("older: o"), ("end",)),
     "unread": Row(text("2 need you"), NIGHTLY),
     "init": Row(asks("Create an example flow and workflow")),
@@ -194,24 +195,24 @@ ON_RUN = {
     ),
     "open": Row(text("ask › go", "kind    user-input", "Esc back")),
     "answer": Row(text("Release it?", "[ Send ^S ]")),
-    "fold": Row(text("▸ ✓ check"), ("home",)),
-    "unfold": Row(text("▾ ✓ check"), ("home", "left")),
-    "next_pane": Row(focused("side")),
-    "previous_pane": Row(focused("tree"), ("tab",)),
+    "fold(True)": Row(text("▸ ✓ check"), ("home",)),
+    "fold(False)": Row(text("▾ ✓ check"), ("home", "left")),
+    "pane(1)": Row(focused("side")),
+    "pane(-1)": Row(focused("tree"), ("tab",)),
     "follow": Row(without("following")),
     "again": Row(asks("[ Resume ]")),
     "stop": Row(asks("Stop release?")),
     "back": Row(at(HOME)),
-    **{f"view_{number}": Row(view(number), ("2" if number == 1 else "1",)) for number in range(1, 7)},
-    "view_7": Row(text("log · release")),
-    "previous_run": Row(text("Release it?"), ("right_square_bracket", elsewhere)),
-    "next_run": Row(elsewhere),
+    **{f"view({number})": Row(view(number), ("2" if number == 1 else "1",)) for number in range(1, 7)},
+    "view(7)": Row(text("log · release")),
+    "neighbour(-1)": Row(text("Release it?"), ("right_square_bracket", elsewhere)),
+    "neighbour(1)": Row(elsewhere),
     "show": Row(text("NOTES.md", " 17", "y copy"), ("4", "end")),
     "diff": Row(text("NOTES.md: changes", "-1"), ("4", "end")),
     "edit": Row(edited("NOTES.md"), (gone, "4", "end")),
     "wrap": Row(text("its last word")),
-    "find_next": Row(chosen("round 1"), ("home", "slash", *"ROUND", "enter", "n", "n", "home")),
-    "find_previous": Row(chosen("round 3"), ("home", "slash", *"ROUND", "enter", chosen("round 1"))),
+    "find_again(1)": Row(chosen("round 1"), ("home", "slash", *"ROUND", "enter", "n", "n", "home")),
+    "find_again(-1)": Row(chosen("round 3"), ("home", "slash", *"ROUND", "enter", chosen("round 1"))),
     "clear": Row(text("no output yet")),
     "escape": Row(at(HOME)),
 }
@@ -226,19 +227,19 @@ ON_SESSION = {
     ),
     "open": Row(text("Ship › Build", "Do build.")),
     "answer": Row(text("Release it?", "[ Send ^S ]")),
-    "fold": Row(without("gate")),
-    "unfold": Row(text("gate"), ("left",)),
-    "next_pane": Row(focused("side")),
-    "previous_pane": Row(focused("main"), ("tab",)),
+    "fold(True)": Row(without("gate")),
+    "fold(False)": Row(text("gate"), ("left",)),
+    "pane(1)": Row(focused("side")),
+    "pane(-1)": Row(focused("main"), ("tab",)),
     "cancel_workflow": Row(asks("Cancel Ship?")),
     "reload": Row(asks("Load the files of Ship again?")),
     "back": Row(at(HOME)),
-    **{f"view_{number}": Row(view(number), ("2" if number == 1 else "1",)) for number in range(1, 6)},
-    "view_6": Row(text("log · Ship")),
-    "previous_run": Row(at(RUN)),
-    "next_run": Row(at(RUN)),
-    "find_next": Row(chosen("Plan"), ("slash", *"L", "enter", chosen("Deliver"))),
-    "find_previous": Row(chosen("Build"), ("slash", *"L", "enter", chosen("Deliver"))),
+    **{f"view({number})": Row(view(number), ("2" if number == 1 else "1",)) for number in range(1, 6)},
+    "view(6)": Row(text("log · Ship")),
+    "neighbour(-1)": Row(at(RUN)),
+    "neighbour(1)": Row(at(RUN)),
+    "find_again(1)": Row(chosen("Plan"), ("slash", *"L", "enter", chosen("Deliver"))),
+    "find_again(-1)": Row(chosen("Build"), ("slash", *"L", "enter", chosen("Deliver"))),
     "clear": Row(text("Ship  “login page”"), (blank,)),
     "escape": Row(at(HOME)),
 }
@@ -256,8 +257,8 @@ ON_LOG = {
     "copy": Row(copied("started"), ("home",)),
     "kinds": Row(text("[x] facts")),
     "wrap": Row(text("its last word")),
-    "find_next": Row(text("2 of "), ("home", "slash", *"fix", "enter", text("1 of "))),
-    "find_previous": Row(text("1 of "), ("home", "slash", *"fix", "enter", "n", text("2 of "))),
+    "find_again(1)": Row(text("2 of "), ("home", "slash", *"fix", "enter", text("1 of "))),
+    "find_again(-1)": Row(text("1 of "), ("home", "slash", *"fix", "enter", "n", text("2 of "))),
     "clear": Row(text("log · release"), (blank,)),
     "escape": Row(at(RUN)),
 }
@@ -289,13 +290,13 @@ ON_CATALOG = {
     "edit": Row(edited("+4|"), (gone,)),
     "show": Row(text("✗    4    stpes: []")),
     "problems": Row(text("only problems")),
-    "fold": Row(text("▸ project"), ("home",)),
-    "unfold": Row(text("▾ project"), ("home", "left")),
-    "next_pane": Row(focused("detail")),
-    "previous_pane": Row(focused("entries"), ("tab",)),
+    "fold(True)": Row(text("▸ project"), ("home",)),
+    "fold(False)": Row(text("▾ project"), ("home", "left")),
+    "pane(1)": Row(focused("detail")),
+    "pane(-1)": Row(focused("entries"), ("tab",)),
     "back": Row(at(HOME)),
-    "find_next": Row(chosen("nightly"), ("slash", "H", "enter", chosen("hello"))),
-    "find_previous": Row(chosen("hello"), ("slash", "H", "enter", "n", chosen("nightly"))),
+    "find_again(1)": Row(chosen("nightly"), ("slash", "H", "enter", chosen("hello"))),
+    "find_again(-1)": Row(chosen("hello"), ("slash", "H", "enter", "n", chosen("nightly"))),
     "clear": Row(text("Catalog"), (blank,)),
     "escape": Row(at(HOME)),
 }

@@ -12,10 +12,10 @@ from handrail.tui.home import HomeScreen
 from handrail.tui.keys import HelpScreen
 from handrail.tui.widgets import Listing
 from support import Project
-from tui.keytable import TABLE, WAYS, Sees
+from tui.keytable import MOVES, TABLE, WAYS, Sees
 from tui.shop import made, shown, until
 
-OVERLAYS = ("up", "down", "page_up", "page_down", "top", "bottom", "help", "palette", "quit", "answer", "again", "stop")
+OVERLAYS = (*MOVES, "help", "palette", "quit", "answer", "again", "stop")
 """What moves the selection or shows something above the screen, and leaves the screen as it is."""
 
 

@@ -89,7 +89,7 @@ async def opened(top: HandrailApp, pilot: Pilot[None], view: int) -> None:
     await until(top, pilot, partial(is_at, RunScreen), "the run")
     screen = top.screen
     assert isinstance(screen, RunScreen)
-    await until(top, pilot, lambda _: screen.feed is not None and screen.feed.is_ready)
+    await until(top, pilot, lambda _: screen.feed.is_ready)
     await pilot.press(str(view))
     await until(top, pilot, lambda _: bool(screen.pane("side").lines), "the view")
 

@@ -55,7 +55,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         self.project = project
         self.actions = Actions(project, "tui")
         self.hub = Hub(topics or partial(open_topic, project))
-        self.home = Feed(self.hub, "home", project.clock, self._home_changed)
+        self.home = Feed("home", self._home_changed)
         self.news: News | None = None
         self.launched: set[str] = set()
         self._pressed = self._rung = self._interrupted = float("-inf")
@@ -63,13 +63,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         self._title = ""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._own_filters]
-
-    @property
-    def _own_filters(self) -> list[LineFilter]:
-        if not hasattr(self, "_kept_filters"):
-            self._kept_filters = self.look.filters()
-        return self._kept_filters
+        return [*super().get_line_filters(), *self.look.filters]
 
     @property
     def times(self) -> Times:
@@ -92,7 +86,7 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.push_screen(HomeScreen())
-        self.run_worker(self.home.run(), exit_on_error=True)
+        self.run_worker(self.home.run(self.hub, self.project.clock))
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):

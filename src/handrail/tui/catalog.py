@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from textual import on
 from textual.widget import Widget
@@ -22,12 +22,10 @@ from handrail.tui.lines.catalog import (
     settings_lines,
     text_lines,
 )
-from handrail.tui.lines.words import Piece, TextLine, line, spread
+from handrail.tui.lines.words import Piece, line, spread
 from handrail.tui.reader import LARGEST, ReaderScreen, edit_at
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.rows.rows import Row
-
-TOPIC, ENTRIES = "catalog", "entries"
 
 
 class CatalogScreen(Frame):
@@ -46,13 +44,11 @@ class CatalogScreen(Frame):
         super().__init__()
         self.only_problems = False
         self.turned: set[str] = set()
-        self.feed: Feed | None = None
+        self.feed = Feed("catalog", self.stale)
         self.has_begun = False
 
     def on_mount(self) -> None:
-        self.feed = Feed(self.top.hub, TOPIC, self.top.project.clock, self.stale)
-        self.run_worker(self.feed.run(), exit_on_error=True)
-        super().on_mount()
+        self.run_worker(self.feed.run(self.top.hub, self.top.project.clock))
 
     def panes(self) -> Iterable[Widget]:
         yield Listing("entries")
@@ -64,8 +60,8 @@ class CatalogScreen(Frame):
 
     @property
     def rows(self) -> list[Row]:
-        found = self.feed.section(ENTRIES) if self.feed is not None else []
-        return listed(sorted(found, key=lambda row: row.get("order") or 0), only_problems=self.only_problems)
+        rows = sorted(self.feed.section("entries"), key=lambda row: row.get("order") or 0)
+        return listed(rows, only_problems=self.only_problems)
 
     @property
     def row(self) -> Row | None:
@@ -84,24 +80,20 @@ class CatalogScreen(Frame):
         rows, feed = self.rows, self.feed
         only = "only problems · " if self.only_problems else ""
         self.query_one("#head", Bar).show(spread("Catalog", f"{only}{head_words(rows)} ", width, "bold"))
-        shown = self.entries.scrollable_content_region.width or width
-        if feed is not None and feed.error is not None:
-            lines = [line(None, Piece(f" ✗ {feed.error.message}", "fail")), line(None, f"   {feed.error.hint or ''}")]
-        elif feed is None or not feed.is_ready:
-            lines = [line(None, Piece("   reading the definitions …", "dim"))]
-        else:
-            lines = list(settings_lines(feed.head.get("settings") or (), shown))
-            lines += catalog_lines(rows, self.is_folded, shown)
-            lines = lines or [line(None, Piece("   nothing", "dim"))]
-        self.entries.show(lines, is_held=is_held)
-        if lines and not self.has_begun and feed is not None and feed.is_ready:
-            self.has_begun = self.entries.select(next((str(row["id"]) for row in _in_order(lines, rows)), None))
+        room = self.entries.room(width)
+        lines = feed.instead("the definitions", width)
+        if not lines:
+            lines += settings_lines(feed.head.get("settings") or (), room)
+            lines += catalog_lines(rows, self.is_folded, room)
+        self.entries.show(lines or [line(None, Piece("   nothing", "dim"))], is_held=is_held)
+        if feed.is_ready and not self.has_begun:
+            ids = {str(row["id"]) for row in rows}
+            self.has_begun = self.entries.select(next((one.id for one in lines if one.id in ids), None))
         self._draw_detail()
 
     def _draw_detail(self) -> None:
         pane, row = self.query_one("#detail", Listing), self.row
-        width = pane.scrollable_content_region.width or self.size.width
-        pane.show(list(detail_lines(row, width)) if row is not None else [])
+        pane.show(list(detail_lines(row, pane.room(self.size.width))) if row is not None else [])
 
     @on(Listing.Moved, "#entries")
     def _moved(self) -> None:
@@ -139,20 +131,15 @@ class CatalogScreen(Frame):
         self.turned ^= {id_}
         self.redraw()
 
-    def action_fold(self) -> None:
-        """Fold the selected group, or go to the group of the selected definition."""
+    def action_fold(self, is_folded: bool) -> None:
+        """Fold or unfold the selected group; from what cannot be folded any more, go to the group that it is in."""
         selected, row = self.entries.selected or "", self.row
-        if row is not None:
+        if row is None and selected and self.is_folded(selected) != is_folded:
+            self._turn(selected)
+        elif is_folded and row is not None:
             self.entries.select(group_id(str(row.get("source")), str(row.get("kind"))))
-        elif "/" in selected and self.is_folded(selected):
+        elif is_folded:
             self.entries.select(selected.partition("/")[0])
-        elif selected and not self.is_folded(selected):
-            self._turn(selected)
-
-    def action_unfold(self) -> None:
-        selected = self.entries.selected
-        if selected and self.row is None and self.is_folded(selected):
-            self._turn(selected)
 
     def action_problems(self) -> None:
         self.only_problems = not self.only_problems
@@ -161,15 +148,11 @@ class CatalogScreen(Frame):
 
     def find_from(self, listing: Listing, by: int) -> None:
         """Find also in what is folded."""
-        self.turned = {id_ for id_ in self._groups() if id_ != group_id("project") and "/" not in id_}
-        if self.only_problems:
-            self.turned = set()
+        sources = {group_id(str(row.get("source"))) for row in self.rows}
+        self.turned = set() if self.only_problems else sources - {group_id("project")}
         self.redraw()
         super().find_from(listing, by)
         self.call_after_refresh(lambda: listing.select(listing.selected))  # what was unfolded can be scrolled only then
-
-    def _groups(self) -> set[str]:
-        return {group_id(str(row.get("source"))) for row in self.rows}
 
     def _place(self, row: Row) -> tuple[str, int]:
         """The file and the line that a person wants to see: the first problem, else the beginning."""
@@ -205,9 +188,3 @@ class CatalogScreen(Frame):
         text = data.decode("utf-8", "replace")
         lines = list(text_lines(text, row.get("problems") or (), file, self.size.width))
         self.top.push_screen(ReaderScreen(file, lines, file))
-
-
-def _in_order(lines: Sequence[TextLine], rows: Sequence[Row]) -> list[Row]:
-    """The definitions that are shown, from top to bottom."""
-    by_id = {str(row["id"]): row for row in rows}
-    return [by_id[one.id] for one in lines if one.id in by_id]

@@ -1,7 +1,4 @@
-"""What every screen is given: the application behind it, the topics that it follows, what the terminal can show.
-
-`Application` is implemented in `app.py`. A feed reads nothing itself; the hub does.
-"""
+"""What every screen is given: the topics that it follows, and what the terminal can show."""
 
 from __future__ import annotations
 
@@ -9,17 +6,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter, NoColor
 
-from handrail.app import App as Project
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
-from handrail.tui.lines.words import LocalTime, Times
-from handrail.view.actions import Actions
+from handrail.tui.lines.words import LocalTime, Piece, TextLine, error_lines, line
 from handrail.view.live.hub import Hub, Watched
 from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowMessage
 from handrail.view.text.columns import ALL_SIGNS, columns
@@ -33,10 +29,8 @@ KEPT_TAIL = 2_000
 class Feed:
     """The rows of a topic. `changed` is called after every message, and when the topic cannot be read any more."""
 
-    def __init__(self, hub: Hub, topic: str, clock: Callable[[], float], changed: Callable[[], None]) -> None:
-        self.hub = hub
+    def __init__(self, topic: str, changed: Callable[[], None]) -> None:
         self.topic = topic
-        self.clock = clock
         self.changed = changed
         self.received = ReceivedRows()
         self.tail: deque[Row] = deque(maxlen=KEPT_TAIL)
@@ -52,19 +46,25 @@ class Feed:
     def section(self, name: str) -> list[Row]:
         return [row for (section, _), row in self.received.rows.items() if section == name]
 
-    async def run(self) -> None:
+    def instead(self, what: str, width: int, about: str = "", hint: str = "") -> list[TextLine]:
+        """The lines while there is nothing to show: it is still read, or it cannot be read. Else there are none."""
+        if self.error is not None:
+            return list(error_lines(about + self.error.message, (hint, self.error.hint), width))
+        return [] if self.is_ready else [line(None, Piece(f"   reading {what} …", "dim"))]
+
+    async def run(self, hub: Hub, clock: Callable[[], float]) -> None:
         """Follow the topic until this is cancelled."""
         try:
-            async with self.hub.watching(self.topic) as watched:
-                await self._follow(watched)
+            async with hub.watching(self.topic) as watched:
+                await self._follow(watched, clock)
         except HandrailError as error:
             self.error = error
             self.changed()
 
-    async def _follow(self, watched: Watched) -> None:
+    async def _follow(self, watched: Watched, clock: Callable[[], float]) -> None:
         place, printed = ("", 0), 0
         while True:
-            messages, reached = await watched.messages(*place, self.clock(), printed)
+            messages, reached = await watched.messages(*place, clock(), printed)
             before = self.live
             for message in messages:
                 self._take(message)
@@ -120,6 +120,7 @@ class TerminalLook:
         has_colour = not env.get("NO_COLOR") and term not in DUMB
         return cls(not is_ascii and not is_plain, is_ascii, has_colour, not is_plain)
 
+    @cached_property
     def filters(self) -> list[LineFilter]:
         """What changes every line before it is written."""
         found: list[LineFilter] = [] if self.has_colour else [NoColor()]
@@ -155,68 +156,3 @@ def local_time(at: float) -> LocalTime:
     there = time.localtime(at)
     day = date(there.tm_year, there.tm_mon, there.tm_mday)
     return LocalTime(day.toordinal(), day.isoformat(), time.strftime("%H:%M:%S", there))
-
-
-class Application(Protocol):
-    """The application. `launched` are the ids of the runs that were started here."""
-
-    look: TerminalLook
-    project: Project
-    actions: Actions
-    hub: Hub
-    home: Feed
-    launched: set[str]
-
-    @property
-    def times(self) -> Times: ...
-
-    @property
-    def entries(self) -> list[Row]: ...
-
-    @property
-    def needing(self) -> int: ...
-
-    @property
-    def is_trusted(self) -> bool: ...
-
-    def is_held(self, seconds: float) -> bool: ...
-
-    def tell(self, text: str) -> None: ...
-
-    def news_on(self, screen: object) -> str:
-        """The line of news of a screen; empty if there is none."""
-
-    @property
-    def standing(self) -> str:
-        """What a screen without news says."""
-
-    def refused(self, error: HandrailError) -> None: ...
-
-    async def leave(self) -> None: ...
-
-    def open(self, topic: str) -> None:
-        """Show a run or a session."""
-
-    def neighbour(self, topic: str, by: int) -> None:
-        """Show the run or session before or after this one, instead of it."""
-
-    def launch(self, name: str | None = None) -> None:
-        """Ask what to launch, and how."""
-
-    def catalog(self) -> None:
-        """Show everything that can be launched."""
-
-    def push_screen(self, screen: Any, callback: Any = None) -> Any:
-        """Textual's."""
-
-    def push_screen_wait(self, screen: Any) -> Any:
-        """Textual's."""
-
-    def run_worker(self, work: Any) -> Any:
-        """Textual's."""
-
-    def suspend(self) -> Any:
-        """Textual's."""
-
-    def copy_to_clipboard(self, text: str) -> None:
-        """Textual's."""

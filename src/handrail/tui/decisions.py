@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -21,7 +21,7 @@ from handrail.base import processes
 from handrail.base.errors import HandrailError, UntrustedError
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
-from handrail.tui.context import Application, Feed
+from handrail.tui.context import Feed
 from handrail.tui.forms.approval import question_screen
 from handrail.tui.forms.question import QuestionScreen
 from handrail.tui.lines.home import ordered
@@ -32,13 +32,19 @@ from handrail.view.live.home import mark_seen, mark_unread
 from handrail.view.live.hub import open_topic
 from handrail.view.rows.rows import Row
 
-KEEP, STOP, LEAVE, STAY, RELOAD, CREATE, TRUST = "keep", "stop", "leave", "stay", "reload", "create", "trust"
+if TYPE_CHECKING:
+    from handrail.tui.app import HandrailApp
+
+YES, NO, STOP, LEAVE, STAY = "yes", "no", "stop", "leave", "stay"
 AnswerChoice = tuple[str, str]
 """The word that is returned, and the text of the button."""
 
 
 class Question(ModalScreen[str]):
-    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one, Esc the first, or `escape`."""
+    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one, Esc the first, or `escape`.
+
+    Lines that do not fit can be scrolled.
+    """
 
     DEFAULT_CSS = """
     Question { align: center middle; background: $background; }
@@ -48,9 +54,14 @@ class Question(ModalScreen[str]):
     BINDINGS = [
         Binding("left,shift+tab", "choose(-1)"),
         Binding("right,tab", "choose(1)"),
+        Binding("up", "scroll(-1)"),
+        Binding("down", "scroll(1)"),
+        Binding("pageup", "scroll(-10)"),
+        Binding("pagedown", "scroll(10)"),
         Binding("enter", "take"),
         Binding("escape", "close"),
     ]
+    WIDEST = 64
 
     def __init__(self, text: str, choices: Sequence[AnswerChoice], escape: str | None = None) -> None:
         super().__init__()
@@ -61,34 +72,37 @@ class Question(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            for number, line in enumerate(wrapped(self.text, 58)):
-                bar = Bar(f"line-{number}")
-                bar.show((Piece(line),))
-                yield bar
+            yield Listing("text", takes_focus=False)
             yield Bar("gap")
             yield Bar("answers")
 
     def on_mount(self) -> None:
         self._draw()
 
+    def on_resize(self) -> None:
+        text = self.query_one("#text", Listing)
+        lines = [line(None, part) for part in wrapped(self.text, min(self.WIDEST, self.size.width) - 6)]
+        text.styles.height = max(1, min(len(lines), self.size.height - 4))
+        text.show(lines)
+
     def _draw(self) -> None:
         pieces: list[Piece] = []
-        actions: dict[int, Callable[[], None]] = {}
-        for number, (_, label) in enumerate(self.choices):
-            actions[len(pieces)] = partial(self._take, number)
+        actions: dict[int, Callable[[], object]] = {}
+        for number, (word, label) in enumerate(self.choices):
+            actions[len(pieces)] = partial(self.dismiss, word)
             mark = "▸" if number == self.chosen else " "
             pieces += [Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else ""), Piece(" ")]
         self.query_one("#answers", Bar).show(pieces, actions)
-
-    def _take(self, number: int) -> None:
-        self.dismiss(self.choices[number][0])
 
     def action_choose(self, by: int) -> None:
         self.chosen = (self.chosen + by) % len(self.choices)
         self._draw()
 
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#text", Listing).move(by)
+
     def action_take(self) -> None:
-        self._take(self.chosen)
+        self.dismiss(self.choices[self.chosen][0])
 
     def action_close(self) -> None:
         self.dismiss(self.escape)
@@ -105,40 +119,19 @@ class QuitScreen(Question):
 
 
 class TrustScreen(Question):
-    """Whether to trust a project: why something was refused, and what it would run. Returns `keep` or `trust`."""
+    """Whether to trust a project: why something was refused, and what it would run. Returns `no` or `yes`."""
 
     LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
     WIDEST = 100
     DEFAULT_CSS = f"TrustScreen > Vertical {{ width: {WIDEST}; }}"
-    BINDINGS = [
-        Binding("up", "scroll(-1)"),
-        Binding("down", "scroll(1)"),
-        Binding("pageup", "scroll(-10)"),
-        Binding("pagedown", "scroll(10)"),
-    ]
 
     def __init__(self, refusal: str, would_run: str) -> None:
-        super().__init__("\n".join([refusal, "", would_run, "", self.LATER]), [(KEEP, "Not now"), (TRUST, "Trust")])
-
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Listing("told", takes_focus=False)
-            yield Bar("gap")
-            yield Bar("answers")
-
-    def on_resize(self) -> None:
-        """Show all lines; those that do not fit can be scrolled."""
-        told = self.query_one("#told", Listing)
-        lines = [line(None, part) for part in wrapped(self.text, min(self.WIDEST, self.size.width) - 5)]
-        told.styles.height = max(1, min(len(lines), self.size.height - 4))
-        told.show(lines)
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#told", Listing).move(by)
+        super().__init__("\n".join([refusal, "", would_run, "", self.LATER]), [(NO, "Not now"), (YES, "Trust")])
 
 
 PATIENCE = 60.0
 T = TypeVar("T")
+Work = Callable[[], Coroutine[Any, Any, None]]
 AGAIN = {
     "resume": ("Resume", "is resumed", "Resume keeps the finished steps and goes on where it stopped."),
     "continue": ("Continue", "continues", "Continue goes on after its end, with the files that it made."),
@@ -151,7 +144,7 @@ AGAIN = {
 """How a run goes on: the text of the button, what is said afterwards, and what it means."""
 
 
-def try_action(top: Application, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def try_action(top: HandrailApp, work: Work) -> None:
     """Do something that may be refused. A refusal is one line of news. If only trust is missing, ask for it."""
 
     async def guarded() -> None:
@@ -163,7 +156,7 @@ def try_action(top: Application, work: Callable[[], Coroutine[Any, Any, None]]) 
     top.run_worker(guarded())
 
 
-async def with_trust(top: Application, work: Callable[[], Awaitable[T]]) -> T:
+async def with_trust(top: HandrailApp, work: Callable[[], Awaitable[T]]) -> T:
     """Do something. If it is refused because nobody has trusted the project, ask the person, then do it.
 
     Only for a worker, because it waits for the answer. If that is no, the refusal is raised.
@@ -172,7 +165,7 @@ async def with_trust(top: Application, work: Callable[[], Awaitable[T]]) -> T:
         return await work()
     except UntrustedError as error:
         would_run = await asyncio.to_thread(_would_run, top.project)
-        if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != TRUST:
+        if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != YES:
             raise
     await asyncio.to_thread(trust_project, top.actions)
     return await work()
@@ -192,25 +185,24 @@ def _would_run(project: Project) -> str:
     return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
 
 
-def ask(top: Application, question: Question, word: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Ask a short question, and do something if this word is the answer."""
+def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work) -> None:
+    """Ask a person, and do something after a yes. `no` and `yes` are the texts of the buttons."""
 
     def decided(answer: str | None) -> None:
-        if answer == word:
+        if answer == YES:
             try_action(top, work)
 
-    top.push_screen(question, decided)
+    top.push_screen(Question(text, [(NO, no), (YES, yes)]), decided)
 
 
-def stop_run(top: Application, id_: str, name: str) -> None:
+def stop_run(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to stop a run, and stop it."""
 
     async def stop() -> None:
         await top.actions.stop(id_)
         top.tell(f"{name} was stopped; r resumes it")
 
-    text = f"Stop {name}? Finished steps are kept; r resumes."
-    ask(top, Question(text, [(KEEP, "Keep running"), (STOP, "Stop")]), STOP, stop)
+    ask(top, f"Stop {name}? Finished steps are kept; r resumes.", "Keep running", "Stop", stop)
 
 
 def resume_words(modes: Sequence[str]) -> str:
@@ -218,7 +210,7 @@ def resume_words(modes: Sequence[str]) -> str:
     return f"{next(iter(modes), 'resume')}…"
 
 
-def run_again(top: Application, id_: str, name: str, modes: Sequence[str]) -> None:
+def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> None:
     """Ask how a run goes on, and drive it in the background."""
     if not modes:
         top.tell(f"{name} can neither be resumed nor restarted now")
@@ -238,12 +230,12 @@ def run_again(top: Application, id_: str, name: str, modes: Sequence[str]) -> No
     top.push_screen(Question(text, choices, STAY), decided)
 
 
-def is_asked(top: Application) -> bool:
+def is_asked(top: HandrailApp) -> bool:
     """True if some run or session waits for an answer."""
     return any(row.get("need") for row in top.entries)
 
 
-def answer_question(top: Application, topic: str | None) -> None:
+def answer_question(top: HandrailApp, topic: str | None) -> None:
     """Show the oldest open question of this run or session; if it has none, the oldest one of all."""
 
     async def ask() -> None:
@@ -258,13 +250,13 @@ def answer_question(top: Application, topic: str | None) -> None:
     try_action(top, ask)
 
 
-def _ask(top: Application, topic: str, need: Row) -> None:
+def _ask(top: HandrailApp, topic: str, need: Row) -> None:
     """Show a question, and send the answer. The dialog is told if the question changes."""
     id_ = topic.partition(":")[2]
     name = next((str(row.get("name")) for row in top.entries if row["id"] == topic), id_)
     dialog = question_screen(need, name)
-    feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
-    following = top.run_worker(feed.run())
+    feed = Feed(topic, lambda: _renew(dialog, feed, need))
+    following = top.run_worker(feed.run(top.hub, top.project.clock))
 
     async def send(values: Any) -> None:
         await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
@@ -278,7 +270,7 @@ def _ask(top: Application, topic: str, need: Row) -> None:
     top.push_screen(dialog, given)
 
 
-def open_needs(top: Application, topic: str) -> list[Row]:
+def open_needs(top: HandrailApp, topic: str) -> list[Row]:
     """The questions of a run that nobody has answered, the oldest first. Reads the journal."""
     rows = open_topic(top.project, topic).topic.rows.section("needs")
     return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
@@ -294,7 +286,7 @@ def _renew(dialog: QuestionScreen, feed: Feed, opened: Row) -> None:
     dialog.need_changed(rows.get(("needs", str(opened["id"])), instead))
 
 
-def cancel_session(top: Application, id_: str, name: str) -> None:
+def cancel_session(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to cancel the workflow of a session, and cancel it."""
 
     async def cancel() -> None:
@@ -302,10 +294,10 @@ def cancel_session(top: Application, id_: str, name: str) -> None:
         top.tell(f"{name} was cancelled")
 
     text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
-    ask(top, Question(text, [(KEEP, "Keep it"), (STOP, "Cancel the workflow")]), STOP, cancel)
+    ask(top, text, "Keep it", "Cancel the workflow", cancel)
 
 
-def reload_session(top: Application, id_: str, name: str) -> None:
+def reload_session(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to load the files of a session's workflow again, and load them."""
 
     async def reload() -> None:
@@ -313,10 +305,10 @@ def reload_session(top: Application, id_: str, name: str) -> None:
         top.tell(f"{name}: the files are loaded again")
 
     text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
-    ask(top, Question(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")]), RELOAD, reload)
+    ask(top, text, "Keep as it is", "Load again", reload)
 
 
-def mark_opened(top: Application, topic: str, *, is_seen: bool) -> None:
+def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
     """Remember that a person looked at the end of a run, or forget it."""
 
     async def remember() -> None:
@@ -325,7 +317,7 @@ def mark_opened(top: Application, topic: str, *, is_seen: bool) -> None:
     try_action(top, remember)
 
 
-def create_example(top: Application) -> None:
+def create_example(top: HandrailApp) -> None:
     """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
 
     async def create() -> None:
@@ -342,6 +334,6 @@ def create_example(top: Application) -> None:
 
     if top.entries:
         text = "Create an example flow and workflow in .handrail/? Files that are there are kept."
-        ask(top, Question(text, [(KEEP, "Not now"), (CREATE, "Create")]), CREATE, create)
+        ask(top, text, "Not now", "Create", create)
     else:
         try_action(top, create)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import partial, partialmethod
-from typing import ClassVar, NamedTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,12 +21,16 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail.tui import keys
-from handrail.tui.context import Application, Feed
+from handrail.tui.context import Feed
+from handrail.tui.decisions import answer_question, is_asked
 from handrail.tui.keys import HelpScreen, PaletteScreen
-from handrail.tui.lines.words import Piece, Times, cell, line, wrapped
+from handrail.tui.lines.words import Piece, TextLine, Times, cell, line, wrapped
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns
+
+if TYPE_CHECKING:
+    from handrail.tui.app import HandrailApp
 
 FASTEST, SLOWEST = 0.2, 1.0
 SLOW = 0.1
@@ -57,7 +61,7 @@ LEAST = (60, 16)
 HOLD = 1.0
 """In seconds after a key press: no line moves in this time."""
 TWO_PANES, THREE_PANES = 100, 140
-FIND = "find"
+FIND, FIND_NEXT = "find", "find_again(1)"
 MODIFIERS = ("shift", "control", "alt", "super", "hyper", "meta", "lock")
 """How the names of keys end that are nothing by themselves."""
 
@@ -68,18 +72,7 @@ def bindings_of(screen: str) -> list[BindingType]:
     A key goes to the list first, and its binding is run later; a key that has priority is done at once. The field for
     `find` has to have the focus before the next key is given to somebody.
     """
-    return [
-        Binding(
-            key.keys,
-            key.id,
-            key.short or key.about,
-            tooltip=key.about,
-            id=f"{screen}.{key.id}",
-            show=False,
-            priority=key.id == FIND,
-        )
-        for key in keys.of_screen(screen)
-    ]
+    return [Binding(key.keys, key.id, show=False, priority=key.id == FIND) for key in keys.of_screen(screen)]
 
 
 class Frame(Screen[None], inherit_bindings=False):
@@ -115,8 +108,8 @@ class Frame(Screen[None], inherit_bindings=False):
         self._counts = False
 
     @property
-    def top(self) -> Application:
-        return cast("Application", self.app)
+    def top(self) -> HandrailApp:
+        return cast("HandrailApp", self.app)
 
     @property
     def times(self) -> Times:
@@ -216,10 +209,10 @@ class Frame(Screen[None], inherit_bindings=False):
     def _draw_keys(self) -> None:
         """The keys that fit, those at the left of the table first; help and quit always."""
         pieces: list[Piece] = []
-        actions: dict[int, Callable[[], None]] = {}
+        actions: dict[int, Callable[[], object]] = {}
         usable = [key for key in keys.of_screen(self.NAME) if self.is_usable(key.id)]
-        shown = [key for key in usable if key.id == "find_next" or key.short]
-        shown.sort(key=lambda key: key.id != "find_next")  # while something is searched, its key is first
+        shown = [key for key in usable if key.id == FIND_NEXT or key.short]
+        shown.sort(key=lambda key: key.id != FIND_NEXT)  # while something is searched, its key is first
         ends = [key for key in shown if key.id in ("help", "quit")]
         room = self.size.width - sum(columns(f"{key.shown} {key.short}  ") for key in ends)
         for key in [*(key for key in shown if key not in ends), *ends]:
@@ -229,15 +222,12 @@ class Frame(Screen[None], inherit_bindings=False):
                 if room < width:
                     continue
                 room -= width
-            actions[len(pieces)] = self._calls(key.id)
+            actions[len(pieces)] = partial(self._do, key.id)
             pieces += [Piece(self.top.look.key(key.shown), "bold"), Piece(f" {label}  ")]
         self.query_one("#keys", Bar).show(pieces, actions)
 
-    def _calls(self, action: str) -> Callable[[], None]:
-        def call() -> None:
-            self.run_worker(self.run_action(action), exclusive=False)
-
-        return call
+    def _do(self, action: str) -> None:
+        self.run_worker(self.run_action(action), exclusive=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """In a terminal that is too small nothing is seen, so no key does anything but quit.
@@ -256,7 +246,7 @@ class Frame(Screen[None], inherit_bindings=False):
 
     def is_usable(self, action: str) -> bool:
         """False if a key would do nothing now, so the footer leaves it out."""
-        return action != "find_next" or bool(self.needle)
+        return action != FIND_NEXT or bool(self.needle)
 
     def label(self, action: str) -> str:
         """What the footer calls a key now; empty for its usual name."""
@@ -271,29 +261,17 @@ class Frame(Screen[None], inherit_bindings=False):
             return focused
         return next(one for one in self.query(Listing) if one.display)
 
-    def action_up(self) -> None:
-        self.listing.move(-1)
+    def action_move(self, by: int) -> None:
+        self.listing.move(by)
 
-    def action_down(self) -> None:
-        self.listing.move(1)
+    def action_page(self, by: int) -> None:
+        self.listing.page(by)
 
-    def action_page_up(self) -> None:
-        self.listing.page(-1)
-
-    def action_page_down(self) -> None:
-        self.listing.page(1)
-
-    def action_top(self) -> None:
-        self.listing.end(-1)
-
-    def action_bottom(self) -> None:
-        self.listing.end(1)
-
-    def action_next_pane(self) -> None:
-        self.focus_next(Listing)
-
-    def action_previous_pane(self) -> None:
-        self.focus_previous(Listing)
+    def action_pane(self, by: int) -> None:
+        if by > 0:
+            self.focus_next(Listing)
+        else:
+            self.focus_previous(Listing)
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(self.NAME))
@@ -301,7 +279,7 @@ class Frame(Screen[None], inherit_bindings=False):
     def action_palette(self) -> None:
         def chosen(action: str | None) -> None:
             if action is not None:
-                self._calls(action)()
+                self._do(action)
 
         self.app.push_screen(PaletteScreen(self.NAME), chosen)
 
@@ -352,13 +330,7 @@ class Frame(Screen[None], inherit_bindings=False):
         if not listing.find(self.needle, by):
             self.top.tell(f"`{self.needle}` is not in this list")
 
-    def action_find_next(self) -> None:
-        self._find_again(1)
-
-    def action_find_previous(self) -> None:
-        self._find_again(-1)
-
-    def _find_again(self, by: int) -> None:
+    def action_find_again(self, by: int) -> None:
         if self.needle:
             self.find_from(self.listing, by)
         else:
@@ -367,11 +339,14 @@ class Frame(Screen[None], inherit_bindings=False):
     @on(Listing.Opened)
     def _opened(self, event: Listing.Opened) -> None:
         event.stop()
-        self._calls("open")()
+        self._do("open")
 
 
 class Views(Frame):
-    """A run or session with numbered views. `view` is the number of the one that is shown, `topic` what is followed."""
+    """A run or session with numbered views.
+
+    `view` is the number of the one that is shown, `topic` what is followed, `folds` what the person folded, by id.
+    """
 
     HAS_TABS = True
     TITLES: ClassVar[tuple[str, ...]] = ()
@@ -380,11 +355,11 @@ class Views(Frame):
         super().__init__()
         self.topic = topic
         self.view = 1
-        self.feed: Feed | None = None
+        self.folds: dict[str, bool] = {}
+        self.feed = Feed(topic, self.stale)
 
     def on_mount(self) -> None:
-        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
-        self.run_worker(self.feed.run(), exit_on_error=True)
+        self.run_worker(self.feed.run(self.top.hub, self.top.project.clock))
 
     @property
     def id_there(self) -> str:
@@ -393,48 +368,49 @@ class Views(Frame):
 
     @property
     def head(self) -> Row:
-        return self.feed.head if self.feed is not None else {}
+        return self.feed.head
 
     @property
     def called(self) -> str:
         return str(self.head.get("name") or self.id_there)
 
     def section(self, name: str) -> list[Row]:
-        return self.feed.section(name) if self.feed is not None else []
+        return self.feed.section(name)
 
-    def open_view(self, number: int) -> None:
+    def pane(self, id_: str) -> Listing:
+        return self.query_one(f"#{id_}", Listing)
+
+    def instead(self, what: str, hint: str = "") -> list[TextLine]:
+        """The lines while there is nothing to show: it is still read, or it cannot be read. Else there are none."""
+        return self.feed.instead(what, self.size.width, f"{self.id_there} cannot be read: ", hint)
+
+    def action_view(self, number: int) -> None:
         """Show a view."""
         raise NotImplementedError
 
     def draw_tabs(self, counts: Mapping[int, object]) -> None:
         """The titles of all views, with what is counted in them."""
         pieces: list[Piece] = [Piece(" ")]
-        actions: dict[int, Callable[[], None]] = {}
+        actions: dict[int, Callable[[], object]] = {}
         for number, name in enumerate(self.TITLES, 1):
-            actions[len(pieces)] = partial(self.open_view, number)
+            actions[len(pieces)] = partial(self.action_view, number)
             text = f"{number} {name} {counts.get(number) or ''}".rstrip()
             pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
         self.query_one("#tabs", Bar).show(pieces, actions)
 
-    def _open(self, number: int) -> None:
-        self.open_view(number)
-
-    action_view_1 = partialmethod(_open, 1)
-    action_view_2 = partialmethod(_open, 2)
-    action_view_3 = partialmethod(_open, 3)
-    action_view_4 = partialmethod(_open, 4)
-    action_view_5 = partialmethod(_open, 5)
-    action_view_6 = partialmethod(_open, 6)
-    action_view_7 = partialmethod(_open, 7)
+    def is_usable(self, action: str) -> bool:
+        if action == "answer":
+            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
+        return super().is_usable(action)
 
     def action_catalog(self) -> None:
         self.top.catalog()
 
-    def action_previous_run(self) -> None:
-        self.top.neighbour(self.topic, -1)
+    def action_answer(self) -> None:
+        answer_question(self.top, self.topic)
 
-    def action_next_run(self) -> None:
-        self.top.neighbour(self.topic, 1)
+    def action_neighbour(self, by: int) -> None:
+        self.top.neighbour(self.topic, by)
 
 
 NEWS_SECONDS = 10.0

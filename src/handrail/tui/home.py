@@ -26,7 +26,7 @@ from handrail.tui.decisions import (
 )
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
 from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail, session_detail
-from handrail.tui.lines.words import Piece, TextLine, cell, line, rule
+from handrail.tui.lines.words import OVER, Piece, TextLine, cell, rule
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.home import LiveHome
 from handrail.view.rows.rows import Row
@@ -36,7 +36,6 @@ SOON = 0.2
 """In seconds: the selection has to rest so long before its details are read."""
 YOUNG = 60.0
 """In seconds: so long the age of a need is counted in seconds."""
-OVER = ("completed", "stopped", "failed", "cancelled", "done", "none", "damaged")
 
 
 class HomeScreen(Frame):
@@ -82,16 +81,8 @@ class HomeScreen(Frame):
         top, width = self.top, self.size.width
         self.set_class(width >= TWO_PANES, "-wide")
         self._draw_head(width)
-        shown = self.entries.scrollable_content_region.width or width
-        if top.home.error is not None:
-            lines = [
-                line(None, Piece(f" ✗ {top.home.error.message}", "fail")),
-                line(None, f"   {top.home.error.hint or ''}"),
-            ]
-        elif not top.home.is_ready:
-            lines = [line(None, Piece("   reading the runs of this project …", "dim"))]
-        else:
-            lines = list(home_lines(self.shown, self.times, shown, self._left))
+        lines = top.home.instead("the runs of this project", width)
+        lines = lines or list(home_lines(self.shown, self.times, self.entries.room(width), self._left))
         self.entries.show(lines, is_held=is_held)
         if self.has_class("-wide"):
             self._follow()
@@ -128,22 +119,21 @@ class HomeScreen(Frame):
             self._worker.cancel()
         self.beside = self._worker = None
         if wanted is not None:
-            self.beside = Feed(self.top.hub, wanted, self.top.project.clock, self.stale)
-            self._worker = self.run_worker(self._rest_and_follow(self.beside), exit_on_error=True)
+            self.beside = Feed(wanted, self.stale)
+            self._worker = self.run_worker(self._rest_and_follow(self.beside))
 
     async def _rest_and_follow(self, feed: Feed) -> None:
         await asyncio.sleep(SOON)
-        await feed.run()
+        await feed.run(self.top.hub, self.top.project.clock)
 
     def _beside(self) -> Iterable[TextLine]:
         row, feed = self.row, self.beside
-        width = self.query_one("#beside", Listing).scrollable_content_region.width or 40
+        width = self.query_one("#beside", Listing).room(41)
         if row is None or feed is None:
             return
         yield rule(f"{row.get('name')} {row.get('about') or ''}".strip(), width)
         if feed.error is not None:
-            yield line(None, Piece(f" ! {feed.error.message}", "need"))
-            yield line(None, f"   {feed.error.hint or ''}")
+            yield from feed.instead("", width)
         elif feed.is_ready and row.get("kind") == "run":
             yield from run_detail(feed.head, feed.section, feed.tail, self.times, width)
         elif feed.is_ready:
@@ -172,10 +162,7 @@ class HomeScreen(Frame):
         if self.entries.selected == OLDER:
             self.action_older()
         elif self.entries.selected is not None:
-            self.open_row(self.entries.selected)
-
-    def open_row(self, topic: str) -> None:
-        self.top.open(topic)
+            self.top.open(self.entries.selected)
 
     def action_answer(self) -> None:
         row = self.row
@@ -183,19 +170,17 @@ class HomeScreen(Frame):
 
     def action_launch(self) -> None:
         if self.needle:
-            self.action_find_next()
-            return
-        self.top.launch()
+            self.action_find_again(1)
+        else:
+            self.top.launch()
 
     def action_catalog(self) -> None:
         self.top.catalog()
 
     def action_again(self) -> None:
         row = self._chosen_run()
-        if row is None:
-            return
-        modes = row.get("modes") or []
-        run_again(self.top, _id(row), str(row.get("name")), modes)
+        if row is not None:
+            run_again(self.top, _id(row), str(row.get("name")), row.get("modes") or [])
 
     def action_stop(self) -> None:
         row = self._chosen_run()
@@ -215,8 +200,8 @@ class HomeScreen(Frame):
         row = self.row
         if row is None or row.get("kind") != "session":
             self.top.tell("select a session first")
-            return
-        cancel_session(self.top, _id(row), str(row.get("name")))
+        else:
+            cancel_session(self.top, _id(row), str(row.get("name")))
 
     def action_older(self) -> None:
         """Read the next hundred of what ended."""

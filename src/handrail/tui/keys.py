@@ -1,12 +1,12 @@
 """Every key of every screen, in one table, and what is made from it: help and the palette.
 
-A screen has one method per row, named after its id (`action_ID`). The short text is in the footer; a row without it
-is only in the help. The footer and the guide are made from the table, too.
+The id of a row is an action of its screen: `open` and `view(2)` call `action_open` and `action_view`. The short text is
+in the footer; a row without it is only in the help. The footer and the guide are made from the table, too.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,10 +14,13 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from handrail.tui.context import Application, TerminalLook
+from handrail.tui.context import TerminalLook
 from handrail.tui.lines.words import Piece, TextLine, cell, in_lines, line, spread
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.text.columns import ALL_SIGNS, columns
+
+if TYPE_CHECKING:
+    from handrail.tui.app import HandrailApp
 
 HOME, RUN, SESSION, LOG, READER, CATALOG = "home", "run", "session", "log", "reader", "catalog"
 SCREENS = {
@@ -51,12 +54,12 @@ class Key(NamedTuple):
 
 
 KEYS: tuple[Key, ...] = (
-    Key("up", "up", "↑", "", "move up", ALL, "move"),
-    Key("down", "down", "↓", "", "move down", ALL, "move"),
-    Key("page_up", "pageup", "PgUp", "", "one page up", ALL, "move"),
-    Key("page_down", "pagedown", "PgDn", "", "one page down", ALL, "move"),
-    Key("top", "home", "Home", "", "to the first line", ALL, "move"),
-    Key("bottom", "end", "End", "", "to the last line", ALL, "move"),
+    Key("move(-1)", "up", "↑", "", "move up", ALL, "move"),
+    Key("move(1)", "down", "↓", "", "move down", ALL, "move"),
+    Key("page(-1)", "pageup", "PgUp", "", "one page up", ALL, "move"),
+    Key("page(1)", "pagedown", "PgDn", "", "one page down", ALL, "move"),
+    Key("move(-999999)", "home", "Home", "", "to the first line", ALL, "move"),
+    Key("move(999999)", "end", "End", "", "to the last line", ALL, "move"),
     Key("open", "enter", "↵", "open", "open what is selected", (HOME,)),
     Key("answer", "a", "a", "answer", "answer what waits: this one, else the oldest", WORK),
     Key("open", "enter", "↵", "step", "show the step, or fold and unfold", (RUN,)),
@@ -66,10 +69,10 @@ KEYS: tuple[Key, ...] = (
     Key("edit", "e", "e", "edit", "open the file in $EDITOR at its first problem", (CATALOG,)),
     Key("show", "v", "v", "show", "show the text with its problems", (CATALOG,)),
     Key("problems", "p", "p", "problems only", "show only what has problems, or everything", (CATALOG,)),
-    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION, CATALOG), "fold, unfold"),
-    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION, CATALOG), "fold, unfold"),
-    Key("next_pane", "tab", "Tab", "", "next pane", PANES, "next, previous pane"),
-    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", PANES, "next, previous pane"),
+    Key("fold(True)", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("fold(False)", "right", "→", "", "unfold", (RUN, SESSION, CATALOG), "fold, unfold"),
+    Key("pane(1)", "tab", "Tab", "", "next pane", PANES, "next, previous pane"),
+    Key("pane(-1)", "shift+tab", "Shift-Tab", "", "previous pane", PANES, "next, previous pane"),
     Key("launch", "n", "n", "launch", "launch a flow or a workflow", (HOME,)),
     Key("catalog", "c", "c", "catalog", "what can be launched, and its problems", (HOME,)),
     Key("follow", "f", "f", "follow", "follow the tail, or hold it", (RUN,)),
@@ -83,15 +86,15 @@ KEYS: tuple[Key, ...] = (
     Key("older", "o", "o", "", "show older ones", (HOME,)),
     Key("unread", "u", "u", "", "mark a failure as unread", (HOME,)),
     Key("init", "i", "i", "", "create a small project", (HOME,)),
-    Key("view_1", "1", "1", "", "the first view", (RUN, SESSION), "the views"),
-    Key("view_2", "2", "2", "", "the second view", (RUN, SESSION), "the views"),
-    Key("view_3", "3", "3", "", "the third view", (RUN, SESSION), "the views"),
-    Key("view_4", "4", "4", "", "the fourth view", (RUN, SESSION), "the views"),
-    Key("view_5", "5", "5", "", "the fifth view", (RUN, SESSION), "the views"),
-    Key("view_6", "6", "6", "", "the sixth view", (RUN, SESSION), "the views"),
-    Key("view_7", "7", "7", "", "the log", (RUN,), "the views"),
-    Key("previous_run", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
-    Key("next_run", "right_square_bracket", "]", "", "next run or session", (RUN, SESSION), "other runs and sessions"),
+    Key("view(1)", "1", "1", "", "the first view", (RUN, SESSION), "the views"),
+    Key("view(2)", "2", "2", "", "the second view", (RUN, SESSION), "the views"),
+    Key("view(3)", "3", "3", "", "the third view", (RUN, SESSION), "the views"),
+    Key("view(4)", "4", "4", "", "the fourth view", (RUN, SESSION), "the views"),
+    Key("view(5)", "5", "5", "", "the fifth view", (RUN, SESSION), "the views"),
+    Key("view(6)", "6", "6", "", "the sixth view", (RUN, SESSION), "the views"),
+    Key("view(7)", "7", "7", "", "the log", (RUN,), "the views"),
+    Key("neighbour(-1)", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
+    Key("neighbour(1)", "right_square_bracket", "]", "", "the next one", (RUN, SESSION), "other runs and sessions"),
     Key("show", "v", "v", "", "show the selected file", (RUN,)),
     Key("diff", "d", "d", "", "compare the file with its previous version", (RUN,)),
     Key("edit", "e", "e", "", "open the selected file in $EDITOR", (RUN,)),
@@ -100,10 +103,10 @@ KEYS: tuple[Key, ...] = (
     Key("copy", "y", "y", "copy", "copy the text", (READER,)),
     Key("kinds", "k", "k", "kinds", "choose which kinds of lines are shown", (LOG,)),
     Key("wrap", "w", "w", "wrap", "wrap long lines, or cut them", (RUN, LOG)),
-    Key("find_next", "n", "n", "next", "next match", (LOG,)),
-    Key("find_next", "n", "n", "", "next match", (RUN, SESSION, CATALOG)),
-    Key("find_previous", "N,shift+n", "N", "", "previous match (n: next, while searching)", (HOME,)),
-    Key("find_previous", "N,shift+n", "N", "", "previous match", (RUN, SESSION, LOG, CATALOG)),
+    Key("find_again(1)", "n", "n", "next", "next match", (LOG,)),
+    Key("find_again(1)", "n", "n", "", "next match", (RUN, SESSION, CATALOG)),
+    Key("find_again(-1)", "N,shift+n", "N", "", "previous match (n: next, while searching)", (HOME,)),
+    Key("find_again(-1)", "N,shift+n", "N", "", "previous match", (RUN, SESSION, LOG, CATALOG)),
     Key("clear", "ctrl+l", "Ctrl-L", "", "clear the tail, draw the screen again", ALL),
     Key("palette", "ctrl+p", "Ctrl-P", "", "all commands by name", LISTS),
     Key("escape", "escape", "Esc", "", "close what is open; nothing else", (HOME,)),
@@ -121,8 +124,8 @@ def of_screen(screen: str) -> list[Key]:
     return [key for key in KEYS if screen in key.screens]
 
 
-LEFT_OUT = ("up", "down", "page_up", "page_down", "top", "bottom", "next_pane", "previous_pane", "escape", "palette")
-"""Keys that are no commands."""
+LEFT_OUT = ("move", "page", "pane", "escape", "palette")
+"""Actions that are no commands."""
 
 
 def help_lines(screen: str, look: TerminalLook, width: int) -> list[TextLine]:
@@ -161,7 +164,7 @@ class HelpScreen(ModalScreen[None]):
         Binding("pagedown", "move(20)"),
         Binding("home", "move(-999)"),
         Binding("end", "move(999)"),
-        Binding("escape,question_mark,h,f1,b,backspace,q,enter", "close"),
+        Binding("escape,question_mark,h,f1,b,backspace,q,enter", "dismiss"),
     ]
 
     def __init__(self, of: str) -> None:
@@ -177,15 +180,12 @@ class HelpScreen(ModalScreen[None]):
         width = self.size.width
         title = f"Help · {SCREENS[self.of]}"
         self.query_one("#head", Bar).show(spread(title, "every key of this screen ", width, "bold"))
-        look = cast("Application", self.app).look
+        look = cast("HandrailApp", self.app).look
         self.query_one(Listing).show(help_lines(self.of, look, width))
         self.query_one("#keys", Bar).show((Piece("Esc", "bold"), Piece(" close")))
 
     def action_move(self, by: int) -> None:
         self.query_one(Listing).move(by)
-
-    def action_close(self) -> None:
-        self.dismiss()
 
 
 class PaletteScreen(ModalScreen[str | None]):
@@ -198,12 +198,12 @@ class PaletteScreen(ModalScreen[str | None]):
     BINDINGS = [
         Binding("up", "move(-1)", priority=True),
         Binding("down", "move(1)", priority=True),
-        Binding("escape", "close"),
+        Binding("escape", "dismiss(None)"),
     ]
 
     def __init__(self, of: str) -> None:
         super().__init__()
-        self.of = of
+        self.keys = [key for key in of_screen(of) if key.id.partition("(")[0] not in LEFT_OUT]
 
     def compose(self) -> ComposeResult:
         yield Bar("head")
@@ -220,24 +220,14 @@ class PaletteScreen(ModalScreen[str | None]):
         self._show(event.value)
 
     def _show(self, text: str) -> None:
-        rows = [
-            key
-            for key in of_screen(self.of)
-            if key.id not in LEFT_OUT and text.casefold() in f"{key.about} {key.short}".casefold()
-        ]
-        lines = [line(key.id, f"  {cell(key.shown, 10)} {key.about}") for key in rows]
+        keys = [key for key in self.keys if text.casefold() in f"{key.about} {key.short}".casefold()]
+        lines = [line(key.id, f"  {cell(key.shown, 10)} {key.about}") for key in keys]
         self.query_one(Listing).show(lines or [line(None, Piece("  no such command", "dim"))])
 
     @on(Input.Submitted)
+    @on(Listing.Opened)
     def _take(self) -> None:
         self.dismiss(self.query_one(Listing).selected)
 
-    @on(Listing.Opened)
-    def _clicked(self) -> None:
-        self._take()
-
     def action_move(self, by: int) -> None:
         self.query_one(Listing).move(by)
-
-    def action_close(self) -> None:
-        self.dismiss(None)

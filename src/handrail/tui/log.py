@@ -16,7 +16,7 @@ from handrail.source.output_text import clean
 from handrail.tui import keys
 from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.lines.run import AGENT, FACTS, KINDS, STEPS, LogEntry, LogTeller, log_lines
-from handrail.tui.lines.words import Piece, cell, line
+from handrail.tui.lines.words import Piece, cell, error_lines
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.run import PRINTED
 from handrail.view.text.columns import columns
@@ -52,7 +52,7 @@ class LogScreen(Frame):
         yield Listing("lines")
 
     def on_mount(self) -> None:
-        self.run_worker(self._follow(), exit_on_error=True)
+        self.run_worker(self._follow())
 
     async def _follow(self) -> None:
         while True:
@@ -106,18 +106,14 @@ class LogScreen(Frame):
         boxes = "  ".join(f"[{'x' if kind in self.kinds else ' '}] {kind}" for kind in KINDS)
         self.query_one("#tabs", Bar).show((Piece(f" {boxes}"),))
         listing = self.query_one("#lines", Listing)
-        shown = listing.scrollable_content_region.width or width - 1
         if self.error is not None:
-            listing.show(
-                [line(None, Piece(f" ! {self.error.message}", "need")), line(None, f"   {self.error.hint or ''}")]
-            )
-        else:
-            listing.show(
-                list(log_lines(self.entries, self.kinds, self.times, shown, wraps=self.wraps)), is_held=is_held
-            )
-            if self._at_end and self.entries:
-                self._at_end = False
-                listing.end(1)
+            listing.show(list(error_lines(self.error.message, [self.error.hint], width)))
+            return
+        lines = log_lines(self.entries, self.kinds, self.times, listing.room(width), wraps=self.wraps)
+        listing.show(list(lines), is_held=is_held)
+        if self._at_end and self.entries:
+            self._at_end = False
+            listing.move(MOST)
 
     def _position(self) -> str:
         listing = self.query_one("#lines", Listing)
@@ -137,9 +133,6 @@ class LogScreen(Frame):
     @property
     def goes_on(self) -> bool:
         return False
-
-    def is_usable(self, action: str) -> bool:
-        return action != "find_next" or bool(self.needle)
 
     def action_open(self) -> None:
         chosen = self.query_one("#lines", Listing).selected

@@ -10,6 +10,7 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 from textual.widget import Widget
@@ -21,7 +22,6 @@ from handrail.driven.artifacts.shelf import ArtifactVersion
 from handrail.source.output_text import clean
 from handrail.source.plain_text import plain
 from handrail.tui import keys
-from handrail.tui.context import Application
 from handrail.tui.decisions import try_action
 from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.lines.run import given_lines
@@ -30,6 +30,9 @@ from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.artifacts import MOST_COMPARED
 from handrail.view.live.run import step_of
 from handrail.view.rows.rows import Row
+
+if TYPE_CHECKING:
+    from handrail.tui.app import HandrailApp
 
 _COLON = ("hx", "helix", "subl", "zed")
 _GOTO = ("code", "code-insiders", "codium")
@@ -46,7 +49,7 @@ def editor_command(editor: str, path: str, at: int | None) -> list[str]:
     return [*words, f"{path}:{at}"] if name in _COLON else [*words, f"+{at}", path]
 
 
-def edit_at(top: Application, path: str, at: int | None = None) -> None:
+def edit_at(top: HandrailApp, path: str, at: int | None = None) -> None:
     """Open a file of the project, at a line. The screen comes back afterwards."""
     editor = top.project.env.get("VISUAL") or top.project.env.get("EDITOR") or ""
     real = os.path.join(top.project.project, path)
@@ -110,14 +113,14 @@ class ReaderScreen(Frame):
             edit_file(self.top, self.path)
 
 
-def _record(top: Application, run: str, id_: str) -> ArtifactVersion:
+def _record(top: HandrailApp, run: str, id_: str) -> ArtifactVersion:
     found = next((one for one in top.project.runs.kept.records(run) if one.id == id_), None)
     if found is None:
         raise NotFound(f"`{id_}` is not kept any more")
     return found
 
 
-def _text(top: Application, record: ArtifactVersion) -> str | None:
+def _text(top: HandrailApp, record: ArtifactVersion) -> str | None:
     """The content as text; None if it is large or not text."""
     content = top.project.runs.kept.content(record)
     try:
@@ -139,7 +142,7 @@ def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[
     return [line(None, Piece(f" {part}", style)) for one, style in found for part in wrapped(one, width)]
 
 
-def show_artifact(top: Application, run: str, row: Row, width: int) -> None:
+def show_artifact(top: HandrailApp, run: str, row: Row, width: int) -> None:
     """Show a file as it was when it was made."""
 
     async def show() -> None:
@@ -156,7 +159,7 @@ def show_artifact(top: Application, run: str, row: Row, width: int) -> None:
     try_action(top, show)
 
 
-def show_step(top: Application, run: str, path: str, title: str, lines: Sequence[TextLine], width: int) -> None:
+def show_step(top: HandrailApp, run: str, path: str, title: str, lines: Sequence[TextLine], width: int) -> None:
     """Show a step: what is known of it, then what it was given, printed and returned."""
 
     async def show() -> None:
@@ -166,7 +169,7 @@ def show_step(top: Application, run: str, path: str, title: str, lines: Sequence
     try_action(top, show)
 
 
-def show_diff(top: Application, row: Row, width: int) -> None:
+def show_diff(top: HandrailApp, row: Row, width: int) -> None:
     """Compare a file with its previous version."""
 
     async def show() -> None:
@@ -190,7 +193,7 @@ def show_diff(top: Application, row: Row, width: int) -> None:
     try_action(top, show)
 
 
-def edit_file(top: Application, path: str) -> None:
+def edit_file(top: HandrailApp, path: str) -> None:
     """Open a file of the project in the editor of the person."""
     real = real_inside(top.project.folder, path)
     if real is None:

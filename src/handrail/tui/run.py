@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from handrail.base.errors import NotFound
 from handrail.tui import keys
-from handrail.tui.decisions import answer_question, is_asked, mark_opened, resume_words, run_again, stop_run
+from handrail.tui.decisions import mark_opened, resume_words, run_again, stop_run
 from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
 from handrail.tui.lines.home import asked
 from handrail.tui.lines.run import (
@@ -22,25 +22,22 @@ from handrail.tui.lines.run import (
     step_lines,
     summary_lines,
     tail_lines,
-    unreadable_lines,
     why_lines,
 )
 from handrail.tui.lines.run_tree import FoldedTree, timeline_lines, tree_lines
-from handrail.tui.lines.words import Piece, TextLine, line, rule
+from handrail.tui.lines.words import OVER, Piece, TextLine, line, rule
 from handrail.tui.log import LogScreen
 from handrail.tui.reader import edit_file, show_artifact, show_diff, show_step
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.rows.rows import Row
 
 PROGRESS, TAIL, SUMMARY, ARTIFACTS, CHECKS, TIMELINE, LOG = range(1, 8)
-NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log")
-OVER = ("completed", "stopped", "failed", "cancelled", "damaged")
 
 
 class RunScreen(Views):
     """One run. `view` is the number of the view; `folds` is what the person folded, by id."""
 
-    TITLES = NAMES
+    TITLES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log")
     NAME = keys.RUN
     BINDINGS = bindings_of(keys.RUN)
     DEFAULT_CSS = """
@@ -54,7 +51,6 @@ class RunScreen(Views):
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
-        self.folds: dict[str, bool] = {}
         self.wraps = False
         self._cleared = 0
         self._has_opened = False
@@ -73,24 +69,22 @@ class RunScreen(Views):
             yield Listing("side", follows=True)
         yield Listing("third")
 
-    def pane(self, id_: str) -> Listing:
-        return self.query_one(f"#{id_}", Listing)
-
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
         self.set_class(width >= TWO_PANES, "-wide")
         self.set_class(width >= THREE_PANES, "-three")
         self._arrange()
-        feed = self.feed
-        if feed is None or feed.error is not None or not feed.is_ready:
+        is_gone = isinstance(self.feed.error, NotFound)
+        hint = "" if is_gone else f"`handrail log {self.id_there}` shows the readable part"
+        if lines := self.instead("the run", hint):
             self.query_one("#head", Bar).show((Piece(self.id_there, "bold"),))
-            self.pane("tree").show(list(self._not_there()))
+            self.pane("tree").show(lines)
             return
-        self.query_one("#head", Bar).show(
-            head_pieces(self.head, self.id_there, self.times, width, self.section("bars"))
-        )
-        self._draw_tabs()
-        self.steps = FoldedTree(feed.section("nodes"))
+        head = head_pieces(self.head, self.id_there, self.times, width, self.section("bars"))
+        self.query_one("#head", Bar).show(head)
+        failed = sum(1 for row in self.section("checks") if row.get("held") is False)
+        self.draw_tabs({ARTIFACTS: len(self.section("artifacts")), CHECKS: f"✗{failed}" if failed else ""})
+        self.steps = FoldedTree(self.section("nodes"))
         if not self._has_opened:
             self._open_first()
         elif not is_held:
@@ -101,7 +95,7 @@ class RunScreen(Views):
     def _draw_tree(self, *, is_held: bool) -> None:
         """The tree; above it, where it is not scrolled away, why the run ended."""
         tree, why = self.pane("tree"), self.pane("why")
-        shown = _width(tree, self.size.width)
+        shown = tree.room(self.size.width)
         reasons = list(why_lines(self.head, shown, max(MOST_WHY, self.size.height // 4)))
         why.display, why.styles.height = bool(reasons), len(reasons)
         why.show(reasons)
@@ -118,24 +112,10 @@ class RunScreen(Views):
         self.query_one("#tail-title").display = self.pane("bottom").display = has_bottom
         focused = self.focused
         if focused is None or not focused.display or not all(one.display for one in focused.ancestors_with_self):
-            self.set_focus(self.pane("tree") if self.view == PROGRESS else self.pane("side"))
+            self._focus_view()
 
-    def _draw_tabs(self) -> None:
-        counts = {ARTIFACTS: str(len(self.section("artifacts")) or ""), CHECKS: self._failed_checks()}
-        self.draw_tabs(counts)
-
-    def _failed_checks(self) -> str:
-        failed = sum(1 for row in self.section("checks") if row.get("held") is False)
-        return f"✗{failed}" if failed else ""
-
-    def _not_there(self) -> Iterable[TextLine]:
-        error = self.feed.error if self.feed is not None else None
-        if error is None:
-            yield line(None, Piece("   reading the run …", "dim"))
-        else:
-            part = "" if isinstance(error, NotFound) else f"`handrail log {self.id_there}` shows the readable part"
-            hints = filter(None, (part, error.hint))
-            yield from unreadable_lines(self.id_there, error.message, hints, self.size.width)
+    def _focus_view(self) -> None:
+        self.set_focus(self.pane("tree" if self.view == PROGRESS else "side"))
 
     def _open_first(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary.
@@ -154,7 +134,7 @@ class RunScreen(Views):
         if first is not None:
             self._place(first)
         elif is_over and self.head.get("summary"):
-            self.open_view(SUMMARY)
+            self.action_view(SUMMARY)
 
     def _go_to_failure(self) -> None:
         """If the run fails while it is watched, go to the step that failed, unless the person has moved.
@@ -186,7 +166,7 @@ class RunScreen(Views):
         view = TAIL if self.view == PROGRESS else self.view
         about, side, bottom, third = map(self.pane, ("step", "side", "bottom", "third"))
         if about.display:
-            shown = _width(about, self.size.width)
+            shown = about.room(self.size.width)
             is_failed = self.steps.rows.get(self.pane("tree").selected or "", {}).get("status") == "failed"
             most = self.size.height * (2 if is_failed else 1) // 3
             lines = [*list(self._step(shown))[:most], self._title(side, shown)]
@@ -194,45 +174,42 @@ class RunScreen(Views):
             about.show(lines)
         if self.query_one("#side-pane").display:
             side.follows = side.follows if view == TAIL else False
-            side.show(list(self._lines(view, _width(side, self.size.width))), is_held=is_held and view != TAIL)
+            side.show(list(self._lines(view, side.room(self.size.width))), is_held=is_held and view != TAIL)
         if bottom.display:
-            shown = _width(bottom, self.size.width)
+            shown = bottom.room(self.size.width)
             self.query_one("#tail-title", Bar).show(self._title(bottom, shown).pieces)
             bottom.show(list(self._tail(shown)))
         if third.display:
-            third.show(list(self._step(_width(third, 50))))
+            third.show(list(self._step(third.room(50))))
 
     def _title(self, pane: Listing, width: int) -> TextLine:
         """The heading of the tail: of which step its last line is, and whether it follows."""
-        last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
+        last = self.feed.tail[-1].get("node") if self.feed.tail else None
         title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
         return rule(title, width, "following" if pane.follows else "held: f follows")
 
     def _lines(self, view: int, width: int) -> Iterable[TextLine]:
         if view == TAIL:
-            yield from self._tail(width)
-        elif view == SUMMARY:
-            yield from summary_lines(self.head, width)
-        elif view == ARTIFACTS:
-            yield from artifact_lines(self.section("artifacts"), self.times, width)
-        elif view == CHECKS:
-            yield from check_lines(self.section("checks"), self.times, width)
-        elif view == TIMELINE:
-            yield from timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
+            return self._tail(width)
+        if view == SUMMARY:
+            return summary_lines(self.head, width)
+        if view == ARTIFACTS:
+            return artifact_lines(self.section("artifacts"), self.times, width)
+        if view == CHECKS:
+            return check_lines(self.section("checks"), self.times, width)
+        return timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
 
     def _tail(self, width: int) -> Iterable[TextLine]:
-        feed = self.feed
-        rows = [row for row in feed.tail if row.get("n", 0) > self._cleared] if feed is not None else []
+        rows = [row for row in self.feed.tail if row.get("n", 0) > self._cleared]
         if not rows:
-            yield line(None, Piece("   no output yet", "dim"))
-        else:
-            yield from tail_lines(rows, self.times, width, wraps=self.wraps, lost=feed.lost if feed else 0)
+            return [line(None, Piece("   no output yet", "dim"))]
+        return tail_lines(rows, self.times, width, wraps=self.wraps, lost=self.feed.lost)
 
     def _step(self, width: int, id_: str | None = None) -> Iterable[TextLine]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}
         return step_lines(self.steps, id_ or self.pane("tree").selected, parts, self.times, width)
 
-    def open_view(self, number: int) -> None:
+    def action_view(self, number: int) -> None:
         if number == LOG:
             self._log()
             return
@@ -240,7 +217,7 @@ class RunScreen(Views):
         if number in (PROGRESS, TAIL):
             self.pane("side").follows = True
         self.redraw()
-        self.set_focus(self.pane("tree") if number == PROGRESS else self.pane("side"))
+        self._focus_view()
 
     def _log(self) -> None:
         def closed(path: Any) -> None:
@@ -252,7 +229,7 @@ class RunScreen(Views):
     def go_to(self, path: str) -> None:
         """Show a step in the tree."""
         self._unfold_above(path)
-        self.open_view(PROGRESS)
+        self.action_view(PROGRESS)
         self.pane("tree").select(path)
 
     @on(Listing.Moved, "#tree")
@@ -260,11 +237,8 @@ class RunScreen(Views):
         self._draw_side(is_held=False)
 
     def is_usable(self, action: str) -> bool:
-        status = self.head.get("status")
-        if action == "answer":
-            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "stop":
-            return status not in OVER
+            return self.head.get("status") not in OVER
         if action == "open":
             return self._is_at_tree or (self.listing.id == "side" and self.view in (ARTIFACTS, CHECKS))
         if action == "again":
@@ -274,16 +248,20 @@ class RunScreen(Views):
     def label(self, action: str) -> str:
         if action == "again":
             return resume_words(self.head.get("modes") or ())
-        return "show" if action == "open" and self.view == ARTIFACTS and self.listing.id == "side" else ""
+        return "show" if action == "open" and self._is_at_artifacts else ""
 
     @property
     def _driver(self) -> int | None:
         """The process that drives the run; None if there is none."""
-        return self.feed.live.get("driver") if self.feed is not None else None
+        return self.feed.live.get("driver")
 
     @property
     def _is_at_tree(self) -> bool:
         return self.listing.id == "tree" or (self.listing.id == "side" and self.view == TIMELINE)
+
+    @property
+    def _is_at_artifacts(self) -> bool:
+        return self.listing.id == "side" and self.view == ARTIFACTS
 
     @property
     def _step_of_line(self) -> str | None:
@@ -293,13 +271,8 @@ class RunScreen(Views):
             return next((str(row["node"]) for row in self.section("checks") if row["id"] == chosen), None)
         return chosen if self._is_at_tree else None
 
-    def action_fold(self) -> None:
-        self._set_fold(is_folded=True)
-
-    def action_unfold(self) -> None:
-        self._set_fold(is_folded=False)
-
-    def _set_fold(self, *, is_folded: bool) -> None:
+    def action_fold(self, is_folded: bool) -> None:
+        """Fold or unfold the selected row; if it is folded already, go to the row above."""
         id_ = self.listing.selected if self._is_at_tree else None
         if id_ is None:
             return
@@ -310,20 +283,17 @@ class RunScreen(Views):
             self.listing.select(self.steps.parent(id_))
 
     def action_open(self) -> None:
-        if self.listing.id == "side" and self.view == ARTIFACTS:
+        if self._is_at_artifacts:
             self.action_show()
             return
         id_ = self._step_of_line
         if id_ is None:
             return
         if self.steps.is_foldable(id_):
-            self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
+            self.action_fold(not self.steps.is_folded(id_, self.folds))
         else:
             width = self.size.width - 2
             show_step(self.top, self.id_there, id_, self.steps.place(id_), list(self._step(width, id_)), width)
-
-    def action_answer(self) -> None:
-        answer_question(self.top, self.topic)
 
     def action_again(self) -> None:
         if self._driver:
@@ -342,7 +312,7 @@ class RunScreen(Views):
         if self.close_find():
             return
         if self.view != PROGRESS:
-            self.open_view(PROGRESS)
+            self.action_view(PROGRESS)
         elif self._driver and self.head.get("status") not in OVER:
             stop_run(self.top, self.id_there, self.called)
         else:
@@ -358,7 +328,7 @@ class RunScreen(Views):
         self.redraw()
 
     def action_clear(self) -> None:
-        if self.feed is not None and self.feed.tail:
+        if self.feed.tail:
             self._cleared = self.feed.tail[-1].get("n", 0)
         super().action_clear()
 
@@ -370,20 +340,13 @@ class RunScreen(Views):
         return found
 
     def action_show(self) -> None:
-        row = self._artifact()
-        if row is not None:
+        if row := self._artifact():
             show_artifact(self.top, self.id_there, row, self.size.width - 2)
 
     def action_diff(self) -> None:
-        row = self._artifact()
-        if row is not None:
+        if row := self._artifact():
             show_diff(self.top, row, self.size.width - 2)
 
     def action_edit(self) -> None:
-        row = self._artifact()
-        if row is not None:
+        if row := self._artifact():
             edit_file(self.top, str(row.get("path") or ""))
-
-
-def _width(listing: Listing, otherwise: int) -> int:
-    return listing.scrollable_content_region.width or otherwise - 1

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from handrail.source.output_text import clean
 from handrail.tui import keys
-from handrail.tui.decisions import answer_question, cancel_session, is_asked, mark_opened, reload_session, try_action
+from handrail.tui.decisions import cancel_session, mark_opened, reload_session, try_action
 from handrail.tui.frame import TWO_PANES, Views, bindings_of
 from handrail.tui.lines.run import check_lines
 from handrail.tui.lines.session import denial_lines, last_words, move_lines, phase_lines, session_head
@@ -20,13 +20,12 @@ from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.session import text_of_phase
 
 PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
-NAMES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
 
 
 class SessionScreen(Views):
     """One session."""
 
-    TITLES = NAMES
+    TITLES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
     NAME = keys.SESSION
     BINDINGS = bindings_of(keys.SESSION)
     DEFAULT_CSS = """
@@ -36,8 +35,7 @@ class SessionScreen(Views):
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
-        self.folds: dict[str, bool] = {}
-        self.told = ""
+        self.context = ""
         self._has_opened = False
 
     def panes(self) -> Iterable[Widget]:
@@ -46,55 +44,41 @@ class SessionScreen(Views):
 
     @property
     def notice(self) -> str:
-        told = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
-        return self.top.news_on(self) or (f" ─ {told}" if told else self.top.standing)
+        last = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
+        return self.top.news_on(self) or (f" ─ {last}" if last else self.top.standing)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
         self.set_class(width >= TWO_PANES, "-wide")
         self.query_one("#head", Bar).show(session_head(self.head, self.times, width))
-        self._draw_tabs()
-        main, side = self.query_one("#main", Listing), self.query_one("#side", Listing)
-        shown = main.scrollable_content_region.width or width - 1
-        main.show(list(self._lines(self.view, shown)), is_held=is_held)
+        self.draw_tabs({MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))})
+        main, side = self.pane("main"), self.pane("side")
+        main.show(list(self._lines(self.view, main.room(width))), is_held=is_held)
         if not self._has_opened and self.section("stops"):
             self._has_opened = True
             if self.head.get("status") != "active":
                 mark_opened(self.top, self.topic, is_seen=True)
             main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
         if self.has_class("-wide"):
-            shown = side.scrollable_content_region.width or width // 2
-            side.show(list(self._lines(DENIED if self.view == PHASES else PHASES, shown)))
-
-    def _draw_tabs(self) -> None:
-        counts = {MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))}
-        self.draw_tabs(counts)
+            side.show(list(self._lines(DENIED if self.view == PHASES else PHASES, side.room(width // 2 + 1))))
 
     def _lines(self, view: int, width: int) -> Iterable[TextLine]:
-        feed = self.feed
-        if feed is None or not feed.is_ready:
-            error = feed.error if feed is not None else None
-            text = (
-                "   reading the session …" if error is None else f" ! {self.id_there} cannot be read: {error.message}"
-            )
-            yield line(None, Piece(text, "dim" if error is None else "need"))
-        elif view == CHECKS:
-            names = {row.get("order"): row.get("name") for row in self.section("stops")}
-            checks = [{**row, "node": [str(names.get(row.get("stop")))]} for row in self.section("checks")]
-            yield from check_lines(checks, self.times, width)
-        elif view == MOVES:
-            yield from move_lines(self.section("moves"), self.section("stops"), self.times, width)
-        elif view == DENIED:
-            yield from denial_lines(self.section("denials"), self.times, width)
-        elif view == CONTEXT:
-            yield line(None, Piece(" what the agent is told now", "dim"))
-            yield from (line(None, f" {text}") for text in wrapped(self.told, max(10, width - 2)))
-        else:
-            yield from phase_lines(
-                self.section("stops"), self.section("checks"), self.folds, self.head, self.times, width
-            )
+        stops, checks, times = self.section("stops"), self.section("checks"), self.times
+        if lines := self.instead("the session"):
+            return lines
+        if view == CHECKS:
+            names = {row.get("order"): row.get("name") for row in stops}
+            return check_lines([{**row, "node": [str(names.get(row.get("stop")))]} for row in checks], times, width)
+        if view == MOVES:
+            return move_lines(self.section("moves"), stops, times, width)
+        if view == DENIED:
+            return denial_lines(self.section("denials"), times, width)
+        if view == CONTEXT:
+            text = (line(None, f" {part}") for part in wrapped(self.context, max(10, width - 2)))
+            return [line(None, Piece(" what the agent is told now", "dim")), *text]
+        return phase_lines(stops, checks, self.folds, self.head, times, width)
 
-    def open_view(self, number: int) -> None:
+    def action_view(self, number: int) -> None:
         if number == LOG:
             self.app.push_screen(LogScreen(self.topic, self.called))
             return
@@ -105,35 +89,31 @@ class SessionScreen(Views):
 
     def _read_context(self) -> None:
         async def read() -> None:
-            self.told = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_there))
+            self.context = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_there))
             self.redraw()
 
         try_action(self.top, read)
 
     def is_usable(self, action: str) -> bool:
-        is_active = self.head.get("status") == "active"
-        if action == "answer":
-            return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         if action == "open":
             return self.view == PHASES
-        return is_active if action in ("cancel_workflow", "reload") else super().is_usable(action)
+        if action in ("cancel_workflow", "reload"):
+            return self.head.get("status") == "active"
+        return super().is_usable(action)
 
-    def action_fold(self) -> None:
-        self._set_fold(is_folded=True)
+    @property
+    def _phase(self) -> str | None:
+        """The id of the selected phase."""
+        return self.pane("main").selected if self.view == PHASES else None
 
-    def action_unfold(self) -> None:
-        self._set_fold(is_folded=False)
-
-    def _set_fold(self, *, is_folded: bool) -> None:
-        chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
-        if chosen is not None:
-            self.folds[chosen] = is_folded
+    def action_fold(self, is_folded: bool) -> None:
+        if self._phase is not None:
+            self.folds[self._phase] = is_folded
             self.redraw()
 
     def action_open(self) -> None:
         """The text of the selected phase, as the agent gets it."""
-        chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
-        stop = next((row for row in self.section("stops") if row["id"] == chosen), None)
+        stop = next((row for row in self.section("stops") if row["id"] == self._phase), None)
         if stop is None:
             return
 
@@ -143,9 +123,6 @@ class SessionScreen(Views):
             self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
 
         try_action(self.top, show)
-
-    def action_answer(self) -> None:
-        answer_question(self.top, self.topic)
 
     def action_cancel_workflow(self) -> None:
         cancel_session(self.top, self.id_there, self.called)

@@ -37,6 +37,18 @@ def segments(pieces: Iterable[Piece]) -> list[Segment]:
     return [Segment(piece.text, STYLES.get(piece.style)) for piece in pieces if piece.text]
 
 
+class ListMessage(Message):
+    """Something happened in a list."""
+
+    def __init__(self, listing: Listing) -> None:
+        super().__init__()
+        self.listing = listing
+
+    @property
+    def control(self) -> Listing:
+        return self.listing
+
+
 class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     """A list of lines. The selection follows the id of a line, and a selected line is marked with `▌`."""
 
@@ -45,27 +57,11 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
               scrollbar-size-vertical: 1; background: $background; }
     """
 
-    class Opened(Message):
+    class Opened(ListMessage):
         """The selected line was clicked."""
 
-        def __init__(self, listing: Listing) -> None:
-            super().__init__()
-            self.listing = listing
-
-        @property
-        def control(self) -> Listing:
-            return self.listing
-
-    class Moved(Message):
+    class Moved(ListMessage):
         """Another line is selected."""
-
-        def __init__(self, listing: Listing) -> None:
-            super().__init__()
-            self.listing = listing
-
-        @property
-        def control(self) -> Listing:
-            return self.listing
 
     def __init__(self, id: str, *, follows: bool = False, takes_focus: bool = True) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -75,6 +71,10 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         self.follows = follows
         self._ids: list[str] = []
         self._place: dict[str, int] = {}
+
+    def room(self, width: int) -> int:
+        """The columns for a line. Before the list has a size, this is a list as wide as that."""
+        return self.scrollable_content_region.width or width - 1
 
     def show(self, lines: Sequence[TextLine], *, is_held: bool = False) -> None:
         """Show these lines. If the list is held, no line moves: only lines that are there already change."""
@@ -141,10 +141,6 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     def page(self, by: int) -> None:
         self.move(by * max(1, self.size.height - 1))
 
-    def end(self, by: int) -> None:
-        """To the first or the last line."""
-        self.move(by * max(len(self.lines), 1))
-
     def find(self, needle: str, by: int) -> bool:
         """Select the next line with this text, in any case; after the last one comes the first."""
         at = self._place.get(self.selected or "", -1)
@@ -184,12 +180,6 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         strip = Strip(found).adjust_cell_length(width).apply_style(self.rich_style)
         return strip.apply_style(REVERSE) if is_selected and self.has_focus else strip
 
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
-
     def on_click(self, event: events.Click) -> None:
         at = event.y + self.scroll_offset.y
         if 0 <= at < len(self.lines) and self.lines[at].id is not None:
@@ -207,9 +197,9 @@ class Bar(Widget):
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.pieces: tuple[Piece, ...] = ()
-        self.actions: dict[int, Callable[[], None]] = {}
+        self.actions: dict[int, Callable[[], object]] = {}
 
-    def show(self, pieces: Sequence[Piece], actions: dict[int, Callable[[], None]] | None = None) -> None:
+    def show(self, pieces: Sequence[Piece], actions: dict[int, Callable[[], object]] | None = None) -> None:
         """Show these pieces. `actions` are called when the piece with that number is clicked."""
         self.actions = actions or {}
         if tuple(pieces) != self.pieces:

@@ -106,7 +106,7 @@ def opened(
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             await pilot.press("c")
-            while not (isinstance(app.screen, CatalogScreen) and app.screen.feed and app.screen.feed.is_ready):
+            while not (isinstance(app.screen, CatalogScreen) and app.screen.feed.is_ready):
                 await pilot.pause(0.02)
             while "reading" in picture(app):
                 await pilot.pause(0.02)

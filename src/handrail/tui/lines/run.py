@@ -103,15 +103,6 @@ def why_lines(head: Row, width: int, most: int = MOST_WHY) -> Iterator[TextLine]
             yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
 
 
-def unreadable_lines(id_: str, message: str, hints: Iterable[str], width: int) -> Iterator[TextLine]:
-    """Why a run cannot be shown, and what helps."""
-    first, *more = wrapped(f"{id_} cannot be read: {message}", max(20, width - 5))
-    yield line(None, Piece(f" ! {first}", "need"))
-    yield from (line(None, Piece(f"   {part}", "need")) for part in more)
-    for hint in hints:
-        yield from (line(None, f"   {part}") for part in wrapped(hint, max(20, width - 5)))
-
-
 def tail_lines(
     tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0
 ) -> Iterator[TextLine]:

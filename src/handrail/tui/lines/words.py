@@ -5,7 +5,7 @@ A line is some pieces of text, each with the name of a style. What is not known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.view.rows.rows import Row
@@ -13,6 +13,8 @@ from handrail.view.text.columns import OF_STATUS, clipped, columns, duration, pa
 
 UNKNOWN = "–"
 DAY = 86_400
+OVER = ("completed", "stopped", "failed", "cancelled", "done", "none", "damaged")
+"""The statuses of a run or a session that has ended."""
 QUIET = 60.0
 """In seconds: without any event for so long, what runs is called quiet."""
 STYLES = {"?": "need", "●": "run", "~": "delay", "✓": "done", "✗": "fail", "■": "stop", "·": "dim", "○": "dim"}
@@ -72,6 +74,15 @@ class Times(NamedTuple):
 def line(id_: str | None, *pieces: Piece | str) -> TextLine:
     found = (Piece(one) if isinstance(one, str) else one for one in pieces)
     return TextLine(id_, tuple(one._replace(text=steady(one.text)) for one in found))
+
+
+def error_lines(message: str, hints: Iterable[str | None], width: int) -> Iterator[TextLine]:
+    """Why something cannot be shown, and what helps."""
+    room = max(20, width - 5)
+    for number, part in enumerate(wrapped(message, room)):
+        yield line(None, Piece(f" {' ' if number else '!'} {part}", "need"))
+    for hint in filter(None, hints):
+        yield from (line(None, f"   {part}") for part in wrapped(hint, room))
 
 
 def age(seconds: float) -> str:
