@@ -34,7 +34,8 @@ SCREENS = {
 """The screens with keys of this table, and their titles."""
 ALL = tuple(SCREENS)
 LISTS = (HOME, RUN, SESSION, LOG, CATALOG)
-WORK = (HOME, RUN, SESSION)
+VIEWS = (RUN, SESSION)
+WORK = (HOME, *VIEWS)
 PANES = (*WORK, CATALOG)
 
 
@@ -82,19 +83,19 @@ KEYS: tuple[Key, ...] = (
     Key("reload", "L,shift+l", "L", "reload…", "load the files of the workflow again", (SESSION,)),
     Key("find", "slash", "/", "find", "find text, ignoring case", LISTS),
     Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION, CATALOG)),
-    Key("catalog", "c", "c", "", "what can be launched, and its problems", (RUN, SESSION)),
+    Key("catalog", "c", "c", "", "what can be launched, and its problems", VIEWS),
     Key("older", "o", "o", "", "show older ones", (HOME,)),
     Key("unread", "u", "u", "", "mark a failure as unread", (HOME,)),
     Key("init", "i", "i", "", "create a small project", (HOME,)),
-    Key("view(1)", "1", "1", "", "the first view", (RUN, SESSION), "the views"),
-    Key("view(2)", "2", "2", "", "the second view", (RUN, SESSION), "the views"),
-    Key("view(3)", "3", "3", "", "the third view", (RUN, SESSION), "the views"),
-    Key("view(4)", "4", "4", "", "the fourth view", (RUN, SESSION), "the views"),
-    Key("view(5)", "5", "5", "", "the fifth view", (RUN, SESSION), "the views"),
-    Key("view(6)", "6", "6", "", "the sixth view", (RUN, SESSION), "the views"),
+    Key("view(1)", "1", "1", "", "the first view", VIEWS, "the views"),
+    Key("view(2)", "2", "2", "", "the second view", VIEWS, "the views"),
+    Key("view(3)", "3", "3", "", "the third view", VIEWS, "the views"),
+    Key("view(4)", "4", "4", "", "the fourth view", VIEWS, "the views"),
+    Key("view(5)", "5", "5", "", "the fifth view", VIEWS, "the views"),
+    Key("view(6)", "6", "6", "", "the sixth view", VIEWS, "the views"),
     Key("view(7)", "7", "7", "", "the log", (RUN,), "the views"),
-    Key("neighbour(-1)", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
-    Key("neighbour(1)", "right_square_bracket", "]", "", "the next one", (RUN, SESSION), "other runs and sessions"),
+    Key("neighbour(-1)", "left_square_bracket", "[", "", "the previous one", VIEWS, "other runs and sessions"),
+    Key("neighbour(1)", "right_square_bracket", "]", "", "next run or session", VIEWS, "other runs and sessions"),
     Key("show", "v", "v", "", "show the selected file", (RUN,)),
     Key("diff", "d", "d", "", "compare the file with its previous version", (RUN,)),
     Key("edit", "e", "e", "", "open the selected file in $EDITOR", (RUN,)),
