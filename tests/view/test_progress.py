@@ -29,7 +29,8 @@ from handrail.driven.runs.run_events import (
     UsageReported,
 )
 from handrail.view.text.columns import clipped, columns, duration
-from handrail.view.text.progress import Progress, event_line
+from handrail.view.text.log import Story
+from handrail.view.text.progress import Progress
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -146,7 +147,7 @@ def test_a_question_is_shown_until_it_is_answered() -> None:
     assert screen(progress).split("\n")[3:] == [
         "● ship  0.0s",
         "  ● tag  0.0s  waits for an answer",
-        "? ship/tag  Ship␛[2J it? (q1)",
+        "? ship/tag  Ship it? (q1)",
         "0/6 steps, 0.0s",
     ]
     progress.take(RunParked("ship/tag", "Ship it?"), 5.0)
@@ -250,7 +251,7 @@ def test_a_duration_is_written_for_people(seconds: float, words: str) -> None:
 
 
 def test_each_event_is_one_line_without_a_terminal() -> None:
-    progress = Progress(flow(FLOW))
+    story = Story(flow(FLOW), str)
     events: list[tuple[float, Event]] = [
         (0.0, BEGIN),
         (0.0, PhaseSkipped("lint", "its condition does not hold")),
@@ -271,21 +272,17 @@ def test_each_event_is_one_line_without_a_terminal() -> None:
         (15.0, StepFailed("ship/tag", "failed", "no\nway")),
         (15.0, RunEnded("failed", "success", None, None)),
     ]
-    lines = []
-    for now, event in events:
-        progress.take(event, now)
-        lines.append(event_line(event, progress, now))
-    assert [line for line in lines if line is not None] == [
-        "· lint  its condition does not hold",
+    assert [line for now, event in events for line in story.news(event, now)] == [
+        "· lint  skipped: its condition does not hold",
         "● build",
         "  ● build/sub",
         "    ● build/sub/one",
         "  ✓ build/sub  1.0s",
-        "  · build/push",
+        "  · build/push  skipped: its condition does not hold",
         "  ● build/push  attempt 2 of 3, after: no route",
         "✓ build  3.0s",
         "  ● ship/tag",
-        "  ? ship/tag  sure",
+        "  ? ship/tag  asks: sure",
         "  ! ship/tag  look",
         "  ! ship/tag  denied: write",
         "  ! ship/tag  waits 1m 00s: the limit is reached",

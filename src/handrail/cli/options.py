@@ -45,9 +45,9 @@ def trust_for_call(app: App, context: click.Context) -> None:
     """Trust the project for this call, if a person or a script says so. The word of an agent does not count."""
     if context.meta.get(TRUST_GIVEN):
         app.refuse_agents(f"{context.info_name} --trust")
-        app.trust.is_for_call = True
+        app.trust.word = lambda: True
     elif os.environ.get(TRUST_VARIABLE) == "1":
-        app.trust.is_for_call = not app.is_leashed
+        app.trust.word = lambda: not app.is_leashed
 
 
 def need_trust(app: App, shell: Shell, find: FindPrograms, run: str | None = None) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -32,16 +32,16 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import programs_of_run
 from handrail.driven.runs.request import changed_files
 from handrail.driven.runs.run_events import Answered, Cause, Event, masked_json
-from handrail.extensions.contracts import Observer
+from handrail.extensions.contracts import EventRecord, Observer
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean
-from handrail.view.text.progress import Progress, event_line
+from handrail.view.text.log import Story
+from handrail.view.text.progress import Progress
 from handrail.view.text.run import exit_code_of, next_steps, run_json
 
 if TYPE_CHECKING:
     from handrail.project.notifications import Notifier
 
-PastEvents = Iterable[tuple[float, Event]]
 _UP = "\x1b[{}A"
 _ERASE_REST = "\x1b[K"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
@@ -50,80 +50,60 @@ _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 class LiveProgress:
     """A view that is redrawn in place. `past` are the events from before this drive."""
 
-    def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: PastEvents = ()) -> None:
+    def __init__(
+        self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: Sequence[EventRecord] = ()
+    ) -> None:
         self.stream = stream
         self.clock = clock
-        self.progress = Progress(plan)
-        self.is_paused = False
+        self.progress = Progress(plan, past)
+        self.is_closed = False
         self.paint: Callable[[str], str] = in_colour if shows_colour(stream) else str
         self._drawn: list[str] = []
-        for moment, event in past:
-            self.progress.take(event, moment)
 
     def observer(self, event: Event) -> None:
         """Take an event; the next tick draws it. After an answer, a closed view is drawn again below."""
         self.progress.take(event, self.clock())
         if isinstance(event, Answered):
-            self.is_paused = False
+            self.is_closed = False
 
-    def tick(self) -> None:
-        if not self.is_paused:
-            self._draw()
+    def tick(self, *, asks: bool = True) -> None:
+        """Draw the state, if it looks different now."""
+        width, height = size_of(self.stream)
+        if self.is_closed:
+            return
+        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
+        if lines == self._drawn:
+            return
+        before = min(len(self._drawn), max(0, height - 1))
+        left = max(0, before - len(lines))
+        text = "\r" + (_UP.format(before) if before else "")
+        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
+        text += _UP.format(left) if left else ""
+        write_quietly(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
+        self._drawn = lines
 
     def close(self) -> None:
         """Draw the state a last time and leave it on the screen. Only an answer makes it draw again.
 
         Open questions are left out: they are asked below, or the command says how to answer them.
         """
-        if not self.is_paused:
-            self._draw(asks=False)
-            self._drawn = []
-            self.is_paused = True
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Remove the view from the screen while something else is printed or asked there."""
-        was_paused, self.is_paused = self.is_paused, True
-        self._put([])
-        try:
-            yield
-        finally:
-            self.is_paused = was_paused
-
-    def _draw(self, *, asks: bool = True) -> None:
-        width, height = size_of(self.stream)
-        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
-        if lines != self._drawn:
-            self._put(lines)
-
-    def _put(self, lines: list[str]) -> None:
-        """Overwrite the drawn lines, and clear those that are left."""
-        _, height = size_of(self.stream)
-        before = min(len(self._drawn), max(0, height - 1))
-        left = max(0, before - len(lines))
-        text = "\r" + (_UP.format(before) if before else "")
-        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
-        text += _UP.format(left) if left else ""
-        if lines or before:
-            write_quietly(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
-        self._drawn = lines
+        self.tick(asks=False)
+        self._drawn = []
+        self.is_closed = True
 
 
 class PlainProgress:
     """One line for each event that people need to see."""
 
-    def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: PastEvents = ()) -> None:
+    def __init__(
+        self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: Sequence[EventRecord] = ()
+    ) -> None:
         self.stream = stream
         self.clock = clock
-        self.progress = Progress(plan)
-        for moment, event in past:
-            self.progress.take(event, moment)
+        self.story = Story(plan, str, past)
 
     def observer(self, event: Event) -> None:
-        now = self.clock()
-        self.progress.take(event, now)
-        line = event_line(event, self.progress, now)
-        if line is not None:
+        for line in self.story.news(event, self.clock()):
             write_quietly(self.stream, f"{line}\n")
 
     def tick(self) -> None:
@@ -131,11 +111,6 @@ class PlainProgress:
 
     def close(self) -> None:
         """Does nothing: all lines are already printed."""
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Does nothing: printed lines can stay on the screen."""
-        yield
 
 
 TICK = 0.1

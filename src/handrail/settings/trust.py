@@ -152,20 +152,27 @@ def without_trust_variable(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 class Trust:
-    """Whether one project is trusted. `is_for_call`: somebody who may do so trusts it for this one call.
+    """Whether one project is trusted. `word` says whether somebody who may do so trusts it for this one call.
+
+    It is asked when it matters, because it may have to look who calls.
 
     A run that was started by such a call keeps a mark in Handrail's state while it is driven. So the exit checks of its
     agents and a driver in the background are trusted like the call itself, and nothing that they start is. The driver
     holds a lock on the mark: the mark of a driver that was killed counts no more.
     """
 
-    __slots__ = ("is_for_call", "project", "state", "store")
+    __slots__ = ("project", "state", "store", "word")
 
     def __init__(self, state: str, project: str) -> None:
         self.state = state
         self.project = os.path.realpath(project)
         self.store = TrustStore(state)
-        self.is_for_call = False
+        self.word: Callable[[], bool] = bool
+
+    @property
+    def is_for_call(self) -> bool:
+        """True if somebody who may do so trusts the project for this one call."""
+        return self.word()
 
     @property
     def record(self) -> TrustRecord | None:
@@ -174,7 +181,7 @@ class Trust:
 
     def holds(self, run: str | None = None) -> bool:
         """True if the project may run programs now. `run` is the run on whose behalf, if there is one."""
-        return self.is_for_call or self.record is not None or (run is not None and self._is_held(run))
+        return self.record is not None or self.is_for_call or (run is not None and self._is_held(run))
 
     def refuse(self, programs: Programs, run: str | None = None) -> None:
         """Raise `UntrustedError` if the project is not trusted, and there is something to run."""
@@ -202,7 +209,7 @@ class Trust:
 
     def mark(self, run: str) -> None:
         """Trust one run while it is driven, if this call is trusted and the project itself is not."""
-        if self.is_for_call and self.record is None:
+        if self.record is None and self.is_for_call:
             path = self.mark_of(run)
             refuse_shared(self.state, os.path.dirname(path))
             make_private(os.path.dirname(path))
@@ -210,7 +217,8 @@ class Trust:
 
     def take_mark(self, run: str) -> None:
         """Trust this call too: it is the first that drives a run, and the call that began the run left a mark."""
-        self.is_for_call = self.is_for_call or self.is_marked(run)
+        if self.is_marked(run):
+            self.word = lambda: True
 
     def unmark(self, run: str) -> None:
         try:  # noqa: SIM105 - `contextlib` takes longer to import than this module

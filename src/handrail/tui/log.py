@@ -20,7 +20,7 @@ from handrail.tui.lines.words import Piece, cell, error_lines
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.run import PRINTED
 from handrail.view.text.columns import columns
-from handrail.view.text.progress import guided_lines
+from handrail.view.text.log import guided_lines
 
 AGAIN = 1.0
 MOST = 20_000

@@ -86,10 +86,7 @@ LEFT: dict[str, Records] = {
 @pytest.mark.parametrize("records", LEFT.values(), ids=LEFT)
 def test_what_is_recorded_while_nobody_drives_takes_no_time_anywhere(records: Records) -> None:
     assert summary(records).seconds == 2.0
-    progress = Progress(flow(FLOW))
-    for at, event in records:
-        progress.take(event, at)
-    assert progress.driven(2.0) == 2.0
+    assert Progress(flow(FLOW), records).topic.clock.at(2.0) == 2.0
     again: Records = [*records, (90.0, RESUMED), *ENDED]
     taken = PastRun(again).taken(["a"])
     topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, again)

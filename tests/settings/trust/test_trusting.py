@@ -146,7 +146,7 @@ def test_the_checks_of_the_agent_of_a_run_are_trusted_with_its_call(
 
 def test_the_mark_of_a_driver_that_was_killed_trusts_nothing(cloned: Project) -> None:
     app = App(str(cloned.folder), os.environ)
-    app.trust.is_for_call = True
+    app.trust.word = lambda: True
     app.trust.mark("r-1")
     with mark_locked(app.trust, "r-1"):
         assert app.trust.holds("r-1")
@@ -159,7 +159,7 @@ def test_a_first_drive_after_a_killed_one_needs_trust_again(cloned: Project) -> 
     said = cloned.run("run", "asks", "--trust", "--json")
     run = said.data["run"]
     app = App(str(cloned.folder), os.environ)
-    app.trust.is_for_call = True
+    app.trust.word = lambda: True
     app.trust.mark(run)
     assert "is not trusted" in cloned.run("resume", run, "--first").err
     assert not fired(cloned)

@@ -260,7 +260,7 @@ def test_what_an_agent_does_is_counted_and_shown_in_one_line() -> None:
         (0, AgentActed("plan/read", "denied", "bash: git push")),
     )
     assert node(topic, "plan/read")["counts"] == {"tools": 1, "denied": 1}
-    assert node(topic, "plan/read")["doing"] == "bash: git push"
+    assert node(topic, "plan/read")["doing"] == "denied: bash: git push"
 
 
 def test_a_wait_is_no_work_and_goes_on_after_a_resume() -> None:

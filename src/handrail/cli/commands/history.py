@@ -36,8 +36,7 @@ from handrail.guided.sessions.store import SessionReport
 from handrail.settings.secrets import masked
 from handrail.source.plain_text import one_line, plain
 from handrail.view.text.columns import clipped
-from handrail.view.text.log import Story, given_words
-from handrail.view.text.progress import guided_lines
+from handrail.view.text.log import Story, given_words, guided_lines
 
 LOOK_AGAIN = 0.1
 SELDOM = 0.5

@@ -50,7 +50,7 @@ class Summary(NamedTuple):
         return self.status == "running" and self.driver is None
 
     def to_json(self) -> dict[str, Any]:
-        """The run as JSON; `view.rows.reference` says what each field means."""
+        """The run as JSON; `docs/reference/view.md` says what each field means."""
         is_damaged = self.status == "damaged"
         return {
             "run": self.id,

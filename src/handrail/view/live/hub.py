@@ -16,10 +16,7 @@ from weakref import WeakValueDictionary
 from handrail.app import App
 from handrail.base.errors import HandrailError, StateError, UsageError
 from handrail.source.suggestions import did_you_mean
-from handrail.view.live.catalog import LiveCatalog
-from handrail.view.live.home import LiveHome
 from handrail.view.live.run import LiveRun, seq_of, with_tail
-from handrail.view.live.session import LiveSession
 from handrail.view.rows.rows import RowMessage, Rows
 
 LOOK_AGAIN = 0.2
@@ -205,16 +202,25 @@ HOME, CATALOG = "home", "catalog"
 TOPIC_KINDS = ("run", "session")
 
 
-def open_topic(app: App, name: str) -> LiveHome | LiveCatalog | LiveRun | LiveSession:
-    """The topic with this name. Raises `UsageError` for a name without such a form, `NotFound` if there is none."""
+def open_topic(app: App, name: str) -> LiveTopic:
+    """The topic with this name. Raises `UsageError` for a name without such a form, `NotFound` if there is none.
+
+    The module of a topic is imported when somebody opens it: `handrail view` opens only one.
+    """
+    kind, _, id_ = name.partition(":")
     if name == HOME:
+        from handrail.view.live.home import LiveHome
+
         return LiveHome(app)
     if name == CATALOG:
+        from handrail.view.live.catalog import LiveCatalog
+
         return LiveCatalog(app)
-    kind, _, id_ = name.partition(":")
     if kind not in TOPIC_KINDS or not id_:
         hint = did_you_mean(kind, (*TOPIC_KINDS, HOME, CATALOG)) or "write `home`, `catalog`, `run:ID` or `session:ID`"
         raise UsageError(f"there is no topic `{name}`", hint)
     if kind == "run":
         return LiveRun(app.runs, app.runs.named(id_))
+    from handrail.view.live.session import LiveSession
+
     return LiveSession(app.sessions.choose(id_), app.secrets.mask)

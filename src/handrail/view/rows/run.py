@@ -19,7 +19,7 @@ from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
 from handrail.driven.runs.state import RunState, available_modes
 from handrail.extensions.contracts import EventRecord
 from handrail.view.rows.rows import HEAD, Row, Rows, failure_json, long_text, short_text, summary_text
-from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows
+from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows, act_words, take_visit
 from handrail.view.rows.run_tree import NodeTree, RowWindow
 
 ARTIFACTS = "artifacts"
@@ -39,7 +39,11 @@ class RunTopic:
         self.state = RunState()
         self._read = ""
         self.rows = Rows(self._epoch())
-        self.rows.put(HEAD, "", {"summary": None, **facts, "attempt": attempt, "started": None, "ended": None})
+        self.rows.put(
+            HEAD,
+            "",
+            {"summary": None, "note": None, **facts, "attempt": attempt, **dict.fromkeys(("started", "ended"))},
+        )
         self.window = RowWindow(self.rows)
         self.tree = NodeTree(self.window, plan, find)
         self.bars = BarRows(self.window)
@@ -117,12 +121,8 @@ class RunTopic:
                 self._artifact(at, event)
             case run_events.Checked():
                 self.checks.take(at, event)
-            case run_events.SummarySet():
-                self.rows.put(HEAD, "", {"summary": summary_text(event.text)})
-            case run_events.Routed():
-                self.rows.put(HEAD, "", {"routes": routes_of(event)})
-            case run_events.Bounded():
-                self.rows.put(HEAD, "", {"limits": event.named})
+            case run_events.SummarySet() | run_events.Routed() | run_events.Bounded():
+                self._fact_of_run(event)
             case (
                 run_events.AgentActed() | run_events.Guided() | run_events.SessionOpened() | run_events.UsageReported()
             ):
@@ -130,6 +130,17 @@ class RunTopic:
             case run_events.Noticed() if event.path:
                 self.tree.put(event.path, note=short_text(event.text))
                 self._status(event.path, at)
+            case run_events.Noticed():
+                self.rows.put(HEAD, "", {"note": short_text(event.text)})
+
+    def _fact_of_run(self, event: run_events.SummarySet | run_events.Routed | run_events.Bounded) -> None:
+        match event:
+            case run_events.SummarySet():
+                self.rows.put(HEAD, "", {"summary": summary_text(event.text)})
+            case run_events.Routed():
+                self.rows.put(HEAD, "", {"routes": routes_of(event)})
+            case run_events.Bounded():
+                self.rows.put(HEAD, "", {"limits": event.named})
 
     def _phase(
         self, at: float, event: run_events.PhaseStarted | run_events.PhaseDone | run_events.PhaseSkipped
@@ -316,8 +327,9 @@ class RunTopic:
                 if event.kind in _COUNTED:
                     name = _COUNTED[event.kind]
                     counts[name] = counts.get(name, 0) + 1
-                self.tree.put(path, doing=short_text(event.text), counts=dict(counts))
+                self.tree.put(path, doing=short_text(act_words(event)), counts=dict(counts))
             case run_events.Guided():
+                take_visit(self.window, event)
                 self.tree.put(path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
             case run_events.SessionOpened():
                 self._calls.begin(path)
@@ -359,6 +371,7 @@ class RunTopic:
         """These phases run again from their beginning."""
         for phase in phases:
             for path in (*self.tree.steps(phase), phase):
+                self.window.forget(path)
                 self.bars.forget(path)
                 self.needs.withdraw(path)
                 self.checks.forget(path)

@@ -1,4 +1,4 @@
-"""The sections of a run beside its tree: bars of a timeline, results of `expect`, questions. Pure.
+"""The sections of a run beside its tree: bars of a timeline, visits, results of `expect`, questions. Pure.
 
 A bar is one stretch of time of one step. `work`: its node ran. `pause`: between two tries. `delay`: it waited for a
 point in time, such as the reset of a quota. `asked`: a person was asked. `away`: no process drove the run.
@@ -14,12 +14,15 @@ from typing import Any, Literal
 from handrail.driven.expressions.tree import Const
 from handrail.driven.flows.plan import Expectation
 from handrail.driven.runs.overview import kind_of_question, verdict_of
-from handrail.driven.runs.run_events import OWN, Answered, Asked, Checked, FactFound
-from handrail.extensions.contracts import EventRecord
+from handrail.driven.runs.run_events import OWN, AgentActed, Answered, Asked, Checked, FactFound, Guided
+from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.extensions.contracts.check import subject
+from handrail.source.plain_text import one_line
+from handrail.source.values import shown
 from handrail.view.rows.rows import Row, Rows, cleaned_value, long_text, short_text
 from handrail.view.rows.run_tree import NodeTree, RowWindow
 
+SHORT_NOTE = 160
 BARS = "bars"
 BarKind = Literal["work", "pause", "delay", "asked", "away"]
 BarEnd = Literal["done", "failed", "interrupted", "skipped", "answered"]
@@ -30,33 +33,28 @@ class BarRows:
 
     def __init__(self, window: RowWindow) -> None:
         self.window = window
-        self._open: dict[str, tuple[str, BarKind, float]] = {}
-        self._count: dict[str, int] = {}
+        self._open: dict[str, Row] = {}
         self._worked: dict[str, float] = {}
 
     def open(self, path: str, kind: BarKind, at: float, number: int) -> None:
         """Begin a bar; the one that is open ends here. `number` is that of the try."""
         self.close(path, at)
-        self._count[path] = self._count.get(path, 0) + 1
-        id_ = f"{path}#{self._count[path]}"
-        self._open[path] = (id_, kind, at)
         row = {"node": path, "kind": kind, "try": number, "from": at, "to": None, "end": None}
-        self.window.put(BARS, id_, path, row)
+        self._open[path] = self.window.append(BARS, path, row)
 
     def close(self, path: str, at: float, end: BarEnd | None = None) -> None:
         """End the open bar of a step, if it has one."""
-        found = self._open.pop(path, None)
-        if found is None:
+        row = self._open.pop(path, None)
+        if row is None:
             return
-        id_, kind, begun = found
-        self.window.put(BARS, id_, path, {"to": max(begun, at), "end": end})
-        if kind == "work":
-            self._worked[path] = self._worked.get(path, 0.0) + max(0.0, at - begun)
+        self.window.put(BARS, row["id"], path, {"to": max(row["from"], at), "end": end})
+        if row["kind"] == "work":
+            self._worked[path] = self._worked.get(path, 0.0) + max(0.0, at - row["from"])
 
     def kind(self, path: str) -> BarKind | None:
         """What the open bar of a step is; None if none is open."""
-        found = self._open.get(path)
-        return None if found is None else found[1]
+        kind: BarKind | None = self._open.get(path, {}).get("kind")
+        return kind
 
     def worked(self, path: str) -> float | None:
         """The seconds of all work bars of a step that have ended. None if it never worked."""
@@ -64,13 +62,11 @@ class BarRows:
 
     def away(self, last: float, now: float) -> None:
         """Nobody drove the run from `last` to `now`: what worked was interrupted, and what was asked is still asked."""
-        for path, (id_, kind, _) in list(self._open.items()):
-            if kind == "asked":
-                continue
-            number = self._try_of(id_)
-            self.close(path, last, "interrupted")
-            self.open(path, "away", last, number)
-            self.close(path, now)
+        for path, row in list(self._open.items()):
+            if row["kind"] != "asked":
+                self.close(path, last, "interrupted")
+                self.open(path, "away", last, row["try"])
+                self.close(path, now)
 
     def interrupt(self, at: float) -> None:
         """The run ended: whatever was open ends with it."""
@@ -78,15 +74,59 @@ class BarRows:
             self.close(path, at, "interrupted")
 
     def forget(self, path: str) -> None:
-        """Remove all bars of a step that runs again from its beginning."""
+        """A step runs again from its beginning. The window removes its rows."""
         self._open.pop(path, None)
         self._worked.pop(path, None)
-        for number in range(1, self._count.pop(path, 0) + 1):
-            self.window.drop(BARS, f"{path}#{number}", path)
 
-    def _try_of(self, id_: str) -> int:
-        row: dict[str, Any] = self.window.get(BARS, id_) or {}
-        return int(row.get("try", 1))
+
+VISITS = "visits"
+_STATUS_OF_END = {"entered": "done", "finished": "done", "looped": "skipped", "let-go": "failed", "cancelled": "failed"}
+
+
+def take_visit(window: RowWindow, event: Guided) -> None:
+    """A visit is the time that an agent spends in a phase of its workflow. Only the last one of a step may be open."""
+    path, is_new = event.path, event.kind in ("entered", "looped")
+    last = next(reversed(window.of(path, VISITS)), None)
+    if last is not None and event.kind not in _STATUS_OF_END:
+        window.put(VISITS, last["id"], path, {"note": short_text(guided_words(event, short=True))})
+    elif last is not None and last["to"] is None:
+        note = event.text if is_new or event.kind == "finished" else guided_words(event)
+        ended = {"status": _STATUS_OF_END[event.kind], "to": event.time, "note": short_text(note)}
+        window.put(VISITS, last["id"], path, ended)
+    if is_new:
+        row = {"node": path, "place": short_text(event.place), "status": "running", "from": event.time, "to": None}
+        window.append(VISITS, path, {**row, "note": "started over" if event.kind == "looped" else ""})
+
+
+def guided_words(event: Guided | GuideNews, *, short: bool = False) -> str:
+    """What happened in a workflow, in one line. `short` is for a place where the phase is named already."""
+    text, phase = shown(one_line(event.text), SHORT_NOTE), event.phase
+    match event.kind:
+        case "entered":
+            return f"phase {event.place}"
+        case "looped":
+            return f"the agent starts over at {event.place}"
+        case "check-failed":
+            return f"cannot be left yet: {text}" if short else f"{phase} cannot be left yet: {text}"
+        case "check-held":
+            return f"checked: {text}"
+        case "sent-on":
+            return f"the agent stopped early{'' if short else f' in {phase}'} and was told to continue"
+        case "let-go":
+            return f"the agent stopped in {phase}: {text}"
+        case "finished":
+            return "the workflow is done"
+        case "cancelled":
+            return f"the workflow was cancelled in {phase}" + (f": {text}" if text else "")
+        case _:
+            return f"{event.kind}: {text}"
+
+
+def act_words(event: AgentActed) -> str:
+    """What an agent does, in one line."""
+    if event.kind == "again":
+        return f"the agent is called again: {event.text}"
+    return event.text if event.kind == "tool" else f"{event.kind}: {event.text}"
 
 
 CHECKS = "checks"
@@ -98,13 +138,12 @@ class CheckRows:
     def __init__(self, window: RowWindow, tree: NodeTree) -> None:
         self.window = window
         self.tree = tree
-        self._count: dict[str, int] = {}
         self._ran: dict[str, Row] = {}  # the one that ran last is the last
 
     def announce(self, path: str) -> None:
         """Show the checks of a step that begins. None of them has run."""
         step = self.tree.step(path)
-        if step is not None and step.expect and path not in self._count:
+        if step is not None and step.expect and not self.window.of(path, CHECKS):
             self._put(path, None, [_planned(expectation) for expectation in step.expect])
 
     def take(self, at: float, event: Checked) -> None:
@@ -115,14 +154,10 @@ class CheckRows:
         return list(self._ran.values())
 
     def forget(self, path: str) -> None:
-        """Remove the checks of a step that runs again from its beginning."""
-        for number in range(self._count.pop(path, 0)):
-            id_ = f"{path}#{number}"
-            self._ran.pop(id_, None)
-            self.window.drop(CHECKS, id_, path)
+        """A step runs again from its beginning. The window removes its rows."""
+        self._ran = {id_: row for id_, row in self._ran.items() if row["node"] != path}
 
     def _put(self, path: str, at: float | None, results: list[dict[str, Any]]) -> None:
-        self._count[path] = max(len(results), self._count.get(path, 0))
         held: list[bool | None] = []
         for number, result in enumerate(results):
             held.append(result.get("held"))
@@ -190,6 +225,10 @@ def changes_in(facts: Any) -> dict[str, Any] | None:
     return {"files": files, "diff": None}
 
 
+def question_title(question: Mapping[str, Any]) -> str:
+    return str(question.get("title") or question.get("id") or "a question")
+
+
 NEEDS = "needs"
 MOST_QUESTIONS = 50
 MOST_TEXT = 32 * 1024
@@ -221,7 +260,7 @@ class QuestionRows:
         self.withdraw(event.path)
         self._open[event.path] = id_
         form = _bounded(cleaned_value(event.question, _DATA))
-        title, kind = short_text(str(event.question.get("title") or "a question")), kind_of_question(event.question)
+        title, kind = short_text(question_title(event.question)), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
         row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}

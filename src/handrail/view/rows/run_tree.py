@@ -94,11 +94,17 @@ class RowWindow:
                 del row["v"]
         self.is_held = False
 
-    def drop(self, section: str, id_: str, node: str) -> None:
-        """Remove a row that belongs to a node."""
-        if self._others.pop((section, id_), None) is not None:
-            self.rows.drop(section, id_, is_held=self.is_held)
-            self._of[node].remove((section, id_))
+    def append(self, section: str, node: str, fields: dict[str, Any]) -> Row:
+        """Add a row that belongs to a node, behind those that the section has of it."""
+        id_ = f"{node}#{len(self.of(node, section)) + 1}"
+        self.put(section, id_, node, fields)
+        return self._others[section, id_]
+
+    def forget(self, node: str) -> None:
+        """Remove all rows of other sections that belong to a node."""
+        for place in self._of.pop(node, ()):
+            del self._others[place]
+            self.rows.drop(*place, is_held=self.is_held)
 
     def parent(self, id_: str) -> str:
         return self._parents.get(id_, "")

@@ -39,7 +39,7 @@ def exit_code_of(state: RunState) -> int:
 
 
 def run_json(run: LoadedRun) -> dict[str, Any]:
-    """A run as JSON: its row in the list of runs, and its phases, steps, questions and files. See `RUN_FIELDS`."""
+    """A run as JSON, as `docs/reference/view.md` describes it."""
     state = run.state
     topic = RunTopic(run.plan, lambda _: None, run.attempt, {}, run.records)
     head = topic.rows.get(HEAD, "") or {}
