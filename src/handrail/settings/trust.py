@@ -181,7 +181,7 @@ class Trust:
 
     def holds(self, run: str | None = None) -> bool:
         """True if the project may run programs now. `run` is the run on whose behalf, if there is one."""
-        return self.record is not None or self.is_for_call or (run is not None and self._is_held(run))
+        return self.is_for_call or self.record is not None or (run is not None and self._is_held(run))
 
     def refuse(self, programs: Programs, run: str | None = None) -> None:
         """Raise `UntrustedError` if the project is not trusted, and there is something to run."""
@@ -209,7 +209,7 @@ class Trust:
 
     def mark(self, run: str) -> None:
         """Trust one run while it is driven, if this call is trusted and the project itself is not."""
-        if self.record is None and self.is_for_call:
+        if self.is_for_call and self.record is None:
             path = self.mark_of(run)
             refuse_shared(self.state, os.path.dirname(path))
             make_private(os.path.dirname(path))
