@@ -40,6 +40,14 @@ def test_a_toy_check_guards_a_step(saying: Project, spelling: str) -> None:
     assert saying.json("run", "demo", "--param", "text=done")["status"] == "completed"
 
 
+def test_a_module_may_have_several_checks(saying: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.CHECKS, "never", "steps.checks.toy_says:NEVER")
+    saying.workflow("w", ["a"])
+    saying.phase("w", "a", "exit:\n  - kind: never\n")
+    saying.json("start", "w", "x")
+    assert saying.json("next", code=5)["checks"][0]["detail"] == "never"
+
+
 def test_a_misspelt_param_of_a_toy_check_is_reported_with_its_place(saying: Project) -> None:
     saying.workflow("w", ["a"])
     saying.phase("w", "a", "exit:\n  - says: done\n    withn: notes.md\n  - says: ''\n")

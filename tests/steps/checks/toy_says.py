@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.extensions.contracts import Check, CheckContext, Finding
+from handrail.extensions.contracts import Check, CheckContext, Finding, OneCheck
 from handrail.source.fields import Field
 
 CHECK = Check(
@@ -27,3 +27,10 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
     with open(path, encoding="utf-8") as file:
         held = params["word"] in file.read()
     return Finding(held, "found" if held else "not a word of it")
+
+
+async def _never(params: Mapping[str, Any], context: CheckContext) -> Finding:
+    return Finding(False, "never")
+
+
+NEVER = OneCheck(Check(about="Never holds.", words="holds"), _never)

@@ -68,8 +68,8 @@ def test_the_node_of_an_agent_uses_that_agent() -> None:
 def test_names_of_one_node_appear_nowhere_else(word: str) -> None:
     found = [path for path in SOURCE.rglob("*.py") if f'"{word}"' in path.read_text(encoding="utf-8")]
     names = {path.relative_to(SOURCE).as_posix() for path in found}
-    others = {"steps/nodes/jira/fetch.py"} if word == "fileName" else set()  # a member of the list of attachments
-    nodes = {"steps/nodes/flow_run.py", "steps/nodes/agents/llm_prompt.py"}
+    others = {"steps/nodes/jira.py"} if word == "fileName" else set()  # a member of the list of attachments
+    nodes = {"steps/nodes/basic.py", "steps/nodes/agents/llm_prompt.py"}
     assert names - others <= {"extensions/registry.py", *nodes}
 
 

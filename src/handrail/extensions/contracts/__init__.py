@@ -19,7 +19,7 @@ from handrail.extensions.contracts.agent import (
     Recipe,
     Stubs,
 )
-from handrail.extensions.contracts.check import Check, CheckContext, CheckKind, Finding
+from handrail.extensions.contracts.check import Check, CheckContext, CheckKind, Finding, OneCheck
 from handrail.extensions.contracts.engine import (
     Asker,
     Attempt,
@@ -102,6 +102,7 @@ __all__ = [
     "NodeError",
     "NodeKind",
     "Observer",
+    "OneCheck",
     "OneNode",
     "OutputVerdict",
     "Outside",

@@ -5,7 +5,7 @@ One vocabulary serves the exit of a phase (`exit`) and the expectations of a ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -81,6 +81,15 @@ class Finding:
 class CheckKind(Protocol):
     """A module in `steps/checks/`. The `params` of `verify` are plain values, as the declaration describes them."""
 
-    CHECK: Check
+    @property
+    def CHECK(self) -> Check: ...  # noqa: N802 - the name of a constant in a module
 
     async def verify(self, params: Mapping[str, Any], context: CheckContext) -> Finding: ...
+
+
+@dataclass(frozen=True)
+class OneCheck:
+    """One of several checks in a module. It has what the module of a single check has. Its row is `MODULE:NAME`."""
+
+    CHECK: Check
+    verify: Callable[[Mapping[str, Any], CheckContext], Coroutine[Any, Any, Finding]]

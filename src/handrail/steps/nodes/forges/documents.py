@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
 from handrail.source.fields import Field
-from handrail.source.values import as_text
-from handrail.steps.nodes.files.write_file import path_inside, put_files
+from handrail.steps.nodes.files import path_inside, put_files
+from handrail.steps.nodes.params import path_param, text_param
 from handrail.steps.services.forges import FORGES, Forge, ForgeName
 
 
@@ -26,10 +26,7 @@ def forge_named(kind: ForgeName) -> Forge:
 
 
 OUTPUT_NAMES = ("outputFile", "outputJsonFile")
-OUTPUT_FILES = (
-    Field("outputFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
-    Field("outputJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
-)
+OUTPUT_FILES = (path_param("outputFile", "the file for Markdown"), path_param("outputJsonFile", "the file for JSON"))
 
 
 def file_outputs(schema: str) -> dict[str, str]:
@@ -50,31 +47,23 @@ class OutputFiles(NamedTuple):
 def output_files(work: Work, context: NodeContext, *optional: str) -> OutputFiles:
     """The files of a step. Raises `NodeError` if one is outside of the project, or if two are the same."""
     names = (*OUTPUT_NAMES, *(name for name in optional if work.params.get(name) is not None))
-    given = {name: as_text(work.params[name]) for name in names}
+    given = {name: work.params[name] for name in names}
     real = {name: path_inside(context, path) for name, path in given.items()}
     if len(set(real.values())) < len(real):
         raise NodeError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different", transient=False)
     return OutputFiles(given, real)
 
 
-CHANGE = Field(
+CHANGE = text_param(
     "change",
-    ("text",),
     "the change: the address of a pull request of GitHub or of a merge request of GitLab, or `OWNER/NAME#12`",
-    required=True,
-    shortest=1,
     also=("pullRequestUrl", "mergeRequestUrl", "url"),
 )
 CHANGES: dict[ForgeName, Field] = {
-    "github": Field(
-        "pullRequestUrl",
-        ("text",),
-        "the pull request: its address, or `OWNER/NAME#12`",
-        required=True,
-        shortest=1,
-        also=("pullRequest", "pr", "url"),
+    "github": text_param(
+        "pullRequestUrl", "the pull request: its address, or `OWNER/NAME#12`", also=("pullRequest", "pr", "url")
     ),
-    "gitlab": Field("mergeRequestUrl", ("text",), "the address of the merge request", required=True, shortest=1),
+    "gitlab": text_param("mergeRequestUrl", "the address of the merge request"),
 }
 FORGE_FILE_OUTPUTS = {
     "outputFile": "the file with Markdown",
@@ -93,7 +82,7 @@ def node_of_forge(kind: ForgeName, node: Node, run_change: ChangeRun) -> OneNode
 
     async def run(work: Work, context: NodeContext) -> Any:
         params = {name: value for name, value in work.params.items() if name in node.shape.by_name}
-        found = await run_change(kind, as_text(params[names["url"]]), replace(work, params=params), context)
+        found = await run_change(kind, params[names["url"]], replace(work, params=params), context)
         return {name: found[key] for key in found if (name := names.get(key, key)) in node.outputs}
 
     return OneNode(node, run)
@@ -103,7 +92,7 @@ def node_of_all_forges(node: Node, run_change: ChangeRun) -> OneNode:
     """The node for a change whose address says which forge it is on."""
 
     async def run(work: Work, context: NodeContext) -> Any:
-        address = as_text(work.params[CHANGE.name]).strip()
+        address = work.params[CHANGE.name].strip()
         kind: ForgeName = "gitlab" if _OF_GITLAB.match(address) else "github"
         found = await run_change(kind, address, work, context)
         return {name: value for name, value in found.items() if name in node.outputs}

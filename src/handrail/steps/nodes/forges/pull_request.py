@@ -13,9 +13,9 @@ from handrail.steps.nodes.git.commands import (
     CWD,
     REMOTE,
     Repository,
+    branch_of_param,
     checked_branch,
     commit_at,
-    current_branch,
     open_repository,
     remote_address,
 )
@@ -124,7 +124,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     base = None if params.get("base") is None else await checked_branch(checkout, params["base"], "base")
     kind, project = await _project(checkout, params, context)
     wanted = Proposal(
-        head=await _head(checkout, params),
+        head=await branch_of_param(checkout, params, "head", "meant"),
         base=base,
         title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
         body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
@@ -136,15 +136,6 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
     forge_named(kind).checked_project(project)
     return PullRequest(kind, project, wanted, await commit_at(checkout, f"refs/heads/{wanted.head}"))
-
-
-async def _head(checkout: Repository, params: dict[str, Any]) -> str:
-    if params.get("head") is not None:
-        return await checked_branch(checkout, params["head"], "head")
-    current = await current_branch(checkout)
-    if current is None:
-        raise NodeError("git-missing", "no branch is checked out, so say in `head` which one is meant", transient=False)
-    return current
 
 
 async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[ForgeName, str]:

@@ -7,14 +7,14 @@ step of Handrail wrote is none.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.source.values import as_text
-from handrail.steps.nodes.files.json_files import json_bytes, read_json, time_text, utc_time, utf8_bytes
-from handrail.steps.nodes.files.write_file import path_inside, put_files
+from handrail.source.values import as_text, shown
+from handrail.steps.nodes.files import json_bytes, path_inside, put_files, read_json, time_text, utf8_bytes
 from handrail.steps.nodes.forges.documents import (
     CHANGE,
     CHANGES,
@@ -30,6 +30,7 @@ from handrail.steps.nodes.forges.documents import (
     one_line,
     output_files,
 )
+from handrail.steps.nodes.params import path_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName, is_marked
 
 LONGEST_EXCERPT = 72
@@ -37,8 +38,8 @@ CHANGES_REQUESTED = "changes_requested"
 USUAL_SEVERITY, LOWEST_SEVERITY = "medium", "info"
 FINDINGS_NAMES = ("reviewFile", "reviewJsonFile")
 _FINDINGS_FILES = (
-    Field("reviewFile", ("text",), "a file for the findings as Markdown", shortest=1, names="path"),
-    Field("reviewJsonFile", ("text",), "a file for the findings as JSON", shortest=1, names="path"),
+    path_param("reviewFile", "a file for the findings as Markdown", required=False),
+    path_param("reviewJsonFile", "a file for the findings as JSON", required=False),
 )
 _AFTER = Field("after", ("text", "null"), "only what was said after this time is a finding, such as `lastAt` of before")
 _FINDINGS_OUTPUTS = {
@@ -65,7 +66,7 @@ _COMMENTS_OF_GITLAB = f"{_COMMENTS}; notes of GitLab itself do not count"
 
 async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
     files, forge = output_files(work, context, *FINDINGS_NAMES), forge_named(kind)
-    after = utc_time(work.params.get("after"), exact=kind == "gitlab")
+    after = _utc_time(work.params.get("after"), exact=kind == "gitlab")
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
         said = await forge.fetch_reviews(service, wanted, time_text())
@@ -99,9 +100,23 @@ async def _run_for_all(kind: ForgeName, reference: str, work: Work, context: Nod
 def _time(kind: ForgeName, item: dict[str, Any]) -> str:
     """When a comment or a review was written; an empty text if the forge does not say it."""
     try:
-        return utc_time(item["submitted_at" if "submitted_at" in item else "created_at"], exact=kind == "gitlab")
+        return _utc_time(item["submitted_at" if "submitted_at" in item else "created_at"], exact=kind == "gitlab")
     except NodeError:
         return ""
+
+
+def _utc_time(value: Any, *, exact: bool) -> str:
+    """A time in seconds, or exactly, in a form that can be compared as text. An empty text is before all times."""
+    text = "" if value is None else as_text(value).strip()
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        message = f"`after` has to be a time such as 2026-01-31T12:00:00Z, found `{shown(value, 80)}`"
+        raise NodeError("params", message, transient=False) from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if exact else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_later(kind: ForgeName, item: dict[str, Any], after: str) -> bool:
@@ -243,8 +258,8 @@ def _about(kind: ForgeName, comment: dict[str, Any]) -> str:
 
 async def _run_findings(work: Work, context: NodeContext) -> Any:
     """Only the findings, from the comments in a file. Each comment is one."""
-    real = [path_inside(context, as_text(work.params[name])) for name in FINDINGS_NAMES]
-    given = as_text(work.params["gitlabReviewJsonFile"])
+    real = [path_inside(context, work.params[name]) for name in FINDINGS_NAMES]
+    given = work.params["gitlabReviewJsonFile"]
     if len({*real, path_inside(context, given)}) < 3:
         raise NodeError("params", "the three files have to be different", transient=False)
     said = read_json(context, given, "gitlab-review/v1")
@@ -338,11 +353,9 @@ GITLAB_FINDINGS = OneNode(
     Node(
         about="Turns the comments of a GitLab merge request into findings of a review.",
         params=(
-            Field(
-                "gitlabReviewJsonFile", ("text",), "the file with the comments", required=True, shortest=1, names="path"
-            ),
-            Field("reviewFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
-            Field("reviewJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
+            path_param("gitlabReviewJsonFile", "the file with the comments"),
+            path_param("reviewFile", "the file for Markdown"),
+            path_param("reviewJsonFile", "the file for JSON"),
         ),
         others="ignored",
         outputs={**_FINDINGS_COUNT, "readyToMerge": "true if there are none"},

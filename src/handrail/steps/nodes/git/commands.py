@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.worktrees.git import REDIRECTING_VARIABLES
 from handrail.driven.worktrees.records import work_root
 from handrail.extensions.contracts import NodeContext, NodeError, Work
-from handrail.settings.secrets import without_secrets
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.source.values import as_text, shown
+from handrail.source.values import shown
+from handrail.steps.nodes.programs import program_environment
 
 SECONDS = 3600.0
 MOST_OUTPUT = 64 * 1024 * 1024
@@ -35,7 +35,6 @@ CWD = Field(
     "the folder in which git works, relative to the project, or a worktree that a step of the run made",
     names="path",
 )
-LABEL = Field("labelText", ("text", "integer", "number", "boolean"), "accepted from AgentWeaver's flows; not used")
 
 
 class ChangedFile(NamedTuple):
@@ -86,9 +85,8 @@ class Repository:
         if printed.exit_code != 0:
             raise git_error(_command(args), printed.exit_code, printed.errors)
         if printed.left_out:
-            raise NodeError(
-                "git-failed", f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes", transient=False
-            )
+            message = f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes"
+            raise NodeError("git-failed", message, transient=False)
         return printed.data
 
     async def perform(self, *args: str, stdin: bytes | None = None, **env: str) -> ProgramResult:
@@ -136,7 +134,7 @@ class Repository:
 
 async def open_repository(work: Work, context: NodeContext) -> Repository:
     """The repository in which a step works. Raises `NodeError` if there is none."""
-    given = as_text(work.params.get("cwd") or ".")
+    given = work.params.get("cwd") or "."
     root = work_root(context, given)
     folder = None if root is None else real_inside(root, given)
     if root is None or folder is None:
@@ -157,11 +155,8 @@ async def open_repository(work: Work, context: NodeContext) -> Repository:
 
 def git_environment(work: Work, context: NodeContext) -> dict[str, str]:
     """The environment of git: without secrets, and without what would lead it to another repository."""
-    env = without_secrets(context.env, context.pass_env, context.secrets)
-    env = {name: value for name, value in env.items() if name not in REDIRECTING_VARIABLES} | {
-        "GIT_TERMINAL_PROMPT": "0"
-    }
-    return env | {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+    env = program_environment(work, context, {"GIT_TERMINAL_PROMPT": "0"})
+    return {name: value for name, value in env.items() if name not in REDIRECTING_VARIABLES}
 
 
 def _command(args: Sequence[str]) -> str:
@@ -188,9 +183,8 @@ LONGEST_NAME = 200
 REMOTE = Field("remote", ("text",), "the name of the remote", default="origin", shortest=1)
 
 
-async def checked_branch(repository: Repository, given: Any, param: str) -> str:
+async def checked_branch(repository: Repository, name: str, param: str) -> str:
     """The name of a branch. Raises `NodeError` if git would not allow it, or would read it as something else."""
-    name = as_text(given)
     is_short = bool(name) and len(name.encode("utf-8", "replace")) <= LONGEST_NAME and "\0" not in name
     printed = await repository.tell("check-ref-format", "--branch", name) if is_short else None
     said = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
@@ -204,6 +198,17 @@ async def current_branch(repository: Repository) -> str | None:
     """The branch that is checked out, also if it has no commit yet. None if a commit is checked out."""
     printed = await repository.tell("symbolic-ref", "--quiet", "--short", "HEAD")
     return printed.data.decode("utf-8", "replace").strip() if printed.exit_code == 0 else None
+
+
+async def branch_of_param(repository: Repository, params: Mapping[str, Any], param: str, verb: str) -> str:
+    """The branch that a param names, by default the one that is checked out. `verb` says what is done with it."""
+    if params.get(param) is not None:
+        return await checked_branch(repository, params[param], param)
+    current = await current_branch(repository)
+    if current is None:
+        message = f"no branch is checked out, so say in `{param}` which one is {verb}"
+        raise NodeError("git-missing", message, transient=False)
+    return current
 
 
 async def commit_at(repository: Repository, name: str) -> str | None:

@@ -24,7 +24,6 @@ from handrail.source.values import as_text
 from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.git.commands import (
     CWD,
-    LABEL,
     LINES,
     MOST_STAT,
     STAT,
@@ -34,6 +33,7 @@ from handrail.steps.nodes.git.commands import (
     open_repository,
     shown_name,
 )
+from handrail.steps.nodes.params import unused_param
 
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
@@ -58,9 +58,13 @@ async def planned_commit(repository: Repository, names: Sequence[bytes]) -> Plan
         printed = await aside.tell("diff", *STAT, head or empty, tree, "--", most=MOST_STAT)
         changes = printed.data.decode("utf-8", "replace").rstrip()
     if not changes:
-        what = "no given file has changed" if names else "nothing is staged"
-        raise NodeError("nothing-to-commit", f"there is nothing to commit: {what}", transient=False)
+        raise _nothing_to_commit(names)
     return PlannedCommit(tree, changes)
+
+
+def _nothing_to_commit(names: Sequence[bytes]) -> NodeError:
+    what = "no given file has changed" if names else "nothing is staged"
+    return NodeError("nothing-to-commit", f"there is nothing to commit: {what}", transient=False)
 
 
 async def _separate_repository(repository: Repository, folder: str) -> Repository:
@@ -90,7 +94,7 @@ NODE = Node(
         Field("message", SCALARS, "the message of the commit", required=True, shortest=1),
         Field("files", ("list",), "the files, relative to `cwd`", required=True, items=("text",)),
         CWD,
-        LABEL,
+        unused_param("labelText"),
     ),
     others="ignored",
     outputs={"output": "what git printed", "commitHash": "the hash of the commit"},
@@ -125,20 +129,17 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     found = await _commit_of_params(repository, work)
     branch = await current_branch(repository) or "no branch is checked out"
     state = await _state(repository, found)
-    told = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
+    facts = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
-        facts=(*told, *commands.hook_facts(state["hooks"])),
+        facts=(*facts, *commands.hook_facts(state["hooks"])),
         state=state,
         where={"branch": branch},
     )
 
 
 async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit:
-    changes = await repository.changes()
-    names = _names(repository, work.params["files"], changes)
-    own = [change for change in changes if _is_in(change.name, set(names))]
-    _refuse_conflicts(own)
+    names, own = await _own_changes(repository, work.params["files"])
     return await planned_commit(repository, names + _renamed(own))
 
 
@@ -155,8 +156,8 @@ async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]
 def _message(given: Any) -> str:
     message = as_text(given)
     if "\0" in message or len(message.encode()) > MOST_MESSAGE:
-        told = f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character"
-        raise NodeError("params", told, transient=False)
+        problem = f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character"
+        raise NodeError("params", problem, transient=False)
     return message
 
 
@@ -188,12 +189,9 @@ async def _refuse_strangers(repository: Repository) -> None:
             raise NodeError("git-identity", message, transient=False)
 
 
-async def _add(repository: Repository, files: Any, context: NodeContext) -> list[bytes]:
+async def _add(repository: Repository, files: list[str], context: NodeContext) -> list[bytes]:
     """Add the files. Returns the paths for `git commit`; none if it has to commit all that is staged."""
-    changes = await repository.changes()
-    names = _names(repository, files, changes)
-    own = [change for change in changes if _is_in(change.name, set(names))]
-    _refuse_conflicts(own)
+    names, own = await _own_changes(repository, files)
     new = _not_staged(names, own)
     if new:
         await repository.perform("--literal-pathspecs", "add", *FROM_STDIN, stdin=b"\0".join(new))
@@ -208,8 +206,7 @@ async def _add(repository: Repository, files: Any, context: NodeContext) -> list
     tops = {repository.prefix + name for name in names}
     others = [name for name in ready if names and not _is_in(name, tops)]
     if len(ready) == len(others):
-        message = "there is nothing to commit: " + ("no given file has changed" if names else "nothing is staged")
-        raise NodeError("nothing-to-commit", message, transient=False)
+        raise _nothing_to_commit(names)
     return names if others else []
 
 
@@ -228,10 +225,15 @@ async def _secret_in(repository: Repository, names: list[bytes], context: NodeCo
     return None
 
 
-def _refuse_conflicts(own: list[ChangedFile]) -> None:
+async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[bytes], list[ChangedFile]]:
+    """The names of the given files, and what has changed in them. Raises `NodeError` for a merge conflict."""
+    changes = await repository.changes()
+    names = _names(repository, files, changes)
+    own = [change for change in changes if _is_in(change.name, set(names))]
     conflicts = [shown_name(change.name) for change in own if change.is_conflict]
     if conflicts:
         raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
+    return names, own
 
 
 def _renamed(own: list[ChangedFile]) -> list[bytes]:
@@ -253,10 +255,7 @@ def _not_staged(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
 def _names(repository: Repository, files: list[str], changes: list[ChangedFile]) -> list[bytes]:
     """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
     known = {shown_name(change.name): change.name for change in changes}
-    names: list[bytes] = []
-    for file in files:
-        name = known.get(file)
-        names.append(_inside(repository, file) if name is None else name)
+    names = [known[file] if file in known else _inside(repository, file) for file in files]
     return list(dict.fromkeys(name.rstrip(b"/") for name in names))
 
 

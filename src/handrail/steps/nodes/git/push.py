@@ -18,7 +18,6 @@ from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview,
 from handrail.settings.environment import with_git_settings
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.source.values import as_text
 from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.git.commands import (
     CWD,
@@ -26,9 +25,9 @@ from handrail.steps.nodes.git.commands import (
     PRE_PUSH,
     REMOTE,
     Repository,
+    branch_of_param,
     checked_branch,
     commit_at,
-    current_branch,
     hook_path,
     new_commits,
     open_repository,
@@ -275,20 +274,10 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 async def _prepared(work: Work, context: NodeContext) -> Push:
     repository = await open_repository(work, context)
     is_forced = work.params["force"]
-    branch = await _branch(repository, work.params.get("branch"))
+    branch = await branch_of_param(repository, work.params, "branch", "pushed")
     to = branch if work.params.get("to") is None else await checked_branch(repository, work.params["to"], "to")
     commit = await commit_at(repository, f"refs/heads/{branch}")
     if commit is None:
         raise NodeError("git-missing", f"there is no branch `{branch}` with a commit", transient=False)
-    at = await open_transport(repository, as_text(work.params.get("remote") or REMOTE.default), work, context)
+    at = await open_transport(repository, work.params["remote"], work, context)
     return Push(repository, at, branch, to, commit, await at.commit_of(f"refs/heads/{to}"), is_forced)
-
-
-async def _branch(repository: Repository, given: Any) -> str:
-    if given is not None:
-        return await checked_branch(repository, given, "branch")
-    current = await current_branch(repository)
-    if current is None:
-        message = "no branch is checked out, so say in `branch` which one is pushed"
-        raise NodeError("git-missing", message, transient=False)
-    return current

@@ -44,93 +44,80 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    action = work.params.get("action") or "create"
     job = _WorktreeAction(work, context)
+    action = work.params["action"]
     try:
         return await (job.create() if action == "create" else job.end(action))
     except HandrailError as error:
-        told = error.message + (f"; {error.hint}" if error.hint else "")
-        raise NodeError("worktree", told, transient=False) from error
+        message = error.message + (f"; {error.hint}" if error.hint else "")
+        raise NodeError("worktree", message, transient=False) from error
 
 
 class _WorktreeAction:
     def __init__(self, work: Work, context: NodeContext) -> None:
         self.work = work
         self.context = context
-        self.places = UserFolders(context.env)
-        self.trees = WorktreeRecords(self.places)
+        self.folders = UserFolders(context.env)
+        self.records = WorktreeRecords(self.folders)
         self.env = git_environment(work, context)
+        self.run = context.run or "step"
+        self.branch, self.base = (_text(work.params.get(name)) for name in ("branch", "base"))
 
     async def create(self) -> dict[str, Any]:
         known = next((tree for tree in self._own() if tree.step == self.work.path), None)
-        tree = known or await plan_worktree(self._wish(), Git(folder=self.context.project, env=self.env))
-        made = await make_ready(self.trees, tree, self.env, _ignore)
-        return await self._outputs(made)
+        tree = known or await plan_worktree(self._request(), Git(folder=self.context.project, env=self.env))
+        return await self._outputs(await make_ready(self.records, tree, self.env, lambda _: None))
 
-    def _wish(self) -> WorktreeRequest:
-        given = read_user_settings(self.places.config).worktree.folder
-        params = self.work.params
+    def _request(self) -> WorktreeRequest:
+        folder = read_user_settings(self.folders.config).worktree.folder
         return WorktreeRequest(
-            run=self.context.run or "step",
+            run=self.run,
             project=self.context.project,
-            parent=self.places.trees if given is None else given.replace("~", self.places.home, 1),
-            name=self.context.run or "step",
+            parent=self.folders.trees if folder is None else folder.replace("~", self.folders.home, 1),
+            name=self.run,
             created=float(self.context.remember("created", time.time())),
-            base=_text(params.get("base")),
-            branch=_text(params.get("branch")),
+            base=self.base,
+            branch=self.branch,
             step=self.work.path,
-            setup=_commands(params.get("setup") or []),
+            setup=_commands(self.work.params.get("setup") or []),
         )
 
     async def end(self, action: str) -> dict[str, Any]:
         """Merge, keep or remove a worktree of this run. A removal that was interrupted is finished."""
-        chosen = self._chosen()
-        before = self.context.remember("before", None if chosen is None else await self._outputs(chosen))
-        if before is None and chosen is None:
-            raise self._unclear()
-        if before is None and chosen is not None:
-            before = await self._outputs(chosen)
-        tree = self.trees.at(before["path"])
+        before: dict[str, Any] | None = self.context.recall("before")
+        if before is None:
+            before = await self._outputs(self._chosen())
+            self.context.remember("before", before)
+        tree = self.records.at(before["path"])
         if action == "merge" and tree is not None:
-            return {**before, "commit": await merge_worktree(self.trees, tree, self.env)}
+            return {**before, "commit": await merge_worktree(self.records, tree, self.env)}
         if action == "remove" and tree is not None:
-            await remove_worktree(self.trees, tree, self.env)
+            await remove_worktree(self.records, tree, self.env)
         return dict(before)
 
     def _own(self) -> list[Worktree]:
-        return [tree for tree in self.trees.of_run(self.context.run or "step") if tree.step]
+        return [tree for tree in self.records.of_run(self.run) if tree.step]
 
-    def _found(self) -> list[Worktree]:
-        branch = _text(self.work.params.get("branch"))
-        return [tree for tree in self._own() if branch in (None, tree.branch)]
-
-    def _chosen(self) -> Worktree | None:
-        """The worktree that the step means; None if there is none, or more than one."""
-        found = self._found()
-        return found[0] if len(found) == 1 else None
-
-    def _unclear(self) -> NodeError:
-        branch = _text(self.work.params.get("branch"))
-        where = f" on branch `{branch}`" if branch else ""
-        told = f"no step of this run made a worktree{where}"
-        if self._found():
-            told = "the steps of this run made several worktrees; name its branch in `branch`"
-        return NodeError("worktree", told, transient=False)
+    def _chosen(self) -> Worktree:
+        """The worktree that the step means. Raises `NodeError` if there is none, or more than one."""
+        trees = [tree for tree in self._own() if self.branch in (None, tree.branch)]
+        if len(trees) == 1:
+            return trees[0]
+        message = "the steps of this run made several worktrees; name its branch in `branch`"
+        if not trees:
+            message = "no step of this run made a worktree" + (f" on branch `{self.branch}`" if self.branch else "")
+        raise NodeError("worktree", message, transient=False)
 
     async def _outputs(self, tree: Worktree) -> dict[str, Any]:
         now = await standing(tree, Git(folder=tree.repository, env=self.env))
         return {"path": tree.path, "branch": tree.branch, "base": tree.base, "commit": now.head or tree.commit}
 
 
-def _ignore(text: str) -> None:
-    del text
-
-
 def _text(value: str | None) -> str | None:
     return None if value is None else value.strip() or None
 
 
-def _commands(given: list[list[Any]]) -> list[list[str]]:
-    if not all(given):
-        raise NodeError("params", f"`setup` has to be a list of lists, found {shown(given, 80)}", transient=False)
-    return [[as_text(word) for word in argv] for argv in given]
+def _commands(setup: list[list[Any]]) -> list[list[str]]:
+    if not all(setup):
+        raise NodeError("params", f"`setup` has to be a list of lists, found {shown(setup, 80)}", transient=False)
+    return [[as_text(word) for word in argv] for argv in setup]

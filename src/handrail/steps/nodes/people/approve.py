@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
-from handrail.base.files import Unreadable, read_limited, real_inside
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, FormField, accept
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Waiting, Work
@@ -22,7 +21,7 @@ from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted, plain, plain_lines
 from handrail.source.values import as_text
-from handrail.steps.nodes.files.write_file import path_inside
+from handrail.steps.nodes.files import read_bytes
 
 APPROVED, REASON = "approved", "reason"
 LONGEST_FACT = 20_000
@@ -251,7 +250,6 @@ class Agreement:
         return next(map(str, fitting), None)
 
 
-MAX_BYTES = 16 * 1024 * 1024
 LONGEST_PATH = 500
 NODE = Node(
     about="Asks a person for a yes, and waits for the answer. If one of the files changes after the yes, the person is "
@@ -296,7 +294,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
             state[text] = _digest(data)
         facts.append(("Details", text if data is None else data.decode("utf-8", "replace").strip()))
     for path in dict.fromkeys(work.params.get("files") or ()):
-        data = _read(context, path)
+        data = read_bytes(context, path)
         facts.append(("File", f"{path} ({counted(len(data), 'byte')})"))
         state[path] = _digest(data)
     return Preview(title=title, facts=tuple(facts), state=state)
@@ -306,18 +304,10 @@ def _details_file(context: NodeContext, text: str) -> bytes | None:
     """The content of the file that the details name. None if they name no file of the project: then they are text."""
     if not text.strip() or len(text) > LONGEST_PATH or "\n" in text:
         return None
-    real = real_inside(context.project, text)
     try:
-        return None if real is None else read_limited(real, MAX_BYTES)
-    except Unreadable:
+        return read_bytes(context, text)
+    except NodeError:
         return None
-
-
-def _read(context: NodeContext, path: str) -> bytes:
-    try:
-        return read_limited(path_inside(context, path), MAX_BYTES)
-    except Unreadable as error:
-        raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
 
 
 def _digest(data: bytes) -> str:

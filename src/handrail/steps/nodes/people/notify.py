@@ -1,22 +1,22 @@
-"""`notify`: sends one message to people on one or several channels. It never fails the run.
+"""`notify` and `telegram-notify`: send a message to people. They never fail the run, and never send a message twice.
 
-It never sends a message twice: if the run is interrupted while the message is sent, its outputs say that the result
-is not known.
+If the run is interrupted while the message is sent, the outputs say that the result is not known.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from handrail.base.processes import Task, run_task, tail
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work
+from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Preview, Work
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.fields import ANYTHING, SCALARS, Field
 from handrail.source.plain_text import command_line, counted
 from handrail.source.values import as_text, shown
+from handrail.steps.nodes.params import unused_param
+from handrail.steps.nodes.programs import refuse_missing_program
 from handrail.steps.services.addresses import host_of
 
 PROGRAM_SECONDS = 30.0
@@ -59,8 +59,7 @@ async def _desktop(message: Message, context: NodeContext) -> None:
     elif shutil.which("osascript", path=path):
         argv = ["osascript", "-e", _APPLE_SCRIPT, f" {text}", f" {title}"]  # a word must not begin with a dash
     else:
-        message_ = "neither `notify-send` nor `osascript` is installed"
-        raise NodeError("program-missing", message_, transient=False)
+        raise NodeError("program-missing", "neither `notify-send` nor `osascript` is installed", transient=False)
     await _run_program(argv, None, message, context)
 
 
@@ -69,33 +68,29 @@ async def _command(message: Message, context: NodeContext) -> None:
     argv = list(message.argv)
     if not argv:
         raise NodeError("params", "the channel `command` needs `command`, a program and its arguments", transient=False)
-    at = os.path.join(context.project, argv[0])
-    if shutil.which(argv[0], path=context.env.get("PATH")) is None and not os.path.exists(at):
-        message_ = f"the program `{argv[0]}` is not installed or not on the PATH"
-        raise NodeError("program-missing", message_, transient=False)
+    refuse_missing_program(argv[0], context.project, context.env)
     await _run_program(argv, message.whole, message, context)
 
 
 async def _run_program(argv: list[str], stdin: str | None, message: Message, context: NodeContext) -> None:
     env = without_secrets(context.env, context.pass_env, context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_KEY": context.key, "HANDRAIL_TITLE": message.title}
-    given = None if stdin is None else stdin.encode("utf-8", "replace")
+    data = None if stdin is None else stdin.encode("utf-8", "replace")
     plain = [word.encode("utf-8", "replace").decode().replace("\0", "") for word in argv]
-    task = Task(argv=plain, cwd=context.project, env=env, timeout=message.seconds, stdin=given, hold=context.hold())
+    task = Task(argv=plain, cwd=context.project, env=env, timeout=message.seconds, stdin=data, hold=context.hold())
     try:
         ended = await run_task(task)
     except OSError as error:
-        raise NodeError(
-            "program-missing", f"`{argv[0]}` cannot be started: {error.strerror}", transient=False
-        ) from None
+        reason = f"`{argv[0]}` cannot be started: {error.strerror}"
+        raise NodeError("program-missing", reason, transient=False) from None
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(message.seconds, 'second')}")
     if ended.exit_code != 0:
-        told = tail(ended.output, 3)
-        raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{f': {told}' if told else ''}")
+        last = tail(ended.output, 3)
+        raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{f': {last}' if last else ''}")
 
 
-def channel_target(channel: str, message: Message, context: NodeContext) -> str:
+def _target(channel: str, message: Message, context: NodeContext) -> str:
     """Where a channel sends to, for people. The address of a webhook is a secret, so only its host is told."""
     match channel:
         case "telegram":
@@ -121,7 +116,8 @@ CHANNELS: dict[str, Callable[[Message, NodeContext], Awaitable[None]]] = {
 
 
 LONGEST_TITLE = 200
-NODE = Node(
+_INTERRUPTED = "the run was interrupted while the message was sent; whether it arrived is not known"
+_NOTIFY = Node(
     about="Sends a message on one or several channels: `telegram` (your bot), `webhook` (an address that takes "
     "messages in Slack's format), `desktop` (a notification on this machine) or `command` (a program of yours, which "
     "gets the message on its standard input). If that is not possible, the run continues.",
@@ -146,24 +142,18 @@ NODE = Node(
         "reason": "the first of these reasons; null if there is none",
     },
     rerun="never",
-    unknown={
-        "success": False,
-        "sent": [],
-        "reasons": {},
-        "reason": "the run was interrupted while the message was sent; whether it arrived is not known",
-    },
+    unknown={"success": False, "sent": [], "reasons": {}, "reason": _INTERRUPTED},
     where=("channels",),
 )
 
 
-async def run(work: Work, context: NodeContext) -> Any:
+async def _notify(work: Work, context: NodeContext) -> Any:
     wanted, message = _channels(work.params["channels"]), _message(work, context)
     sent: list[str] = []
     reasons: dict[str, str] = {}
     for name in wanted:
         try:
-            if not message.text.strip():
-                raise NodeError("params", "`message` is blank", transient=False)
+            _refuse_blank(message.text)
             await CHANNELS[name](message, context)
             sent.append(name)
         except NodeError as error:
@@ -171,15 +161,19 @@ async def run(work: Work, context: NodeContext) -> Any:
     return {"success": not reasons, "sent": sent, "reasons": reasons, "reason": next(iter(reasons.values()), None)}
 
 
-async def preview(work: Work, context: NodeContext) -> Preview:
+async def _preview_notify(work: Work, context: NodeContext) -> Preview:
     wanted, message = _channels(work.params["channels"]), _message(work, context)
-    if not message.text.strip():
-        raise NodeError("params", "`message` is blank", transient=False)
-    facts = [("Channel", channel_target(name, message, context)) for name in wanted]
+    _refuse_blank(message.text)
+    facts = [("Channel", _target(name, message, context)) for name in wanted]
     facts += [("Title", message.title)] if message.title else []
-    named = ", ".join(wanted)
-    title = f"Send a message by {named}"
-    return Preview(title=title, facts=(*facts, ("Text", message.text)), where={"channels": named})
+    names = ", ".join(wanted)
+    where = {"channels": names}
+    return Preview(title=f"Send a message by {names}", facts=(*facts, ("Text", message.text)), where=where)
+
+
+def _refuse_blank(text: str) -> None:
+    if not text.strip():
+        raise NodeError("params", "`message` is blank", transient=False)
 
 
 def _channels(given: list[str]) -> list[str]:
@@ -193,12 +187,59 @@ def _channels(given: list[str]) -> list[str]:
 
 
 def _message(work: Work, context: NodeContext) -> Message:
-    hidden = Secrets(context.env, context.secrets)
-    given, argv = work.params.get("title"), work.params.get("command") or []
-    title = "" if given is None else " ".join(hidden.mask(as_text(given)).split())[:LONGEST_TITLE]
+    title = work.params.get("title")
+    masked_title = "" if title is None else Secrets(context.env, context.secrets).mask(as_text(title))
     return Message(
-        title=title,
-        text=hidden.mask(as_text(work.params["message"])),
-        argv=tuple(as_text(part) for part in argv),
+        title=" ".join(masked_title.split())[:LONGEST_TITLE],
+        text=_masked_text(work, context),
+        argv=tuple(map(as_text, work.params.get("command") or ())),
         seconds=float(work.timeout or PROGRAM_SECONDS),
     )
+
+
+def _masked_text(work: Work, context: NodeContext) -> str:
+    return Secrets(context.env, context.secrets).mask(as_text(work.params["message"]))
+
+
+_TELEGRAM_NOTIFY = Node(
+    about="Sends a message of your Telegram bot to your chat. If that is not possible, the run continues.",
+    params=(
+        Field("message", ANYTHING, "the text; more than 4096 characters are cut", required=True),
+        unused_param("label"),
+    ),
+    others="ignored",
+    outputs={
+        "success": "true if Telegram has confirmed the message",
+        "messageId": "the id of the message; null if there is none",
+        "reason": "why it was not sent or not confirmed; null if it was",
+    },
+    rerun="never",
+    unknown={"success": False, "messageId": None, "reason": _INTERRUPTED},
+    where=(),
+)
+
+
+async def _notify_by_telegram(work: Work, context: NodeContext) -> Any:
+    from handrail.steps.services.chat import send_telegram, telegram_bot
+
+    text = _masked_text(work, context)
+    try:
+        _refuse_blank(text)
+        id_ = await send_telegram(telegram_bot(context.env), text)
+    except NodeError as error:
+        return {"success": False, "messageId": None, "reason": error.message}
+    return {"success": True, "messageId": id_, "reason": None}
+
+
+async def _preview_telegram(work: Work, context: NodeContext) -> Preview:
+    from handrail.steps.services.chat import telegram_bot, telegram_text
+
+    text = _masked_text(work, context)
+    _refuse_blank(text)
+    place = host_of(telegram_bot(context.env).api)
+    facts = (("Channel", f"the chat of TELEGRAM_CHAT_ID, by `{place}`"), ("Text", telegram_text(text)))
+    return Preview(title="Send a message to your Telegram chat", facts=facts)
+
+
+NOTIFY = OneNode(_NOTIFY, _notify, _preview_notify)
+TELEGRAM_NOTIFY = OneNode(_TELEGRAM_NOTIFY, _notify_by_telegram, _preview_telegram)

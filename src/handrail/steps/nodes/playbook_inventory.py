@@ -11,9 +11,9 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
-from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.steps.nodes.files.json_files import time_text, write_json, write_text
+from handrail.steps.nodes.files import time_text, write_json, write_text
+from handrail.steps.nodes.params import path_param
 from handrail.steps.playbook.survey import IGNORED, ProjectFact, ProjectTree, TooManyFiles, facts_of
 
 SECTIONS = {
@@ -125,8 +125,8 @@ _TEXTUAL = re.compile(r"\.(?:c|cc|cpp|cs|go|gradle|java|js|jsx|kt|kts|mjs|php|py
 NODE = Node(
     about="Lists what the files of the project say about it: its tools, tests, structure and settings.",
     params=(
-        Field("outputJsonFile", ("text",), "the file for the list, as JSON", required=True, shortest=1, names="path"),
-        Field("outputFile", ("text",), "the file for the list, as Markdown", required=True, shortest=1, names="path"),
+        path_param("outputJsonFile", "the file for the list, as JSON"),
+        path_param("outputFile", "the file for the list, as Markdown"),
     ),
     others="ignored",
     outputs={

@@ -1,1 +1,0 @@
-"""Nodes that read, write and check files of the project, and summaries in files."""

@@ -1,0 +1,219 @@
+"""What is in a change, and whether it works.
+
+`github-pr-diff` and `fetch-gitlab-diff` fetch the changed files; `github-checks`, `gitlab-checks` and `change-checks`
+fetch the checks, and why they failed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.source.fields import Field
+from handrail.source.values import shown
+from handrail.steps.nodes.files import json_bytes, time_text, utf8_bytes
+from handrail.steps.nodes.forges.documents import (
+    CHANGE,
+    CHANGES,
+    FORGE_FILE_OUTPUTS,
+    FORGE_OUTPUTS,
+    OUTPUT_FILES,
+    OUTPUT_NAMES,
+    document,
+    fenced,
+    file_outputs,
+    forge_named,
+    node_of_all_forges,
+    node_of_forge,
+    one_line,
+    output_files,
+)
+from handrail.steps.nodes.params import path_param
+from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName
+
+DIFF_FILE = path_param("diffFile", "a file for the whole difference, as git writes it", required=False)
+
+
+async def _fetch_diff(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
+    files, forge = output_files(work, context, DIFF_FILE.name), forge_named(kind)
+    wanted = forge.change(reference, context.env)
+    async with forge.open_service(context.env) as service:
+        data = await forge.fetch_changes(service, wanted, time_text())
+        contents = {"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_diff_markdown(kind, wanted, data))}
+        if DIFF_FILE.name in files.given:
+            from handrail.steps.services.github import fetch_diff  # only the node of GitHub has this param
+
+            contents[DIFF_FILE.name] = await fetch_diff(service, wanted)
+    files.write(contents, context)
+    return {
+        DIFF_FILE.name: None,
+        **files.given,
+        "url": wanted.page,
+        "filesCount": len(data["files"]),
+        "commit": data[FORGES[kind].member]["sha"],
+    }
+
+
+def _diff_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> str:
+    words, files = FORGES[kind], data["files"]
+    about = data[words.member]
+    facts = {
+        words.change.capitalize(): wanted.page,
+        "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
+        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
+        "Commit": one_line(about["sha"]),
+        "Author": one_line(about["author"]),
+        "Updated": one_line(about["updated_at"]),
+        "Changed files": str(len(files)),
+    }
+    description = about["description"].strip()
+    sections = [("Description", description)] if description else []
+    for file in files:
+        moved = f" (from {one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
+        heading = f"{one_line(file['new_path'])}: {file['change_type']}{moved}"
+        sections.append((heading, fenced(file["diff"], "diff")))
+    title, nothing = f"{wanted.name} {one_line(about['title'])}", "No changes were found."
+    if files or kind == "github":
+        sections += [] if files else [("Changes", nothing)]
+        return document(title, facts, sections, "")
+    text = document(title, facts, sections, nothing)
+    return f"{text}\n{nothing}\n" if sections else text
+
+
+GITHUB_DIFF = node_of_forge(
+    "github",
+    Node(
+        about="Fetches the changes of a GitHub pull request with GITHUB_TOKEN.",
+        params=(CHANGES["github"], *OUTPUT_FILES, DIFF_FILE),
+        outputs={
+            **file_outputs("github-pr-diff/v1"),
+            "diffFile": "the file with the whole difference; null if none was asked for",
+            "pullRequestUrl": "the address of the pull request",
+            "filesCount": "how many files are changed",
+            "commit": "the last commit of the pull request",
+        },
+        makes=(*OUTPUT_NAMES, DIFF_FILE.name),
+    ),
+    _fetch_diff,
+)
+GITLAB_DIFF = node_of_forge(
+    "gitlab",
+    Node(
+        about="Fetches the changes of a GitLab merge request with GITLAB_TOKEN.",
+        params=(CHANGES["gitlab"], *OUTPUT_FILES),
+        others="ignored",
+        outputs={
+            **file_outputs("gitlab-mr-diff/v1"),
+            "mergeRequestUrl": "the address of the merge request",
+            "filesCount": "how many files are changed",
+        },
+        makes=OUTPUT_NAMES,
+    ),
+    _fetch_diff,
+)
+_COMMIT = re.compile(r"[0-9a-fA-F]{40,64}")
+COMMIT = Field("commit", ("text", "null"), "the whole hash of a commit; by default the last one of the change")
+_COMMIT_OUTPUT = {"commit": "the commit whose checks these are"}
+_CHECKS_OUTPUTS = {
+    "isHead": "true if it is the last commit of the change",
+    "state": "`failed` if a check failed, else `pending` if one is not done, else `passed`; `none` without checks",
+    "failed": "the names of the checks that failed",
+    "pending": "the names of the checks that are not done",
+    "passedCount": "how many checks passed; those that were skipped count as passed",
+}
+
+
+async def _fetch_checks(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
+    files, commit, forge = output_files(work, context), _full_commit(work.params.get("commit")), forge_named(kind)
+    wanted = forge.change(reference, context.env)
+    async with forge.open_service(context.env) as service:
+        data = await forge.fetch_checks(service, wanted, commit, time_text())
+    text = _checks_markdown(kind, wanted, data)
+    files.write({"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(text)}, context)
+    names: dict[str, list[str]] = {"failed": [], "pending": [], "passed": []}
+    for check in data["checks"]:
+        names[check["state"]].append(check["name"])
+    return {
+        "forge": kind,
+        **files.given,
+        "url": wanted.page,
+        "commit": data["commit"],
+        "changeState": data[f"{FORGES[kind].member}_state"],
+        "branch": data["branch"],
+        "isHead": data["is_head"],
+        "state": data["state"],
+        "failed": names["failed"],
+        "pending": names["pending"],
+        "passedCount": len(names["passed"]),
+    }
+
+
+def _full_commit(value: str | None) -> str | None:
+    """The commit of a param; None if there is none. Raises `NodeError` if it is no whole hash."""
+    commit = (value or "").strip()
+    if commit and not _COMMIT.fullmatch(commit):
+        message = f"`commit` has to be the whole hash of a commit, found `{shown(commit, 80)}`"
+        raise NodeError("params", message, transient=False)
+    return commit.lower() or None
+
+
+def _checks_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> str:
+    """The checks for people and agents. What failed comes first."""
+    change, commit = FORGES[kind].change.capitalize(), one_line(data["commit"])
+    facts = {change: wanted.page, "Commit": commit, "State": data["state"]}
+    sections = []
+    for check in sorted(data["checks"], key=lambda check: str(check["state"])):
+        about = [f"- State: {check['state']} ({one_line(check['result'])})"]
+        about += [f"- Page: {one_line(check['url'])}"] if check["url"] else []
+        words = f"\n\n{fenced(check['text'])}" if check["text"].strip() else ""
+        sections.append((one_line(check["name"]), "\n".join(about) + words))
+    title = f"Checks of {wanted.name} in {one_line(wanted.project)}"
+    return document(title, facts, sections, "There are no checks.")
+
+
+def _checks_node(kind: ForgeName, checks: str) -> Node:
+    words = FORGES[kind]
+    return Node(
+        about=f"Fetches the checks of a {words.title} {words.change} with {words.token}: {checks} It does not wait for "
+        "them.",
+        params=(CHANGES[kind], *OUTPUT_FILES, COMMIT),
+        outputs={
+            **file_outputs(f"{kind}-checks/v1"),
+            f"{words.param}Url": f"the address of the {words.change}",
+            **_COMMIT_OUTPUT,
+            f"{words.param}State": "`open`, `closed` or `merged`",
+            "branch": f"the branch of the {words.change}",
+            **_CHECKS_OUTPUTS,
+        },
+        makes=OUTPUT_NAMES,
+    )
+
+
+_GITHUB_CHECKS = (
+    "check runs and commit statuses, and for those that failed what they say, their annotations and the end of their "
+    "log."
+)
+_GITLAB_CHECKS = (
+    "the jobs of its pipelines and the statuses of its commit, and for those that failed the end of their log. A job "
+    "that may fail counts as passed."
+)
+GITHUB_CHECKS = node_of_forge("github", _checks_node("github", _GITHUB_CHECKS), _fetch_checks)
+GITLAB_CHECKS = node_of_forge("gitlab", _checks_node("gitlab", _GITLAB_CHECKS), _fetch_checks)
+CHANGE_CHECKS = node_of_all_forges(
+    Node(
+        about="Fetches the checks of a pull request of GitHub (`github-checks`) or of a merge request of GitLab "
+        "(`gitlab-checks`). It does not wait for them.",
+        params=(CHANGE, *OUTPUT_FILES, COMMIT),
+        outputs={
+            **FORGE_FILE_OUTPUTS,
+            **FORGE_OUTPUTS,
+            **_COMMIT_OUTPUT,
+            "changeState": "`open`, `closed` or `merged`",
+            "branch": "the branch of the change",
+            **_CHECKS_OUTPUTS,
+        },
+        makes=OUTPUT_NAMES,
+    ),
+    _fetch_checks,
+)

@@ -1,1 +1,0 @@
-"""Nodes that read issues of Jira."""

@@ -1,1 +1,0 @@
-"""Nodes for the playbook of a project: the practices that its agents follow."""

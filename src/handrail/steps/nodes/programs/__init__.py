@@ -1,1 +1,0 @@
-"""Nodes that look for programs, run them, and run the checks of a project."""
