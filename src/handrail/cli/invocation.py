@@ -1,8 +1,8 @@
 """A command line: the project that it means, and the simple command lines that run without click.
 
 Importing click takes three times as long as starting Python, so this module imports little. It parses `--help`, an
-empty command line without a terminal, and simple forms of `status`, `gate` and `runs`, with long options and single
-flags. Click handles every other command line and every error, so both ways give the same answer.
+empty command line without a terminal, and simple forms of `status`, `sessions`, `list`, `gate` and `runs`, with long
+options and single flags. Click handles every other command line and every error, so both ways give the same answer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import os
 from handrail import SETTINGS_FILE, TOOLS
 from handrail.base.errors import UsageError
 from handrail.cli.output import Shell, echo, has_terminal, terminal_columns
-from handrail.cli.results import list_runs, print_session
+from handrail.cli.results import list_runs, list_sessions, print_session
 from handrail.settings.folders import UserFolders, find_root, owning_project
+from handrail.settings.trust import TRUST_VARIABLE
 from handrail.view.text.session import verdict_json
 
 TYPE_CHECKING = False
@@ -98,6 +99,8 @@ def parse(argv: list[str], env: Mapping[str, str]) -> CommandLine | HelpLine | N
     found = _read(rest, command.options) if command else None
     if command is None or found is None or len(found[1]) != command.arguments:
         return None
+    if name == "list" and TRUST_VARIABLE in env:
+        return None  # whether this is the word of an agent has to be found out
     if name == "gate" and found[1][0] not in TOOLS:
         return None  # an agent's own name, or a misspelt one
     if name == "runs" and _names_engine(before[0] | found[0], env):
@@ -150,6 +153,16 @@ def _status(shell: Shell, options: Options, _: list[str]) -> None:
     print_session(shell, make_app(options.get("--project")).sessions.status(session), session)
 
 
+def _sessions(shell: Shell, options: Options, _: list[str]) -> None:
+    list_sessions(make_app(options.get("--project")), shell, active="--active" in options)
+
+
+def _list(shell: Shell, options: Options, _: list[str]) -> None:
+    from handrail.cli.definition_list import list_definitions
+
+    list_definitions(make_app(options.get("--project")), shell, shipped="--shipped" in options)
+
+
 def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
     sessions = make_app(options.get("--project")).sessions
     shell.data(verdict_json(sessions.gate(arguments[0], options.get("--session"))))
@@ -164,6 +177,8 @@ def _runs(shell: Shell, options: Options, _: list[str]) -> None:
 
 FAST_COMMANDS = {
     "status": FastCommand(_status, session=True),
+    "sessions": FastCommand(_sessions, active=False),
+    "list": FastCommand(_list, shipped=False),
     "gate": FastCommand(_gate, arguments=1, session=True),
     "runs": FastCommand(_runs),
 }

@@ -15,15 +15,13 @@ from handrail.base.errors import HandrailError, UsageError
 from handrail.cli.forms import can_ask
 from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell
-from handrail.settings.folders import shown_path
+from handrail.cli.results import SHOWN_PROGRAMS, program_lines
 from handrail.settings.trust import TRUST_VARIABLE, ProgramUse
 from handrail.source.suggestions import did_you_mean
 
 FindPrograms = Callable[[], Sequence[ProgramUse]]
 F = TypeVar("F", bound=Callable[..., Any])
 TRUST_GIVEN = "handrail.trust"
-SHOWN_PROGRAMS = 8
-"""So many programs are shown before the question. `handrail trust --show` shows all."""
 
 
 def trust_option(function: F) -> F:
@@ -67,36 +65,6 @@ def need_trust(app: App, shell: Shell, find: FindPrograms, run: str | None = Non
     if not click.confirm("Trust this project, now and later?", default=False, err=True):
         raise app.trust.refusal(programs)
     app.trust.grant(app.clock())
-
-
-def program_lines(programs: Sequence[ProgramUse], cwd: str) -> list[str]:
-    """Each program in one line."""
-    return [program.words(lambda path: shown_path(path, cwd)) for program in programs]
-
-
-def mark_untrusted(app: App) -> Callable[[Callable[[Any], Sequence[ProgramUse]], Any], str]:
-    """A function that marks a definition, if nobody has trusted the project and it would run something.
-
-    Its arguments are the function that finds what a definition would run, and the definition.
-    """
-    is_trusted = app.trust.holds()
-    return lambda find, definition: " (not trusted)" if not is_trusted and find(definition) else ""
-
-
-def tell_untrusted(app: App, shell: Shell, programs: Sequence[ProgramUse] | None = None) -> None:
-    """Say what would be run if the project were trusted. By default only that there is something."""
-    if app.trust.holds() or not (app.definitions.own_programs() if programs is None else programs):
-        return
-    if programs is None:
-        shell.talk(
-            "nobody has trusted this project, so it runs nothing: `handrail trust --show` says what it would run"
-        )
-        return
-    shell.talk(f"nobody has trusted `{app.project}`, so it runs nothing; with `handrail trust` it would run:")
-    for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:
-        shell.talk(f"  {line}")
-    if len(programs) > SHOWN_PROGRAMS:
-        shell.talk(f"  and {len(programs) - SHOWN_PROGRAMS} more")
 
 
 def command(function: F) -> F:

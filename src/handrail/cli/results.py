@@ -1,24 +1,32 @@
-"""Prints the results of commands: a session, a list of runs, a table.
+"""Prints the results of commands: a session, lists of sessions and runs, a table.
 
-Imports no command-line parser, so that `status` and `runs` start fast.
+Imports no command-line parser, so that `status`, `sessions` and `runs` start fast.
 """
 
 from __future__ import annotations
 
 from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
 from handrail.driven.runs.summary import reason_words
+from handrail.guided.sessions.store import LEFT
+from handrail.settings.folders import shown_path
 from handrail.source.plain_text import one_line, plain
 from handrail.view.text.columns import clipped, duration, sign_of, table
 from handrail.view.text.session import session_json, session_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handrail.app import App
     from handrail.cli.output import Shell
     from handrail.driven.runs.summary import Summary
     from handrail.guided.sessions.store import SessionReport
+    from handrail.settings.trust import ProgramUse
 
 WIDEST_CELL = 40
 WIDEST_REASON = 120
+SHOWN_PROGRAMS = 8
+"""So many programs are shown before the question. `handrail trust --show` shows all."""
 
 
 def print_session(shell: Shell, report: SessionReport, session: str | None = None) -> None:
@@ -38,6 +46,36 @@ def print_session(shell: Shell, report: SessionReport, session: str | None = Non
         shell.talk(f"warning: {notice}")
     if report.refusal:
         raise SystemExit(5 if report.refusal.code == "check-failed" else 1)
+
+
+def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
+    """Print one line per session, or per session in which a person's workflow is active."""
+    reports = app.sessions.reports(active=active)
+    if shell.as_json:
+        return shell.data({"sessions": [session_json(report) for report in reports]})
+    if not reports:
+        which = "active sessions" if active else "sessions"
+        return shell.say(f"no {which} in this project; start one with `handrail start NAME TASK`")
+    ended: dict[str, str] = {}
+    if any(report.run and report.state.is_active for report in reports):
+        from handrail.driven.runs.overview import ENDED
+
+        ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED}
+    rows = [_session_row(report, ended.get(report.run or "")) for report in reports]
+    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
+
+
+def _session_row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
+    """The row of a session. `ended` is how its run ended; None if it has no run, or the run has not ended."""
+    if report.plan is None:
+        return report.session, "", "✗ cannot be read", one_line(report.message), ""
+    state = report.state
+    started = date_and_time(state.started) if state.started else ""
+    where = report.status_line or report.plan.name
+    status = f"{sign_of(state.status)} {state.status}"
+    if report.run and state.is_active:
+        status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
+    return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)
 
 
 def list_runs(shell: Shell, found: list[Summary]) -> None:
@@ -94,3 +132,24 @@ def run_line(run: Summary) -> str:
     if run.is_interrupted:
         status = "interrupted"
     return plain(f"{run.id}  {run.flow}  {status}  {reason_words(run.why)}").rstrip()
+
+
+def program_lines(programs: Sequence[ProgramUse], cwd: str) -> list[str]:
+    """Each program in one line."""
+    return [program.words(lambda path: shown_path(path, cwd)) for program in programs]
+
+
+def tell_untrusted(app: App, shell: Shell, programs: Sequence[ProgramUse] | None = None) -> None:
+    """Say what would be run if the project were trusted. By default only that there is something."""
+    if app.trust.holds() or not (app.definitions.own_programs() if programs is None else programs):
+        return
+    if programs is None:
+        shell.talk(
+            "nobody has trusted this project, so it runs nothing: `handrail trust --show` says what it would run"
+        )
+        return
+    shell.talk(f"nobody has trusted `{app.project}`, so it runs nothing; with `handrail trust` it would run:")
+    for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:
+        shell.talk(f"  {line}")
+    if len(programs) > SHOWN_PROGRAMS:
+        shell.talk(f"  and {len(programs) - SHOWN_PROGRAMS} more")

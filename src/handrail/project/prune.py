@@ -17,11 +17,10 @@ from handrail.driven.runs.summary import Summary, moment
 from handrail.driven.worktrees.worktrees import Worktrees
 from handrail.guided.sessions.forced_cancel import last_change, remove_session
 from handrail.guided.sessions.sessions import Sessions
+from handrail.guided.sessions.store import LEFT
 
 INTERRUPTED = "interrupted"
 DAMAGED = "damaged"
-LEFT = "left"
-"""The status of an active session whose run has ended. It is removed only together with its run."""
 RUN_STATUSES = (*ENDED, INTERRUPTED)
 SESSION_STATUSES = ("done", "cancelled")
 STATUSES = tuple(dict.fromkeys((*RUN_STATUSES, *SESSION_STATUSES)))

@@ -13,22 +13,17 @@ from handrail.agents.calls.verdicts import protected_path
 from handrail.app import App
 from handrail.base.errors import UsageError
 from handrail.cli.options import command, complete_workflow, need_trust, session_option, trust_option
-from handrail.cli.output import Shell, date_and_time
-from handrail.cli.results import WIDEST_CELL, print_session, print_table
+from handrail.cli.output import Shell
+from handrail.cli.results import list_sessions, print_session
 from handrail.cli.signals import run_interruptibly
 from handrail.cli.terminal import WaitingLine
-from handrail.driven.runs.overview import ENDED
 from handrail.extensions.contracts.messages import Verdict
 from handrail.extensions.registry import OWN_TOOLS, Registry, built_in_hosts
 from handrail.guided.sessions.exit_checks import programs_of_checks
-from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.tool_names import unknown_tool
-from handrail.project.prune import LEFT
-from handrail.source.plain_text import one_line
 from handrail.source.suggestions import did_you_mean
-from handrail.view.text.columns import clipped, sign_of
-from handrail.view.text.session import session_json, verdict_json
+from handrail.view.text.session import verdict_json
 
 
 @click.command()
@@ -167,30 +162,7 @@ def context(app: App, shell: Shell, session: str | None) -> None:
 @command
 def sessions(app: App, shell: Shell, active: bool) -> None:
     """List the sessions of this project."""
-    reports = app.sessions.reports(active=active)
-    if shell.as_json:
-        return shell.data({"sessions": [session_json(report) for report in reports]})
-    if not reports and active:
-        return shell.say("no active sessions in this project; start one with `handrail start NAME TASK`")
-    if not reports:
-        return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
-    runs = [report.run for report in reports if report.run and report.state.is_active]
-    ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED} if runs else {}
-    rows = [_row(report, ended.get(report.run or "")) for report in reports]
-    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
-
-
-def _row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
-    """The row of a session. `ended` is how its run ended; None if it has no run, or the run has not ended."""
-    if report.plan is None:
-        return report.session, "", "✗ cannot be read", one_line(report.message), ""
-    state = report.state
-    started = date_and_time(state.started) if state.started else ""
-    where = report.status_line or report.plan.name
-    status = f"{sign_of(state.status)} {state.status}"
-    if report.run and state.is_active:
-        status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
-    return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)
+    list_sessions(app, shell, active=active)
 
 
 def _described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:

@@ -9,8 +9,9 @@ import click
 
 from handrail.app import App
 from handrail.base.errors import UsageError
-from handrail.cli.options import command, program_lines
+from handrail.cli.options import command
 from handrail.cli.output import Shell, date_and_time
+from handrail.cli.results import program_lines
 from handrail.settings.folders import find_root, owning_project, shown_path
 from handrail.settings.trust import ProgramUse
 from handrail.source.plain_text import command_line, counted, plain

@@ -5,7 +5,6 @@ Records are in Handrail's state folder, so an agent that works in a worktree can
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -138,6 +137,8 @@ class WorktreeRecords:
                 os.close(handle)  # the file was removed in the meantime, with its worktree
             elif time.monotonic() >= end:
                 raise RefusedError(busy, "run the command again when that is done")
+            import asyncio
+
             await asyncio.sleep(LOOK_AGAIN)
         try:
             yield handle

@@ -100,6 +100,8 @@ def _id_from_name(name: str) -> str:
     return unquote(name.replace("+", "/"), errors="surrogateescape")
 
 
+LEFT = "left"
+"""The status of an active session whose run has ended. It is removed only together with its run."""
 LOCK_SECONDS = 8.0
 """Less than a hook may take (`agents.calls.hook.SECONDS`), so that a hook can still say why it failed."""
 

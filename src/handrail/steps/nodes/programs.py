@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.base.files import why_outside
-from handrail.base.processes import KEPT_BYTES, ProgramResult, Task, run_task
 from handrail.driven.worktrees.records import work_folder
 from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, OutputVerdict, Work
 from handrail.settings.secrets import without_secrets
@@ -30,9 +29,11 @@ from handrail.steps.nodes.files import path_inside, write_json
 from handrail.steps.nodes.params import text_param, unused_param
 
 if TYPE_CHECKING:
+    from handrail.base.processes import ProgramResult
     from handrail.steps.playbook.survey import CheckCommand
 
 SECONDS = 3600.0
+OUTPUT_BYTES = 64 * 1024
 MAX_OUTPUT = 16 * 1024 * 1024
 LONGEST_LINE = 400
 
@@ -88,7 +89,7 @@ _COMMAND = Node(
             "maxOutput",
             ("integer",),
             "how much of the end of its output is kept",
-            default=KEPT_BYTES,
+            default=OUTPUT_BYTES,
             least=1,
             most=MAX_OUTPUT,
             unit="bytes",
@@ -113,6 +114,8 @@ async def _run_command(work: Work, context: NodeContext) -> Any:
     refuse_missing_program(argv[0], cwd, env)
     seconds, stdin = float(work.timeout or SECONDS), work.params.get("stdin")
     data = None if stdin is None else as_text(stdin).encode()
+    from handrail.base.processes import Task, run_task  # reading the declarations must not import this
+
     task = Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=data, hold=context.hold())
     ended = await run_task(task, work.params["maxOutput"], context.show)
     if ended.timed_out:
@@ -301,7 +304,7 @@ async def _run_script_check(work: Work, context: NodeContext) -> Any:
     if target is not None:
         path_inside(context, target)
     ended = await _run_check_program(argv, work, context)
-    output = ended.output[-KEPT_BYTES:]
+    output = ended.output[-OUTPUT_BYTES:]
     parsed = _printed_result(ended.output) if not ended.timed_out else None
     if parsed is None or (parsed["ok"] and ended.exit_code != 0):
         parsed = _fallback(argv, ended, output, is_judged=work.params["byExitCode"])
@@ -317,6 +320,8 @@ async def _run_check_program(argv: list[str], work: Work, context: NodeContext) 
     script = os.path.join(context.project, argv[0])
     if argv[0].endswith(".py") and os.path.isfile(script) and not os.access(script, os.X_OK):
         argv = [sys.executable, *argv]
+    from handrail.base.processes import ProgramResult, Task, run_task  # see above
+
     task = Task(argv=argv, cwd=context.project, env=env, timeout=seconds, hold=context.hold())
     try:
         return await run_task(task, RESULT_BYTES, context.show)
