@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import handrail
 from handrail import FOR_ONE_CALL
+from handrail.agents.outcomes import within
+from handrail.base.dataclasses import dataclass
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
@@ -163,38 +165,145 @@ def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
     )
 
 
-def status_line_stub(stubs: Stubs, agent: str, is_free: str, settings: str | None) -> str:
-    """The stub of a status line: first the one of the settings, then ours. `is_free`: there is no workflow."""
-    existing = json.loads(settings or EMPTY).get("statusLine")
-    foreign = existing.get("command") if isinstance(existing, dict) else None
-    before = ""
-    if isinstance(foreign, str) and foreign:
-        before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n"
-    return (
-        f"{state(stubs)}"
-        "# Handrail's status line.\n"
-        f"input=$(cat)\n{before}{is_free} && exit 0\n"
-        f"printf '%s' \"$input\" | {hook(stubs, agent, 'status-line')}\n"
-    )
+class Entries(Protocol):
+    """Our entries in one file that belongs to others; as `Recipe.add` and `Recipe.strip`."""
+
+    def add(self, text: str | None) -> str | None: ...
+
+    def strip(self, text: str, before: str | None) -> str | None: ...
 
 
-def add_status_line(text: str, stub: str, **more: int) -> str:
-    """The settings with our status line. `more` are its members if there is none yet."""
-    own = {"type": "command", "command": f"/bin/sh {shlex.quote(stub)}"}
-    old = json.loads(text).get("statusLine")
-    if isinstance(old, dict):
-        return text_edits.replace_value(text, ("statusLine",), {**old, **own})
-    return text_edits.add_member(text, (), "statusLine", {**own, **more})
+@dataclass(frozen=True)
+class StatusLine:
+    """Our status line in an agent's settings. Its stub shows the line that was there before, and then ours.
+
+    `is_free` is a condition of the shell: there is no workflow. `more` are its members if there was no status line.
+    """
+
+    agent: str
+    stubs: Stubs
+    settings: str
+    stub: str
+    is_free: str
+    more: Mapping[str, int]
+
+    def files(self, texts: Mapping[str, str | None]) -> dict[str, str]:
+        """The stub. `texts` are the shared files without our entries."""
+        foreign = within(json.loads(texts[self.settings] or EMPTY), "statusLine").get("command")
+        before = ""
+        if isinstance(foreign, str) and foreign:
+            before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n"
+        text = (
+            f"{state(self.stubs)}"
+            "# Handrail's status line.\n"
+            f"input=$(cat)\n{before}{self.is_free} && exit 0\n"
+            f"printf '%s' \"$input\" | {hook(self.stubs, self.agent, 'status-line')}\n"
+        )
+        return {self.stub: text}
+
+    def add(self, text: str) -> str:
+        own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.stub)}"}
+        old = json.loads(text).get("statusLine")
+        if isinstance(old, dict):
+            return text_edits.replace_value(text, ("statusLine",), {**old, **own})
+        return text_edits.add_member(text, (), "statusLine", {**own, **self.more})
+
+    def strip(self, text: str, before: str | None) -> str:
+        """The settings with the status line that they had before, unless ours is no longer in them."""
+        now, old = (json.loads(settings or EMPTY).get("statusLine") for settings in (text, before))
+        if not isinstance(now, dict) or self.stub not in str(now.get("command")):
+            return text
+        if old is not None:
+            return text_edits.replace_value(text, ("statusLine",), old)
+        return text_edits.remove_member(text, ("statusLine",))
 
 
-def restore_status_line(text: str, stub: str, before: str | None) -> str:
-    """The settings with the status line that they had before, unless ours is no longer in them."""
-    now, old = (json.loads(settings or EMPTY).get("statusLine") for settings in (text, before))
-    if not isinstance(now, dict) or stub not in str(now.get("command")):
+@dataclass(frozen=True, kw_only=True)
+class JsonEntries:
+    """Our entries in a JSON file: hooks by event, an item of a list, an MCP server with its name, a status line.
+
+    `hooks` may raise `ValueError`. `mark` is a text that all our hooks contain, also those of other versions, and no
+    hook of others. `comments`: the agent accepts comments in the file.
+    """
+
+    hooks: Callable[[], Mapping[str, list[dict[str, Any]]]] = dict
+    mark: str | None = None
+    item: tuple[str, str] | None = None
+    server: tuple[str, dict[str, Any]] | None = None
+    status: StatusLine | None = None
+    comments: bool = False
+
+    def add(self, text: str | None) -> str:
+        text, comments = text or EMPTY, self.comments
+        if self.server is not None:
+            path = ("mcpServers", self.server[0])
+            if text_edits.find_value(text, path, comments=comments) is not None:
+                raise ValueError(f"it already has an MCP server `{path[1]}`")
+        if self.status is not None:
+            text = self.status.add(text)
+        for event, entries in self.hooks().items():
+            for entry in reversed(entries):
+                text = text_edits.add_item(text, ("hooks", event), entry, comments=comments)
+        if self.item is not None:
+            text = text_edits.add_item(text, self.item[:1], self.item[1], comments=comments)
+        if self.server is not None:
+            text = text_edits.add_member(text, ("mcpServers",), *self.server, comments=comments)
         return text
-    if old is not None:
-        return text_edits.replace_value(text, ("statusLine",), old)
-    return text_edits.remove_member(text, ("statusLine",))
+
+    def strip(self, text: str, before: str | None) -> str | None:
+        comments, mark = self.comments, self.mark
+        if self.status is not None:
+            text = self.status.strip(text, before)
+        if mark is not None:
+            is_ours = lambda entry: mark in json.dumps(entry, ensure_ascii=False)  # noqa: E731 - one expression
+            for event in json.loads(text_edits.without_comments(text) if comments else text).get("hooks") or {}:
+                text = text_edits.remove_items(text, ("hooks", event), is_ours, comments=comments)
+        if self.item is not None:
+            name, own = self.item
+            text = text_edits.remove_items(text, (name,), lambda item: bool(item == own), comments=comments)
+        if self.server is not None:
+            text = text_edits.remove_member(text, ("mcpServers", self.server[0]), comments=comments)
+        return unless_new(text, before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRecipe:
+    """A `Recipe` as data: the files that only we use, and our entries in files of others, by path.
+
+    `folders` are left by uninstalling. The functions are those of the optional parts of a recipe.
+    """
+
+    files: Mapping[str, str]
+    entries: Mapping[str, Entries]
+    trial: Callable[[str, str], StubTrial]
+    status: StatusLine | None = None
+    folders: tuple[str, ...] = ()
+    notes: Callable[[Mapping[str, str | None]], list[str]] | None = None
+    switched_off: Callable[[], list[str]] | None = None
+    untrusted: Callable[[], list[str]] | None = None
+
+    def shared(self) -> list[str]:
+        return list(self.entries)
+
+    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
+        return {**self.files, **(self.status.files(texts) if self.status is not None else {})}
+
+    def kept(self) -> list[str]:
+        return list(self.folders)
+
+    def add(self, path: str, text: str | None) -> str | None:
+        try:
+            return self.entries[path].add(text)
+        except ValueError as error:
+            raise ValueError(f"`{path}`: {error}") from error
+
+    def strip(self, path: str, text: str, before: str | None) -> str | None:
+        return self.entries[path].strip(text, before)
+
+
+def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
+    """The files with their whole paths."""
+    return {os.path.join(folder, name): text for name, text in files.items()}
 
 
 def unless_new(text: str, before: str | None) -> str | None:

@@ -289,3 +289,16 @@ def test_uninstalling_frees_a_conversation_that_still_has_our_hooks(project: Pro
     assert host.type("workflow", "w make tea") == {}
     project.json("install", "claude")
     assert (host.bin / "gate").exists()
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "name"),
+    [("claude", ".mcp.json", "handrail"), ("copilot", ".github/mcp.json", "handrail-copilot")],
+)
+def test_a_foreign_server_of_our_name_is_not_replaced(project: Project, agent: str, path: str, name: str) -> None:
+    text = json.dumps({"mcpServers": {name: {"command": "mine"}}})
+    project.write(path, text)
+    ended = project.run("install", agent, "--project")
+    assert ended.code == 1
+    assert f"already has an MCP server `{name}`" in ended.err
+    assert (project.folder / path).read_text() == text

@@ -65,7 +65,8 @@ class Installer:
             hint = "correct the file, then install again; nothing was touched"
             raise HandrailError(f"the settings cannot be changed: {error}", hint) from error
         wanted = {**owned, **{path: text for path, text in after.items() if text is not None}}
-        self.notes = list(self.recipe.notes(base)) if hasattr(self.recipe, "notes") else []
+        notes = getattr(self.recipe, "notes", None)
+        self.notes = list(notes(base)) if notes is not None else []
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from handrail.agents import recipes
-from handrail.agents.recipes import as_json, compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
-from handrail.source import text_edits
 
 NAME = "handrail"
 AGENT = "claude"
@@ -187,75 +187,45 @@ The person cancelled the workflow of this conversation. Stop following it.
 _SWITCH = "disableAllHooks"
 
 
-class ClaudeRecipe:
-    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """The plugin in the user's folder of skills; for a project, hooks and skills in its settings.
 
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        self.project = project
-        self.stubs = stubs
-        user = env.get("CLAUDE_CONFIG_DIR") or os.path.join(recipes.home(env), ".claude")
-        self.base = user if project is None else os.path.join(project, ".claude")
-        self.settings = os.path.join(self.base, "settings.json" if project is None else "settings.local.json")
-        self.folder = os.path.join(self.base, "skills" if project is None else "", NAME)
-        self.status = os.path.join(self.folder, "bin", "status")
-
-    def shared(self) -> list[str]:
-        """Files of the user that get entries of Handrail."""
-        return [self.settings] if self.project is None else [self.settings, os.path.join(self.project, ".mcp.json")]
-
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        """Files that only Handrail uses. An existing status line is kept and shown before ours."""
-        status = recipes.status_line_stub(self.stubs, AGENT, _NO_LINK, texts[self.settings])
-        files = {**plugin_files(self.stubs), "bin/status": status}
-        if self.project is None:
-            return {os.path.join(self.folder, name): text for name, text in files.items()}
-        stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
-        return stubs | {os.path.join(self.base, name): text for name, text in skill_files().items()}
-
-    def kept(self) -> list[str]:
-        """The folder of our plugin: a running conversation blocks every tool if the folder of a plugin is gone."""
-        return [self.folder] if self.project is None else []
-
-    def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries added. `text` has none of them yet."""
-        text = text or recipes.EMPTY
-        if path != self.settings:
-            return text_edits.add_member(text, ("mcpServers",), NAME, server_entry(self.stubs))
-        text = recipes.add_status_line(text, self.status, padding=0, refreshInterval=2)
-        if self.project is None:
-            return text
-        for event, entries in hook_entries(shlex.quote(os.path.join(self.folder, "bin"))).items():
-            for entry in reversed(entries):
-                text = text_edits.add_item(text, ("hooks", event), entry)
-        return text_edits.add_item(text, ("enabledMcpjsonServers",), NAME)
-
-    def switched_off(self) -> list[str]:
-        """The files of settings that switch all hooks off."""
-        names = ("settings.json", "settings.local.json") if self.project is not None else ("settings.json",)
-        paths = [os.path.join(self.base, name) for name in names]
-        return [f"`{path}`: `{_SWITCH}`" for path in paths if read_json(path).get(_SWITCH) is True]
-
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptExpansion"}
-        typed = {**message, "command_name": "cancel-workflow", "command_args": ""}
-        argv = ("/bin/sh", os.path.join(self.folder, "bin", "command"))
-        return StubTrial(argv, compact_json(typed))
-
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entries; None if the file was new. `before` is the text before they were added."""
-        if path != self.settings:
-            return recipes.unless_new(text_edits.remove_member(text, ("mcpServers", NAME)), before)
-        text = recipes.restore_status_line(text, self.status, before)
-        for event in json.loads(text).get("hooks") or {}:
-            text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
-        text = text_edits.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == NAME))
-        return recipes.unless_new(text, before)
-
-    def _is_ours(self, entry: Any) -> bool:
-        return os.path.join(self.folder, "bin") in json.dumps(entry, ensure_ascii=False)
+    The folder of our plugin stays: a running conversation blocks every tool if the folder of a plugin is gone.
+    """
+    user = env.get("CLAUDE_CONFIG_DIR") or os.path.join(recipes.home(env), ".claude")
+    base = user if project is None else os.path.join(project, ".claude")
+    folder = os.path.join(base, "skills" if project is None else "", NAME)
+    stub_folder = os.path.join(folder, "bin")
+    settings = os.path.join(base, "settings.json" if project is None else "settings.local.json")
+    more = {"padding": 0, "refreshInterval": 2}
+    status = recipes.StatusLine(AGENT, stubs, settings, os.path.join(stub_folder, "status"), _NO_LINK, more)
+    files, entries = plugin_files(stubs), {settings: JsonEntries(mark=stub_folder, status=status)}
+    if project is not None:
+        hooks = partial(hook_entries, shlex.quote(stub_folder))
+        entries[settings] = JsonEntries(
+            hooks=hooks, mark=stub_folder, item=("enabledMcpjsonServers", NAME), status=status
+        )
+        entries[os.path.join(project, ".mcp.json")] = JsonEntries(server=(NAME, server_entry(stubs)))
+        files = {name: text for name, text in files.items() if name.startswith("bin/")}
+    return FileRecipe(
+        files=below(folder, files) | ({} if project is None else below(base, skill_files())),
+        entries=entries,
+        trial=partial(_trial, os.path.join(stub_folder, "command")),
+        status=status,
+        folders=(folder,) if project is None else (),
+        switched_off=partial(_switched_off, dict.fromkeys([os.path.join(base, "settings.json"), settings])),
+    )
 
 
-recipe = ClaudeRecipe
+def _switched_off(paths: Iterable[str]) -> list[str]:
+    """The files of settings that switch all hooks off."""
+    return [f"`{path}`: `{_SWITCH}`" for path in paths if read_json(path).get(_SWITCH) is True]
+
+
+def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
+    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptExpansion"}
+    typed = {**message, "command_name": "cancel-workflow", "command_args": ""}
+    return StubTrial(("/bin/sh", stub), compact_json(typed))
 
 
 def marketplace_steps(folder: str) -> list[str]:

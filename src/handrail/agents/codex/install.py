@@ -13,13 +13,14 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from handrail.agents import recipes
 from handrail.agents.codex.host import AGENT_SHELL
 from handrail.agents.outcomes import within
-from handrail.agents.recipes import compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
@@ -206,105 +207,100 @@ _PASSED = [
 """Variables that programs of exit checks often need. A person may add others to the entry of the server."""
 
 
-class CodexRecipe:
-    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """Hooks in `hooks.json`, the server and the trust in `config.toml`; stubs, commands and skills beside them.
 
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        self.user = user = env.get("CODEX_HOME") or os.path.join(recipes.home(env), ".codex")
-        self.project = project
-        self.stubs = stubs
-        self.base = user if project is None else os.path.join(project, ".codex")
-        self.folder = os.path.join(self.base, NAME)
-        self.listed = os.path.join(self.base, "hooks.json")
-        self.config = os.path.join(self.base, "config.toml")
-        self.trust = os.path.join(user, "config.toml")
-        self.groups = hook_groups(self.folder)
-        self.note = _NOTE if project is None else f"{_NOTE[:-1]} --project` in {json.dumps(project)}"
+    The trust is in the user's settings, and is written last: it depends on the places of our hooks.
+    """
+    user = env.get("CODEX_HOME") or os.path.join(recipes.home(env), ".codex")
+    base = user if project is None else os.path.join(project, ".codex")
+    folder, config, trust = (os.path.join(base, NAME), *(os.path.join(one, "config.toml") for one in (base, user)))
+    note = _NOTE if project is None else f"{_NOTE[:-1]} --project` in {json.dumps(project)}"
+    hooks = _Hooks(os.path.join(base, "hooks.json"), folder)
+    tables = {
+        path: _Tables(note, stubs if path == config else None, hooks if path == trust else None)
+        for path in (config, trust)
+    }
+    of_user = os.path.join(user, NAME) if project is not None else ""
+    skills = below(os.path.join(base, "skills"), command_skills() | recipes.skill_files())
+    return FileRecipe(
+        files=below(folder, stub_files(stubs, of_user)) | skills,
+        entries={hooks.path: hooks, **tables},
+        trial=partial(_trial, os.path.join(folder, "prompt")),
+        switched_off=partial(_switched_off, tables),
+        untrusted=partial(_untrusted, hooks, trust),
+    )
+
+
+class _Hooks:
+    """Our hooks in `hooks.json`, after those of others. `places` are their places, which `add` finds."""
+
+    def __init__(self, path: str, folder: str) -> None:
+        self.path = path
+        self.folder = folder
+        self.groups = hook_groups(folder)
         self.places: dict[str, int] = {}
 
-    def shared(self) -> list[str]:
-        """Files of the user that get entries of Handrail. The trust is written last: it depends on `hooks.json`."""
-        return list(dict.fromkeys([self.listed, self.config, self.trust]))
-
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        del texts
-        user = os.path.join(self.user, NAME) if self.project is not None else ""
-        stubs = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs, user).items()}
-        skills = command_skills() | recipes.skill_files()
-        return stubs | {os.path.join(self.base, "skills", name): text for name, text in skills.items()}
-
-    def kept(self) -> list[str]:
-        return []
-
-    def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries added. `text` has none of them yet."""
-        try:
-            return self._add_hooks(text or recipes.EMPTY) if path == self.listed else self._add_tables(path, text or "")
-        except ValueError as error:
-            raise ValueError(f"`{path}`: {error}") from error
-
-    def _add_tables(self, path: str, text: str) -> str:
-        """The server and the hashes. If a link leads to `hooks.json`, Codex may use either path as its place."""
-        tables: dict[tuple[str, ...], dict[str, Any]] = {}
-        if path == self.config:
-            text = text_edits.add_key(text, "features", "unified_exec_tty", False, self.note)
-            tables[("mcp_servers", NAME)] = server_entry(self.stubs, _PASSED)
-        if path == self.trust:
-            for place in dict.fromkeys([os.path.abspath(self.listed), os.path.realpath(self.listed)]):
-                hashes = trusted_hashes(place, self.groups, self.places)
-                tables |= {("hooks", "state", key): {"trusted_hash": value} for key, value in hashes.items()}
-        return text_edits.add_tables(text, tables, self.note)
-
-    def _add_hooks(self, text: str) -> str:
-        present = json.loads(text).get("hooks") or {}
+    def add(self, text: str | None) -> str:
+        text = text or recipes.EMPTY
+        present = within(json.loads(text), "hooks")
         for event, group in self.groups.items():
-            before = present.get(event) if isinstance(present, dict) else None
+            before = present.get(event)
             self.places[event] = len(before) if isinstance(before, list) else 0
             text = text_edits.append_item(text, ("hooks", event), group)
         return text
 
-    def untrusted(self) -> list[str]:
-        """Our hooks that Codex does not run, because the user's settings do not have their hashes."""
-        listed, settings = read_json(self.listed), _read_toml(self.trust)
-        known = within(settings, "hooks", "state")
-        places = {
-            event: at
-            for event in self.groups
-            for at, entry in enumerate(within(listed, "hooks").get(event) or [])
-            if self._is_ours(entry)
-        }
-        missing = []
-        for event in self.groups:
-            one = {event: self.groups[event]}
-            keys = trusted_hashes(os.path.abspath(self.listed), one, places) if event in places else {event: ""}
-            missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
-        return missing
+    def strip(self, text: str, before: str | None) -> str | None:
+        return JsonEntries(mark=self.folder).strip(text, before)
 
-    def switched_off(self) -> list[str]:
-        """The files of settings that switch hooks off."""
-        paths = dict.fromkeys([self.config, self.trust])
-        return [
-            f"`{path}`: `features.hooks`"
-            for path in paths
-            if within(_read_toml(path), "features").get("hooks") is False
-        ]
 
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
-        argv = ("/bin/sh", os.path.join(self.folder, "prompt"))
-        return StubTrial(argv, compact_json({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
+class _Tables:
+    """Our tables in `config.toml`: the server of these stubs, and the hashes of these hooks."""
 
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entries; None if the file was new and is empty then."""
-        if path == self.listed:
-            for event in json.loads(text).get("hooks") or {}:
-                text = text_edits.remove_items(text, ("hooks", event), self._is_ours)
-            return recipes.unless_new(text, before)
+    def __init__(self, note: str, stubs: Stubs | None, hooks: _Hooks | None) -> None:
+        self.note = note
+        self.stubs = stubs
+        self.hooks = hooks
+
+    def add(self, text: str | None) -> str:
+        """Add the tables. If a link leads to `hooks.json`, Codex may use either path as its place."""
+        text, tables = text or "", dict[tuple[str, ...], dict[str, Any]]()
+        if self.stubs is not None:
+            text = text_edits.add_key(text, "features", "unified_exec_tty", False, self.note)
+            tables[("mcp_servers", NAME)] = server_entry(self.stubs, _PASSED)
+        if self.hooks is not None:
+            for place in dict.fromkeys([os.path.abspath(self.hooks.path), os.path.realpath(self.hooks.path)]):
+                hashes = trusted_hashes(place, self.hooks.groups, self.hooks.places)
+                tables |= {("hooks", "state", key): {"trusted_hash": value} for key, value in hashes.items()}
+        return text_edits.add_tables(text, tables, self.note)
+
+    def strip(self, text: str, before: str | None) -> str | None:
         text = text_edits.remove_noted(text, self.note)
         return None if before is None and not text.strip() else text
 
-    def _is_ours(self, entry: Any) -> bool:
-        return self.folder in json.dumps(entry, ensure_ascii=False)
+
+def _untrusted(hooks: _Hooks, trust: str) -> list[str]:
+    """Our hooks that Codex does not run, because the user's settings do not have their hashes."""
+    known, present = within(_read_toml(trust), "hooks", "state"), within(read_json(hooks.path), "hooks")
+    missing = []
+    for event, group in hooks.groups.items():
+        places = [at for at, entry in enumerate(present.get(event) or []) if hooks.folder in compact_json(entry)]
+        keys = {event: ""}
+        if places:
+            keys = trusted_hashes(os.path.abspath(hooks.path), {event: group}, {event: places[-1]})
+        missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
+    return missing
+
+
+def _switched_off(paths: Iterable[str]) -> list[str]:
+    """The files of settings that switch hooks off."""
+    off = [path for path in paths if within(_read_toml(path), "features").get("hooks") is False]
+    return [f"`{path}`: `features.hooks`" for path in off]
+
+
+def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
+    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
+    return StubTrial(("/bin/sh", stub), compact_json({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -313,6 +309,3 @@ def _read_toml(path: str) -> dict[str, Any]:
             return tomllib.load(file)
     except (OSError, ValueError):
         return {}
-
-
-recipe = CodexRecipe

@@ -9,15 +9,15 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.copilot.host import ASKED_STEP, BEGIN, END, HANDRAIL, OWN_STEP, PLACE, SERVER, copilot_home
-from handrail.agents.recipes import as_json, compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
-from handrail.source import text_edits
 
 NAME = "handrail"
 AGENT = "copilot"
@@ -185,63 +185,35 @@ Stop now, and tell the person to type the command again.
 """
 
 
-class CopilotRecipe:
-    """One installation, for the user or for one project: files that Handrail owns, and entries in shared files."""
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """Hooks, commands and skills in files of their own, the server in a list of servers.
 
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        self.project = project
-        self.stubs = stubs
-        self.base = copilot_home(env, recipes.home(env)) if project is None else os.path.join(project, ".github")
-        self.own = os.path.join(self.base, "" if project is None else "copilot", NAME)
-        self.servers = os.path.join(self.base, "mcp-config.json" if project is None else "mcp.json")
-        self.settings = os.path.join(self.base, "settings.json")
-        self.status = os.path.join(self.own, "bin", "status")
-
-    def shared(self) -> list[str]:
-        """Files of the user that get entries of Handrail. Copilot CLI reads a status line only from the user's."""
-        return [self.servers] if self.project is not None else [self.servers, self.settings]
-
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        """Files that only Handrail uses. An existing status line is kept and shown before ours."""
-        stubs = bin_files(self.stubs)
-        if self.project is None:
-            free = recipes.no_links(AGENT)
-            stubs["bin/status"] = recipes.status_line_stub(self.stubs, AGENT, free, texts[self.settings])
-        hooks = hooks_file(shlex.quote(os.path.join(self.own, "bin")))
-        skills = command_skills() | recipes.skill_files()
-        return {
-            **{os.path.join(self.own, name): text for name, text in stubs.items()},
-            os.path.join(self.base, "hooks", f"{NAME}.json"): hooks,
-            **{os.path.join(self.base, "skills", name): text for name, text in skills.items()},
-        }
-
-    def kept(self) -> list[str]:
-        """No folders: a hook whose stub is gone allows everything."""
-        return []
-
-    def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries added. `text` has none of them yet."""
-        text = text or recipes.EMPTY
-        if path == self.servers:
-            return text_edits.add_member(text, ("mcpServers",), SERVER, server_entry(self.stubs))
-        return recipes.add_status_line(text, self.status, padding=0)
-
-    def switched_off(self) -> list[str]:
-        """Our file of hooks, if it switches its own hooks off."""
-        path = os.path.join(self.base, "hooks", f"{NAME}.json")
-        return [f"`{path}`: `disableAllHooks`"] if read_json(path).get("disableAllHooks") is True else []
-
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        message = {"sessionId": conversation, "cwd": cwd, "prompt": "/cancel-workflow"}
-        return StubTrial(("/bin/sh", os.path.join(self.own, "bin", "prompt")), compact_json(message))
-
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entries; None if the file was new. `before` is the text before they were added."""
-        if path == self.servers:
-            text = text_edits.remove_member(text, ("mcpServers", SERVER))
-        else:
-            text = recipes.restore_status_line(text, self.status, before)
-        return recipes.unless_new(text, before)
+    Copilot CLI reads a status line only from the user's settings. It is kept and shown before ours.
+    """
+    base = copilot_home(env, recipes.home(env)) if project is None else os.path.join(project, ".github")
+    own = os.path.join(base, "" if project is None else "copilot", NAME)
+    hooks, settings = os.path.join(base, "hooks", f"{NAME}.json"), os.path.join(base, "settings.json")
+    servers = os.path.join(base, "mcp-config.json" if project is None else "mcp.json")
+    entries, status = {servers: JsonEntries(server=(SERVER, server_entry(stubs)))}, None
+    if project is None:
+        stub, free = os.path.join(own, "bin", "status"), recipes.no_links(AGENT)
+        status = recipes.StatusLine(AGENT, stubs, settings, stub, free, {"padding": 0})
+        entries[settings] = JsonEntries(status=status)
+    skills = below(os.path.join(base, "skills"), command_skills() | recipes.skill_files())
+    return FileRecipe(
+        files=below(own, bin_files(stubs)) | {hooks: hooks_file(shlex.quote(os.path.join(own, "bin")))} | skills,
+        entries=entries,
+        trial=partial(_trial, os.path.join(own, "bin", "prompt")),
+        status=status,
+        switched_off=partial(_switched_off, hooks),
+    )
 
 
-recipe = CopilotRecipe
+def _switched_off(hooks: str) -> list[str]:
+    """Our file of hooks, if it switches its own hooks off."""
+    return [f"`{hooks}`: `disableAllHooks`"] if read_json(hooks).get("disableAllHooks") is True else []
+
+
+def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
+    message = {"sessionId": conversation, "cwd": cwd, "prompt": "/cancel-workflow"}
+    return StubTrial(("/bin/sh", stub), compact_json(message))

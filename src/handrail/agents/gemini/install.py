@@ -9,16 +9,16 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from handrail import STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.gemini.host import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
 from handrail.agents.outcomes import within
-from handrail.agents.recipes import compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
-from handrail.source import text_edits
 
 AGENT = "gemini"
 NAME = "handrail"
@@ -160,63 +160,32 @@ _WORKFLOW = _command_file(
 _CANCEL = _command_file("Cancel the Handrail workflow of this conversation.", CANCELS)
 
 
-class GeminiRecipe:
-    """One installation, for the user or for one project: files that Handrail owns, and entries in the settings."""
-
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        self.base = os.path.join(project or env.get("GEMINI_CLI_HOME") or recipes.home(env), ".gemini")
-        self.stubs = stubs
-        self.settings = os.path.join(self.base, "settings.json")
-        self.folder = os.path.join(self.base, NAME)
-
-    def shared(self) -> list[str]:
-        return [self.settings]
-
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        del texts
-        files = {os.path.join(self.folder, name): text for name, text in stub_files(self.stubs).items()}
-        files |= {os.path.join(self.base, "commands", name): text for name, text in command_files().items()}
-        return files | {os.path.join(self.base, "skills", name): text for name, text in recipes.skill_files().items()}
-
-    def kept(self) -> list[str]:
-        return []
-
-    def add(self, path: str, text: str | None) -> str:
-        """The settings with our hooks and our server."""
-        del path
-        text = text or recipes.EMPTY
-        if text_edits.find_value(text, ("mcpServers", SERVER), comments=True) is not None:
-            raise ValueError(f"`{self.settings}` already has an MCP server `{SERVER}`")
-        for event, entries in hook_entries(self.folder).items():
-            for entry in reversed(entries):
-                text = text_edits.add_item(text, ("hooks", event), entry, comments=True)
-        return text_edits.add_member(text, ("mcpServers",), SERVER, server_entry(self.stubs), comments=True)
-
-    def switched_off(self) -> list[str]:
-        """The settings, if they switch all hooks off, or ours by its name."""
-        switches = within(read_json(self.settings), "hooksConfig")
-        if switches.get("enabled") is False:
-            return [f"`{self.settings}`: `hooksConfig.enabled`"]
-        disabled = switches.get("disabled")
-        is_off = isinstance(disabled, list) and NAME in disabled
-        return [f"`{self.settings}`: `hooksConfig.disabled`"] if is_off else []
-
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "BeforeAgent", "prompt": CANCELS}
-        stub = os.path.join(self.folder, "prompt")
-        command = f"stub={shlex.quote(stub)}; . {shlex.quote(stub)}"
-        return StubTrial(("/bin/sh", "-c", command), compact_json(message))
-
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The settings without our entries; None if the file was new and nothing else is in it."""
-        del path
-        for event in json.loads(text_edits.without_comments(text)).get("hooks") or {}:
-            text = text_edits.remove_items(text, ("hooks", event), self._is_ours, comments=True)
-        text = text_edits.remove_member(text, ("mcpServers", SERVER), comments=True)
-        return recipes.unless_new(text, before)
-
-    def _is_ours(self, entry: Any) -> bool:
-        return self.folder + "/" in json.dumps(entry, ensure_ascii=False)
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """Hooks and the server in the settings; stubs, commands and skills beside them."""
+    base = os.path.join(project or env.get("GEMINI_CLI_HOME") or recipes.home(env), ".gemini")
+    settings, folder = os.path.join(base, "settings.json"), os.path.join(base, NAME)
+    hooks, server = partial(hook_entries, folder), (SERVER, server_entry(stubs))
+    entries = JsonEntries(hooks=hooks, mark=folder + "/", server=server, comments=True)
+    files = below(folder, stub_files(stubs)) | below(os.path.join(base, "commands"), command_files())
+    return FileRecipe(
+        files=files | below(os.path.join(base, "skills"), recipes.skill_files()),
+        entries={settings: entries},
+        trial=partial(_trial, os.path.join(folder, "prompt")),
+        switched_off=partial(_switched_off, settings),
+    )
 
 
-recipe = GeminiRecipe
+def _switched_off(settings: str) -> list[str]:
+    """The settings, if they switch all hooks off, or ours by its name."""
+    switches = within(read_json(settings), "hooksConfig")
+    if switches.get("enabled") is False:
+        return [f"`{settings}`: `hooksConfig.enabled`"]
+    disabled = switches.get("disabled")
+    is_off = isinstance(disabled, list) and NAME in disabled
+    return [f"`{settings}`: `hooksConfig.disabled`"] if is_off else []
+
+
+def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
+    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "BeforeAgent", "prompt": CANCELS}
+    command = f"stub={shlex.quote(stub)}; . {shlex.quote(stub)}"
+    return StubTrial(("/bin/sh", "-c", command), compact_json(message))

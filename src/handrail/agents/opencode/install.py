@@ -13,10 +13,9 @@ from typing import Any
 
 from handrail.agents import recipes
 from handrail.agents.calls.step_tool import TOOL
-from handrail.agents.recipes import served_trial
+from handrail.agents.recipes import FileRecipe, JsonEntries, below, served_trial
 from handrail.agents.requests import CHILD, plugin_file
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
 
 AGENT = "opencode"
@@ -47,9 +46,6 @@ def plugin_texts(stubs: Stubs) -> dict[str, str]:
     return {PLUGIN_FILE: own, CHILD: plugin_file(CHILD)}
 
 
-_LIST = ("plugin",)
-
-
 def _settings_file(base: str) -> str:
     """The settings file that gets our entry. OpenCode reads both: best one without comments, then one that is new."""
     paths = [os.path.join(base, name) for name in ("opencode.json", "opencode.jsonc")]
@@ -66,49 +62,18 @@ def _is_plain(path: str) -> bool:
         return False
 
 
-class OpenCodeRecipe:
-    """One installation, for the user or for one project: our plugin, and its entry in the list of plugins.
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """Our plugin, and its entry in the list of plugins. A running conversation is free if the plugin's file is gone.
 
     The plugin is not in `.opencode` of the project: OpenCode installs packages into such a folder when it starts.
     """
-
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        config = env.get("XDG_CONFIG_HOME") or os.path.join(recipes.home(env), ".config")
-        base = project or os.path.join(config, "opencode")
-        self.settings = _settings_file(base)
-        self.folder = os.path.join(base, "handrail") if project is None else os.path.join(base, ".handrail", "opencode")
-        self.entry = Path(self.folder, PLUGIN_FILE).as_uri()
-        self.stubs = stubs
-
-    def shared(self) -> list[str]:
-        """The settings of the user that get our entry."""
-        return [self.settings]
-
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        """Files that only Handrail uses."""
-        del texts
-        skills = {os.path.join(SKILL_FOLDER, name): text for name, text in recipes.skill_files().items()}
-        return {os.path.join(self.folder, name): text for name, text in (plugin_texts(self.stubs) | skills).items()}
-
-    def kept(self) -> list[str]:
-        """Nothing: a running conversation is free if the file of the plugin is gone."""
-        return []
-
-    def add(self, path: str, text: str | None) -> str:
-        """The text of the settings with our entry. `text` does not have it yet."""
-        del path
-        return text_edits.add_item(text or recipes.EMPTY, _LIST, self.entry, comments=True)
-
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        return served_trial(
-            self.stubs, AGENT, {"type": "command", "name": "cancel", "session": conversation, "cwd": cwd}
-        )
-
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entry; None if the file was new."""
-        del path
-        left = text_edits.remove_items(text, _LIST, lambda entry: bool(entry == self.entry), comments=True)
-        return recipes.unless_new(left, before)
-
-
-recipe = OpenCodeRecipe
+    config = env.get("XDG_CONFIG_HOME") or os.path.join(recipes.home(env), ".config")
+    base = project or os.path.join(config, "opencode")
+    folder = os.path.join(base, "handrail") if project is None else os.path.join(base, ".handrail", "opencode")
+    entry = Path(folder, PLUGIN_FILE).as_uri()
+    cancel = {"type": "command", "name": "cancel"}
+    return FileRecipe(
+        files=below(folder, plugin_texts(stubs) | below(SKILL_FOLDER, recipes.skill_files())),
+        entries={_settings_file(base): JsonEntries(item=("plugin", entry), comments=True)},
+        trial=lambda conversation, cwd: served_trial(stubs, AGENT, {**cancel, "session": conversation, "cwd": cwd}),
+    )

@@ -11,13 +11,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from handrail.agents.calls.step_tool import TOOL
-from handrail.agents.recipes import as_json, home, served_trial, skill_files, variables
+from handrail.agents.recipes import FileRecipe, as_json, below, home, served_trial, skill_files, variables
 from handrail.agents.requests import CHILD, plugin_file, plugin_files
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
 
 CONFIG_FILE = "handrail.json"
@@ -43,33 +43,28 @@ _LISTS = ("packages", "extensions")
 _ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
 
 
-class PiRecipe:
-    """One installation, for the user or for one project: our extension, and the settings without pi-workflows."""
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
+    """Our extension, and the settings without pi-workflows."""
+    user = env.get("PI_CODING_AGENT_DIR") or os.path.join(home(env), ".pi", "agent")
+    base = user if project is None else os.path.join(project, ".pi")
+    settings = os.path.join(base, "settings.json")
+    of_user = os.path.join(user, "extensions", "handrail", CONFIG_FILE) if project is not None else ""
+    own = below(os.path.join(base, "extensions", "handrail"), extension_files(stubs, of_user))
+    cancel = {"event": "command", "name": "cancel-workflow"}
+    return FileRecipe(
+        files=own | below(os.path.join(base, "skills"), skill_files()),
+        entries={settings: _WithoutOriginal()},
+        trial=lambda conversation, cwd: served_trial(
+            stubs, AGENT, {**cancel, "conversation": conversation, "cwd": cwd}
+        ),
+        notes=partial(_notes, settings),
+    )
 
-    def __init__(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> None:
-        user = env.get("PI_CODING_AGENT_DIR") or os.path.join(home(env), ".pi", "agent")
-        self.stubs = stubs
-        self.user = os.path.join(user, "extensions", "handrail", CONFIG_FILE)
-        self.project = project
-        self.base = user if project is None else os.path.join(project, ".pi")
-        self.settings = os.path.join(self.base, "settings.json")
-        self.folder = os.path.join(self.base, "extensions", "handrail")
 
-    def shared(self) -> list[str]:
-        return [self.settings]
+class _WithoutOriginal:
+    """The settings without pi-workflows. Ours are not in them, so they need not exist."""
 
-    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        del texts
-        files = extension_files(self.stubs, self.user if self.project is not None else "")
-        own = {os.path.join(self.folder, name): text for name, text in files.items()}
-        return own | {os.path.join(self.base, "skills", name): text for name, text in skill_files().items()}
-
-    def kept(self) -> list[str]:
-        return []
-
-    def add(self, path: str, text: str | None) -> str | None:
-        """The settings without pi-workflows; None if there are no settings, because ours are not in them."""
-        del path
+    def add(self, text: str | None) -> str | None:
         if text is None:
             return None
         for name in _LISTS:
@@ -77,26 +72,21 @@ class PiRecipe:
                 text = text_edits.remove_items(text, (name,), is_original)
         return text
 
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        message = {"event": "command", "name": "cancel-workflow", "conversation": conversation, "cwd": cwd}
-        return served_trial(self.stubs, AGENT, message)
-
-    def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The settings with pi-workflows as it was before."""
-        del path
+    def strip(self, text: str, before: str | None) -> str:
         for name in _LISTS:
             for entry in filter(is_original, _list(before or "{}", name)):
                 if entry not in _list(text, name):
                     text = text_edits.add_item(text, (name,), entry)
         return text
 
-    def notes(self, texts: Mapping[str, str | None]) -> list[str]:
-        """What the person should know about this installation."""
-        text = texts[self.settings]
-        if text is None or not any(is_original(entry) for name in _LISTS for entry in _list(text, name)):
-            return []
-        told = f"{ORIGINAL} is in `{self.settings}`. Both would answer `/workflow`, so its entry is taken out; "
-        return [told + "`handrail uninstall pi` puts it back. Handrail continues the workflows that it began."]
+
+def _notes(settings: str, texts: Mapping[str, str | None]) -> list[str]:
+    """What the person should know about this installation."""
+    text = texts[settings]
+    if text is None or not any(is_original(entry) for name in _LISTS for entry in _list(text, name)):
+        return []
+    note = f"{ORIGINAL} is in `{settings}`. Both would answer `/workflow`, so its entry is taken out; "
+    return [note + "`handrail uninstall pi` puts it back. Handrail continues the workflows that it began."]
 
 
 def _list(text: str, name: str) -> list[Any]:
@@ -109,6 +99,3 @@ def is_original(entry: Any) -> bool:
     """True if an entry of the settings is pi-workflows: a package, a path, or an object with its source."""
     source = entry.get("source") if isinstance(entry, dict) else entry
     return isinstance(source, str) and _ORIGINAL.search(source) is not None
-
-
-recipe = PiRecipe

@@ -19,7 +19,6 @@ from handrail.app import App
 from handrail.base.errors import HandrailError
 from handrail.base.processes import ProgramResult, Task, run_task
 from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by
-from handrail.extensions.contracts.agent import Recipe
 from handrail.guided.sessions import phase_requirements
 from handrail.source.plain_text import one_line, some
 
@@ -126,7 +125,8 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
         return Checkup(id_, "error", f"its files start `{gone}`, which does not exist", command=command)
     try:
         changes = installer.plan_install()
-        untrusted = _untrusted(installer.recipe)
+        find_untrusted = getattr(installer.recipe, "untrusted", None)
+        untrusted = list(find_untrusted()) if find_untrusted is not None else []
     except HandrailError as error:
         return Checkup(id_, "error", error.message, error.hint)
     if untrusted:
@@ -134,7 +134,7 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
         return Checkup(id_, "error", told, command=command)
     if changes:
         return Checkup(id_, "error", _changed(changes, known.get("handrail")), command=command)
-    trusts = f"; {agent} trusts its hooks" if hasattr(installer.recipe, "untrusted") else ""
+    trusts = f"; {agent} trusts its hooks" if find_untrusted is not None else ""
     return Checkup(id_, "ok", f"installed for the {scope}; all files are as they should be{trusts}")
 
 
@@ -161,18 +161,14 @@ def _missing_interpreter(installer: Installer) -> str | None:
     return None
 
 
-def _untrusted(recipe: Recipe) -> list[str]:
-    return list(recipe.untrusted()) if hasattr(recipe, "untrusted") else []
-
-
 async def switch(subject: Subject) -> list[Checkup]:
     """Settings that switch hooks off. The agent then runs free, whatever workflow is active."""
     return [one for agent in await _present(subject) for one in _switches(subject, agent)]
 
 
 def _switches(subject: Subject, agent: str) -> Iterator[Checkup]:
-    recipes = [one.recipe for one in _installers(subject, agent).values()]
-    told = [recipe.switched_off() for recipe in recipes if hasattr(recipe, "switched_off")]
+    finders = [getattr(one.recipe, "switched_off", None) for one in _installers(subject, agent).values()]
+    told = [find() for find in finders if find is not None]
     off = list(dict.fromkeys(setting for settings in told for setting in settings))
     if off:
         message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
@@ -197,11 +193,12 @@ async def _alive(subject: Subject, agent: str, scope: str, installer: Installer,
     id_ = f"{agent}.hook.{scope}"
     if is_second:
         return Checkup(id_, "skipped", "the user's installation answers in its place")
-    if not hasattr(installer.recipe, "trial"):
+    find_trial = getattr(installer.recipe, "trial", None)
+    if find_trial is None:
         return Checkup(id_, "skipped", f"it is not known how to call the hook of {agent}")
     if not installer.known() or _is_changed(installer):
         return Checkup(id_, "skipped", f"not called, because its files are not as they should be: see {agent}.{scope}")
-    trial = installer.recipe.trial(CONVERSATION, subject.app.project)
+    trial = find_trial(CONVERSATION, subject.app.project)
     env = {name: value for name, value in subject.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
     task = Task(argv=trial.argv, cwd=subject.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
     try:

@@ -38,7 +38,8 @@ class Stubs:
 class Recipe(Protocol):
     """How our stubs get into one agent. A recipe only makes texts; the installer reads and writes the files.
 
-    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one.
+    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one. It may have the
+    functions of the protocols below, too; None counts as absent.
     """
 
     def shared(self) -> list[str]:
