@@ -22,7 +22,7 @@ from handrail.cli.output import Shell
 from handrail.driven.forms.answers import accepted, read_answers, wrong_answers
 from handrail.driven.forms.form import problems
 from handrail.driven.forms.form_params import form_from, to_json
-from handrail.driven.runs.memory import assumed_result, interrupted_form
+from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.source.definition_files import MAX_BYTES
 
 WAIT = 60.0

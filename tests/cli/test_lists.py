@@ -13,7 +13,7 @@ import pytest
 
 from handrail.cli.output import in_colour
 from handrail.driven.runs.life import stop_event
-from handrail.driven.runs.summary import summarize
+from handrail.driven.runs.summary import plain_state, summarize
 from handrail.view.text.columns import table
 from support import Project
 
@@ -130,8 +130,8 @@ def test_a_hidden_workflow_is_not_run_either(project: Project) -> None:
 def test_a_running_run_took_as_long_as_it_is_driven_and_a_long_reason_is_cut(project: Project) -> None:
     events = [{"t": 7.0, "type": "RunStarted"}, {"t": 8.0, "type": "StepStarted", "path": "a/x"}]
     about = json.dumps({"flow": "f", "request": {"params": {}}})
-    assert (summarize("r", about, events, 1, driver=5).seconds or 0) > 1_000_000_000
-    assert summarize("r", about, events, 1, driver=None).seconds == 1.0
+    assert (summarize("r", about, plain_state(events), 1, driver=5).seconds or 0) > 1_000_000_000
+    assert summarize("r", about, plain_state(events), 1, driver=None).seconds == 1.0
     step = f"{{id: x, node: set, expect: [{{file: a, message: {'m' * 400}}}]}}"
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
     project.run("run", "demo")

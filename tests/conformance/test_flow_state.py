@@ -14,10 +14,11 @@ from handrail.base.errors import RefusedError
 from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs import run_events
-from handrail.driven.runs.memory import Memory
+from handrail.driven.runs.engine_parts import done
 from handrail.driven.runs.restart import first_unfinished
 from handrail.driven.runs.run_events import Event
-from handrail.driven.runs.state import available_modes, phases_to_rewind
+from handrail.driven.runs.run_rules import available_modes, phases_to_rewind
+from handrail.driven.runs.state import RunState, fold
 from handrail.source.definition_files import Source
 
 NO_SCHEMA = "a continued run has the outcome of its new end, never the old one"
@@ -79,19 +80,16 @@ def step_events(path: str, step: dict[str, Any], *, stop: bool) -> list[Event]:
             return []
 
 
-def memory_of(events: list[Event]) -> Memory:
-    memory = Memory()
-    for event in events:
-        memory.take(event)
-    return memory
+def state_after(events: list[Event]) -> RunState:
+    return fold((0.0, event) for event in events)
 
 
-def phases_to_do(memory: Memory, plan: FlowPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+def phases_to_do(run: RunState, plan: FlowPlan) -> list[tuple[str, list[tuple[str, str]]]]:
     """Each phase and step as a resumed run finds it: done, or to do."""
 
     def status(path: str) -> str:
-        done = memory.done(path)
-        return done.status if done else "pending"
+        known = done(run, path)
+        return known.status if known else "pending"
 
     return [(status(p.id), [(s.id, status(f"{p.id}/{s.id}")) for s in p.steps]) for p in plan.phases]
 
@@ -105,10 +103,10 @@ def wanted(expect: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
 def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
     state, expect = case["state"], case["expect"]
     phases = case.get("orderedPhases") or (state["executionState"]["phases"] if state else [])
-    plan, memory = plan_of(phases, state), memory_of(events_of(state))
+    plan, run = plan_of(phases, state), state_after(events_of(state))
     match case["op"]:
         case "availability":
-            modes = available_modes(memory.state, plan)
+            modes = available_modes(run, plan)
             assert (modes.resume, modes.continue_, modes.restart) == (
                 expect["resume"],
                 expect["continue"],
@@ -116,23 +114,23 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
             )
             assert (modes.resume or modes.continue_) is expect["mustChoose"]
         case "resume":
-            memory.take(run_events.RunResumed("resume", [], None))
-            assert phases_to_do(memory, plan) == wanted(expect)
-            assert (memory.state.status, memory.state.outcome) == ("running", "success"), NO_SCHEMA
+            run.apply(run_events.RunResumed("resume", [], None))
+            assert phases_to_do(run, plan) == wanted(expect)
+            assert (run.status, run.outcome) == ("running", "success"), NO_SCHEMA
         case "rewind":
             ids = [phase.id for phase in plan.phases]
             kept = plan.phases[: ids.index(case["target"])]
-            behind = first_unfinished(memory.state, kept)
+            behind = first_unfinished(run, kept)
             assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
             if behind is None:
-                memory.take(run_events.RunResumed("restart", ids[ids.index(case["target"]) :], None))
-                assert phases_to_do(memory, plan) == wanted(expect)
+                run.apply(run_events.RunResumed("restart", ids[ids.index(case["target"]) :], None))
+                assert phases_to_do(run, plan) == wanted(expect)
         case "continue":
             is_loop = "loop" in state["executionState"]["flowKind"]
             plan = replace(plan, again="again" if is_loop else "from-stop")
             if expect.get("error"):
                 with pytest.raises(RefusedError):
-                    phases_to_rewind("r-1", memory.state, plan)
+                    phases_to_rewind("r-1", run, plan)
             else:
-                memory.take(run_events.RunResumed("continue", phases_to_rewind("r-1", memory.state, plan), None))
-                assert phases_to_do(memory, plan) == wanted(expect)
+                run.apply(run_events.RunResumed("continue", phases_to_rewind("r-1", run, plan), None))
+                assert phases_to_do(run, plan) == wanted(expect)

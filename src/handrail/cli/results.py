@@ -58,7 +58,7 @@ def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
         return shell.say(f"no {which} in this project; start one with `handrail start NAME TASK`")
     ended: dict[str, str] = {}
     if any(report.run and report.state.is_active for report in reports):
-        from handrail.driven.runs.overview import ENDED
+        from handrail.driven.runs.state import ENDED
 
         ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED}
     rows = [_session_row(report, ended.get(report.run or "")) for report in reports]

@@ -21,11 +21,9 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.base.processes import Task, run_task
 from handrail.driven.runs import run_events
-from handrail.driven.runs.clock import clock_after
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.memory import RERUN
-from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.state import ENDED, RERUN
 from handrail.driven.runs.summary import given_in
 from handrail.extensions.contracts import NodeError
 from handrail.settings.secrets import SecretRules, without_secrets
@@ -263,7 +261,7 @@ def open_question_alerts(run: LoadedRun) -> list[Alert]:
 def ended_run_alert(run: LoadedRun) -> Alert | None:
     """An alert for the end of a run that took long enough; None if there is nothing to tell."""
     state = run.state
-    if state.status not in ENDED or clock_after(run.records).seconds <= LONG_RUN:
+    if state.status not in ENDED or state.clock.seconds <= LONG_RUN:
         return None
     resumes = sum(isinstance(event, run_events.RunResumed) for _, event in run.records)
     failed = run.failed_step

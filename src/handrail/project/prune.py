@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, field
-from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, moment
 from handrail.driven.worktrees.worktrees import Worktrees
 from handrail.guided.sessions.forced_cancel import last_change, remove_session

@@ -18,8 +18,8 @@ from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
 from handrail.driven.artifacts.scope import default_scope, issue_key
 from handrail.driven.artifacts.shelf import Shelf, Shelves
 from handrail.driven.forms.form import DEFAULT_BLOCKING_SEVERITIES, blocking_severities
-from handrail.driven.runs.overview import ENDED
 from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.state import ENDED
 from handrail.project import scope_archive
 from handrail.project.agentweaver_files import not_imported, scope_files
 from handrail.project.scope_evidence import ScopeContext, ScopeRun, gather_evidence, last_code_change, runs_by_scope

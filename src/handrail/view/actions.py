@@ -27,8 +27,8 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import programs_of_run, refuse_phases
 from handrail.driven.runs.request import RunRequest, scope_of
 from handrail.driven.runs.restart import refuse_restart
+from handrail.driven.runs.run_rules import refuse_unless_waiting
 from handrail.driven.runs.runs import ChangedError, refuse_changed
-from handrail.driven.runs.state import refuse_unless_waiting
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.store import SessionReport
 from handrail.project.notifications import claim_desktop, open_question_alerts

@@ -22,7 +22,7 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import missing_agents, own_of
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, scope_of
 from handrail.driven.runs.restart import differences, first_unfinished
-from handrail.driven.runs.state import available_modes
+from handrail.driven.runs.run_rules import available_modes
 from handrail.driven.runs.summary import reason_words
 from handrail.settings.routes import DEFAULT, Route, save_entry
 from handrail.settings.secrets import masked

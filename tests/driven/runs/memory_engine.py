@@ -16,13 +16,22 @@ from typing import Any
 
 from handrail.base.errors import RefusedError
 from handrail.driven.artifacts.project_files import ProjectFiles
-from handrail.driven.engines.event_loop import TimeLimits, resumable_wait, run_parallel, verify
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
+from handrail.driven.runs.engine_parts import (
+    TimeLimits,
+    attempts,
+    done,
+    recall,
+    remember,
+    resumable_wait,
+    run_parallel,
+    verify,
+)
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
-from handrail.driven.runs.memory import Memory, recall, remember
 from handrail.driven.runs.run_events import Event, question_for_people, stored_event
-from handrail.driven.runs.state import fold, next_question_id, open_question
+from handrail.driven.runs.run_rules import next_question_id, open_question
+from handrail.driven.runs.state import RunState, StepState, fold
 from handrail.driven.runs.summary import Summary, summarize
 from handrail.extensions.contracts import (
     Attempt,
@@ -108,8 +117,7 @@ class InMemory:
     def summaries(self) -> list[Summary]:
         found: list[Summary] = []
         for run, kept in self.runs.items():
-            events = [{**run_events.event_to_json(event), "t": moment} for moment, event in kept.records]
-            found.append(summarize(run, kept.about, events, kept.attempt, kept.history.driver))
+            found.append(summarize(run, kept.about, fold(kept.records), kept.attempt, kept.history.driver))
         return found
 
     def watch(self) -> Watching:
@@ -180,7 +188,7 @@ class InMemory:
         if life.needs_preparation and not kept.is_prepared:
             life.prepare()
         kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
-        has_answer = lambda: any(q.id in kept.answers for q in durable.memory.state.questions.values())  # noqa: E731
+        has_answer = lambda: any(q.id in kept.answers for q in durable.state.questions.values())  # noqa: E731
         try:
             ended = await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer)
             durable.record(ended if ended is not STOPPED else stop_event(kept.stopped_by))
@@ -196,7 +204,7 @@ class InMemory:
     ) -> bool:
         del surface  # an engine may leave it out
         kept = self.runs[run]
-        open_question(run, fold(event for _, event in kept.records), question)
+        open_question(run, fold(kept.records), question)
         if question in kept.answers:
             raise RefusedError(f"question `{question}` already has an answer")
         kept.answers[question] = (dict(values), by, self.site.clock())
@@ -212,7 +220,7 @@ class InMemory:
             await asyncio.sleep(0.01)
         now = self.site.clock()
         kept.records += [(now, event) for event in opening if not kept.records]
-        if fold(event for _, event in kept.records).status != "cancelled":
+        if fold(kept.records).status != "cancelled":
             kept.records.append((now, replace(stop_event(by), driven=False)))
         return kept.history
 
@@ -238,41 +246,43 @@ class MemoryRun:
         self.kept = kept
         self.clock = clock
         self.outside = outside
-        self.memory = Memory()
+        self.state = RunState()
         self.secrets = Secrets(outside.context.env, outside.context.secrets)
         self.world = ProjectFiles(outside.context.project)
-        self.limits = TimeLimits(lambda path: self.memory.tries.spent.get(path, 0.0), self.record)
-        for _, event in kept.records:
-            self.memory.take(event)
+        self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), self.record)
+        for at, event in kept.records:
+            self.state.apply(event, at)
 
     def record(self, event: Event) -> None:
         event = stored_event(event, self.secrets)
-        self.kept.records.append((self.clock(), event))
-        self.memory.take(event)
+        at = self.clock()
+        self.kept.records.append((at, event))
+        self.state.apply(event, at)
         if self.outside.observer is not None:
             self.outside.observer(event)
 
     def note(self, event: Event) -> None:
-        if self.memory.is_news(stored_event(event, self.secrets)):
+        if self.state.is_news(stored_event(event, self.secrets)):
             self.record(event)
 
     def done(self, path: str) -> Done | None:
-        known = self.memory.done(path)
+        known = done(self.state, path)
         return None if known is None else replace(known, value=self.secrets.from_storage(known.value))
 
     def tried(self, path: str) -> StepAttempts:
-        return self.memory.tried(path)
+        return attempts(self.state, path)
 
     async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        if not again and work.path in self.memory.finished:
-            return self.secrets.from_storage(self.memory.finished[work.path].value)
+        step = self.state.steps.get(work.path) or StepState()
+        if not again and step.is_finished:
+            return self.secrets.from_storage(step.value)
         given = json.dumps(self.secrets.for_storage([work.node, work.params, work.prompt]))
-        if self.memory.inputs.get(work.path, given) != given:
+        if step.input not in (None, given):
             self.note(run_events.Noticed(work.path, "the input of this step changed"))
-        number = self.memory.starts.get(work.path, 0) + 1
+        number = step.starts + 1
         self.record(run_events.NodeStarted(work.path, given, number))
         try:
             value = await self._run(kind, work)
@@ -287,13 +297,13 @@ class MemoryRun:
         async def ask(question: dict[str, Any]) -> FormAnswer:
             return await self._answered(work.path, question)
 
-        waits = partial(resumable_wait, self.memory.facts, self.record, self.clock, work.path)
-        tried, key = self.memory.tried(work.path), f"{self.outside.context.run}/{work.path}"
+        waits = partial(resumable_wait, self.state, self.record, self.clock, work.path)
+        tried, key = self.tried(work.path), f"{self.outside.context.run}/{work.path}"
         context: NodeContext = replace(
             self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total, rest=waits
         )
-        keeps = partial(remember, self.memory.facts, self.record, self.secrets, work.path)
-        finds = partial(recall, self.memory.facts, self.secrets, work.path)
+        keeps = partial(remember, self.state, self.record, self.secrets, work.path)
+        finds = partial(recall, self.state, self.secrets, work.path)
         context = replace(context, remember=keeps, recall=finds)
         async with self.limits.within(work.path, work.timeout):
             return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
@@ -304,11 +314,11 @@ class MemoryRun:
     async def _answered(self, path: str, question: dict[str, Any]) -> FormAnswer:
         question = question_for_people(question, self.secrets)
         given = json.dumps(question)
-        if (path, given) in self.memory.answers:
+        if (path, given) in self.state.answers:
             return self._answer(path, given)
-        if path not in self.memory.state.questions:
-            self.record(run_events.Asked(path, given, question, next_question_id(self.memory.state, self.kept.attempt)))
-        id_ = self.memory.state.questions[path].id
+        if path not in self.state.questions:
+            self.record(run_events.Asked(path, given, question, next_question_id(self.state, self.kept.attempt)))
+        id_ = self.state.questions[path].id
         values, by, at = self.kept.answers.pop(id_, (None, self.outside.by, self.clock()))
         if values is None and self.outside.asker is not None:
             values = await self.outside.asker(id_, path, question)
@@ -318,14 +328,14 @@ class MemoryRun:
         return self._answer(path, given)
 
     def _answer(self, path: str, given: str) -> FormAnswer:
-        known = self.memory.answers[path, given]
-        return FormAnswer(self.secrets.from_storage(known.values), known.at)
+        known = self.state.answers[path, given]
+        return FormAnswer(self.secrets.from_storage(known["values"]), known["at"])
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
-        known, key = self.memory.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
+        known, key = self.state.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
         if key not in known:
             self.record(run_events.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject)))
-        return self.secrets.from_storage(self.memory.facts[path][key])
+        return self.secrets.from_storage(self.state.facts[path][key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
         return await verify(kind, params, self.outside.context)
@@ -334,7 +344,7 @@ class MemoryRun:
         return self.world.look(kind, subject)
 
     async def publish(self, path: str, made: list[PromisedFile], inputs: list[str]) -> None:
-        known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+        known = {artifact["path"] for artifact in self.state.published.get(path, ())}
         for item in made if self.outside.publisher is not None else ():
             assert self.outside.publisher is not None
             self.outside.publisher.checked(item)
@@ -354,7 +364,7 @@ class MemoryRun:
             await asyncio.sleep(seconds)
 
     async def rest(self, path: str) -> None:
-        delay = self.memory.state.delays.get(path)
+        delay = self.state.delays.get(path)
         if delay is not None:
             await asyncio.sleep(max(delay.until - self.clock(), 0.0))
 

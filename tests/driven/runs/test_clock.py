@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driven.flows.everyflow import flow
-from handrail.driven.runs.clock import RunClock, clock_after
 from handrail.driven.runs.estimate import PastRun
-from handrail.driven.runs.overview import plain_events
 from handrail.driven.runs.run_events import (
     Answered,
     Asked,
@@ -22,6 +20,7 @@ from handrail.driven.runs.run_events import (
     StepDone,
     StepStarted,
 )
+from handrail.driven.runs.state import RunClock, fold
 from handrail.driven.runs.summary import Summary, summarize
 from handrail.view.rows.run import RunTopic
 from handrail.view.text.progress import Progress
@@ -44,7 +43,7 @@ ENDED: Records = [
 
 
 def summary(records: Records, driver: int | None = None) -> Summary:
-    return summarize("r", '{"flow": "f"}', plain_events(records), 1, driver)
+    return summarize("r", '{"flow": "f"}', fold(records), 1, driver)
 
 
 def test_the_time_between_two_lives_of_a_run_does_not_count() -> None:
@@ -54,9 +53,9 @@ def test_the_time_between_two_lives_of_a_run_does_not_count() -> None:
         (90.0, RESUMED),
         (93.0, RunEnded("completed", None, None, None)),
     ]
-    assert clock_after(parked).seconds == 5.0
+    assert fold(parked).clock.seconds == 5.0
     killed: Records = [*WORK, (90.0, RESUMED), (91.0, StepDone("a/x", False))]
-    assert clock_after(killed).seconds == 3.0
+    assert fold(killed).clock.seconds == 3.0
     assert RunClock().last is None
 
 

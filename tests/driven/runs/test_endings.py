@@ -24,12 +24,12 @@ OLD: dict[str, Any] = {"type": "RunEnded", "t": 1.0, "outcome": None, "error": "
     ],
 )
 def test_an_old_journal_has_the_code_in_its_reason(status: str, reason: str | None, code: str | None) -> None:
-    state = fold([event_from_json({**OLD, "status": status, "reason": reason})])
+    state = fold([(0.0, event_from_json({**OLD, "status": status, "reason": reason}))])
     assert (state.status, state.reason, state.code) == (status, reason, code)
 
 
 def test_a_resumed_run_has_no_code() -> None:
     ended = run_events.RunEnded("failed", None, "timeout at a/x", "slow", "timeout")
-    assert fold([ended]).code == "timeout"
-    assert fold([ended, run_events.RunResumed("resume", [], None)]).code is None
-    assert fold([ended, run_events.RunParked("a/x", "a question")]).code is None
+    assert fold([(0.0, ended)]).code == "timeout"
+    assert fold([(0.0, ended), (1.0, run_events.RunResumed("resume", [], None))]).code is None
+    assert fold([(0.0, ended), (1.0, run_events.RunParked("a/x", "a question"))]).code is None

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from handrail.driven.runs import run_events
-from handrail.driven.runs.memory import Memory
+from handrail.driven.runs.engine_parts import attempts
+from handrail.driven.runs.state import RunState
 from support import Project
 
 
@@ -200,15 +201,15 @@ def test_a_person_who_resumes_gives_the_step_its_attempts_anew(steps: Steps) -> 
 
 
 def test_a_failed_proof_is_known_from_a_journal_of_an_older_version() -> None:
-    memory = Memory()
+    state = RunState()
     for event in (
         run_events.StepStarted("a/x"),
         run_events.NodeStarted("a/x", "d", 1),
         run_events.NodeFinished("a/x", "d", 1, {}),
         run_events.StepFailed("a/x", "expectation", "no"),
     ):
-        memory.take(event)
-    tried = memory.tried("a/x")
+        state.apply(event)
+    tried = attempts(state, "a/x")
     assert (tried.is_refuted, tried.is_over, tried.failure) == (True, True, ("expectation", "no"))
 
 

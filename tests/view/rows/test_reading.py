@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driven.flows.everyflow import flow
-from handrail.driven.runs.overview import APPROVED, kind_of_question
 from handrail.driven.runs.run_events import (
     AgentActed,
     Answered,
@@ -35,6 +34,7 @@ from handrail.driven.runs.run_events import (
     StepStarted,
     UsageReported,
 )
+from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.extensions.contracts import EventRecord
 from handrail.view.rows import run_tree
 from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowKey

@@ -50,8 +50,9 @@ from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import missing_agents, programs_of_run, programs_of_setup, refuse_phases
 from handrail.driven.runs.request import RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
-from handrail.driven.runs.run_events import Asked, Cause
-from handrail.driven.runs.state import question_to_answer, refuse_unless_waiting
+from handrail.driven.runs.run_events import Cause
+from handrail.driven.runs.run_rules import question_to_answer, refuse_unless_waiting
+from handrail.driven.runs.state import Question
 from handrail.driven.worktrees.records import End, Worktree
 from handrail.driven.worktrees.worktrees import ListedWorktree
 from handrail.project.prune import PruneRule
@@ -388,7 +389,7 @@ def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> Non
         print_run(shell, app.runs.updated(run), events=events)
 
 
-def _answers_from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
+def _answers_from_file(file: str, form: Form, asked: Question) -> dict[str, Any]:
     found: dict[str, Any] = accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
     return found
 

@@ -24,11 +24,11 @@ from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed, agent_of
-from handrail.driven.runs.clock import RunClock
 from handrail.driven.runs.loaded_run import plan_named
 from handrail.driven.runs.preconditions import own_of
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows
 from handrail.driven.runs.runs import Runs
+from handrail.driven.runs.state import RunClock
 from handrail.extensions.contracts import EventRecord
 
 MEASURES = ("seconds", "tokens", "usd")

@@ -28,9 +28,10 @@ from handrail.driven.flows.results import (
 )
 from handrail.driven.runs import proof, run_events
 from handrail.driven.runs.agentweaver import nested_params
-from handrail.driven.runs.memory import RERUN, refuse_rerun, refuted_form
 from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, made_by, output_of
 from handrail.driven.runs.resolver import Resolver
+from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
+from handrail.driven.runs.state import RERUN
 from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, Work
 from handrail.settings.secrets import SECRET_MISSING, has_lost
 from handrail.source.plain_text import counted

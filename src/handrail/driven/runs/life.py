@@ -26,7 +26,8 @@ from handrail.driven.runs.interpreter import FlowFailed, Interpreter
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.request import StoredRequest
 from handrail.driven.runs.run_events import Cause, Event, Mode
-from handrail.driven.runs.state import RunState, fold, is_partial, phases_to_rewind, refuse_unless_waiting
+from handrail.driven.runs.run_rules import paths_of, phases_to_rewind, refuse_unless_waiting
+from handrail.driven.runs.state import RunState, fold, is_partial
 from handrail.driven.worktrees.git import Git
 from handrail.driven.worktrees.lifecycle import Tell, make_ready, merge_worktree, remove_worktree, standing
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
@@ -149,7 +150,7 @@ class FlowLife:
         remove_unchanged(self.run.about.request.folder(self.site.project), self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
-        run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
+        run, state, plan = self.run.id, history.state or fold(history.records), self.run.plan
         if self.mode == "answer":
             refuse_unless_waiting(run, state, is_driven=True)
             self.mode = "resume"
@@ -216,7 +217,7 @@ def resume_event(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> run_e
         raise RefusedError(f"run `{run}` is already {state.status}", f"`handrail resume {run}` resumes it")
     if mode == "continue":
         return run_events.RunResumed(mode, phases_to_rewind(run, state, plan), None)
-    rest = is_partial(state, plan)
+    rest = is_partial(state, paths_of(plan))
     if state.status in ("completed", "stopped") and not rest:
         how = f"`handrail continue {run}` continues it, " if plan.again else ""
         raise RefusedError(f"run `{run}` is already {state.status}", f"{how}`handrail restart {run}` starts it again")

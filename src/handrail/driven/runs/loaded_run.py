@@ -11,8 +11,6 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.flows.files import SHIPPED_PREFIX
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs.choices import Bounded, Meter, Permitted, Routed
-from handrail.driven.runs.clock import clock_after
-from handrail.driven.runs.overview import plain_events
 from handrail.driven.runs.request import StoredRequest
 from handrail.driven.runs.run_events import CANCELLED, RunResumed, StepFailed
 from handrail.driven.runs.state import RunState, StepState, fold
@@ -52,12 +50,12 @@ class LoadedRun:
 
     @cached_property
     def state(self) -> RunState:
-        return fold(event for _, event in self.records)
+        return self.history.state or fold(self.records)
 
     @property
     def summary(self) -> Summary:
         """The run in one line."""
-        return summarize(self.id, self.about.to_text(), plain_events(self.records), self.attempt, self.driver)
+        return summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
 
     @property
     def failed_step(self) -> StepFailed | None:
@@ -74,22 +72,22 @@ class LoadedRun:
     @property
     def routing(self) -> Routed:
         """Which agent gets which step now."""
-        return self.state.routing or self.about.request.routing
+        return Routed(**self.state.routing) if self.state.routing else self.about.request.routing
 
     @property
     def bounds(self) -> Bounded:
         """What this run may use at most."""
-        return self.state.bounds or self.about.request.bounds
+        return Bounded(**self.state.bounds) if self.state.bounds else self.about.request.bounds
 
     @property
     def permits(self) -> Permitted:
         """The effects that are approved for this run."""
-        return self.state.permits or self.about.request.permits
+        return Permitted(**self.state.permits) if self.state.permits else self.about.request.permits
 
     def meter(self, bounds: Bounded) -> Meter:
         """A meter that knows what this attempt has used so far."""
         usages = (usage for many in self.state.usage.values() for usage in many)
-        return Meter(bounds, usages, clock_after(self.records).seconds)
+        return Meter(bounds, usages, self.state.clock.seconds)
 
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""

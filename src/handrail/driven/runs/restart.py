@@ -21,12 +21,11 @@ from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import RunChoice
 from handrail.driven.runs.interpreter import FlowFailed
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.memory import BEFORE
 from handrail.driven.runs.preconditions import refuse_missing_env
 from handrail.driven.runs.request import StoredRequest
 from handrail.driven.runs.run_events import Event
 from handrail.driven.runs.runs import Plans, Runs
-from handrail.driven.runs.state import RunState
+from handrail.driven.runs.state import BEFORE, RunState
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, NodeError
 from handrail.source.values import Unresolved
 

@@ -15,18 +15,13 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.runs.choices import Bounded as Bounded
 from handrail.driven.runs.choices import Permitted as Permitted
 from handrail.driven.runs.choices import Routed as Routed
-from handrail.extensions.contracts import NodeError, StepAttempts
+from handrail.driven.runs.state import CANCELLED as CANCELLED
+from handrail.driven.runs.state import LEFT_OUT as LEFT_OUT
+from handrail.driven.runs.state import OWN as OWN
+from handrail.driven.runs.state import WAIT as WAIT
+from handrail.extensions.contracts import NodeError
 from handrail.settings.secrets import Secrets, masked
 from handrail.source.values import restore, texts_in
-
-CANCELLED = "cancelled"
-"""The code of a step that did not fail itself: the run was interrupted, or another step failed."""
-
-WAIT = "wait"
-"""The place of the fact that says when the wait of a node ends."""
-
-OWN = "own"
-"""The place of what a node remembers until it has finished."""
 
 
 @dataclass(frozen=True)
@@ -58,65 +53,6 @@ class TimeSpent:
     path: str
     seconds: float
     is_over: bool = False
-
-
-class Tries:
-    """The attempts and the used time of every step, folded from the events."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, StepAttempts] = {}
-        self.spent: dict[str, float] = {}
-
-    def of(self, path: str) -> StepAttempts:
-        return self.known.get(path, _NONE)
-
-    def start(self, path: str) -> None:
-        if path in self.known:
-            tried = self.known[path]
-            failures = 0 if tried.is_over else tried.failures
-            self.known[path] = replace(tried, failures=failures, is_over=False, is_refuted=False)
-
-    def finish(self, path: str) -> None:
-        """The node has finished; its proof is still open."""
-        self.spent.pop(path, None)
-        if path in self.known:
-            self.known[path] = replace(self.known[path], failure=None, is_refuted=False)
-
-    def fail(self, path: str, code: str, message: str, *, is_refuted: bool = False) -> None:
-        self.spent.pop(path, None)
-        tried = self.of(path)
-        self.known[path] = StepAttempts(
-            failures=(0 if tried.is_over else tried.failures) + 1,
-            total=tried.total + 1,
-            failure=(code, message),
-            is_refuted=is_refuted,
-        )
-
-    def end(self, path: str, code: str, message: str, *, is_finished: bool) -> None:
-        """The step has failed. In journals of 0.1.0 only this says that the proof of a finished node does not hold."""
-        if code == CANCELLED:
-            return
-        tried = self.of(path)
-        if is_finished and tried.failure is None:
-            self.fail(path, code, message, is_refuted=True)
-        elif tried.failure is None:
-            return
-        self.known[path] = replace(self.known[path], is_over=True)
-
-    def spend(self, event: TimeSpent) -> None:
-        if event.is_over:
-            self.spent.pop(event.path, None)
-        else:
-            self.spent[event.path] = event.seconds
-
-    def forget(self, is_gone: Callable[[str], bool]) -> None:
-        for path in [path for path in self.known if is_gone(path)]:
-            del self.known[path]
-        for path in [path for path in self.spent if is_gone(path)]:
-            del self.spent[path]
-
-
-_NONE = StepAttempts()
 
 
 Mode = Literal["run", "resume", "continue", "restart"]
@@ -153,9 +89,6 @@ class RunResumed:
 @dataclass(frozen=True)
 class PhaseStarted:
     path: str
-
-
-LEFT_OUT = "the run starts with a later phase"
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,10 @@ from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.choices import Meter, Routed, RunChoice, agent_of
+from handrail.driven.runs.engine_parts import recall
 from handrail.driven.runs.interpreter import Interpreter
 from handrail.driven.runs.life import FlowLife, opening_events, tree_of
 from handrail.driven.runs.loaded_run import LoadedRun, plan_named
-from handrail.driven.runs.memory import Memory, recall
-from handrail.driven.runs.overview import APPROVED, kind_of_question
 from handrail.driven.runs.preconditions import (
     AgentSearch,
     hint_for_params,
@@ -48,9 +47,10 @@ from handrail.driven.runs.request import (
     shape_of,
     with_task,
 )
-from handrail.driven.runs.run_events import Asked, Cause, NodeStarted
-from handrail.driven.runs.state import open_question, refuse_unless_waiting
-from handrail.driven.runs.summary import Summary, moment
+from handrail.driven.runs.run_events import Cause, NodeStarted
+from handrail.driven.runs.run_rules import open_question, refuse_unless_waiting
+from handrail.driven.runs.state import Question
+from handrail.driven.runs.summary import APPROVED, Summary, kind_of_question, moment
 from handrail.extensions.contracts import (
     ApprovalKind,
     Asker,
@@ -125,8 +125,8 @@ class Runs:
     def updated(self, run: LoadedRun) -> LoadedRun:
         """The same run with the events that were recorded since it was loaded."""
         records, offset = self.engine.events(run.id, run.history.offset)
-        driver = self.engine.driver(run.id)
-        return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
+        history = replace(run.history, records=[*run.records, *records], offset=offset, state=None)
+        return run.with_history(replace(history, driver=self.engine.driver(run.id)))
 
     def is_driven(self, id_: str) -> bool:
         """True if a process drives this run now."""
@@ -428,7 +428,7 @@ class ChangedError(RefusedError):
         self.can_ask_again = can_ask_again
 
 
-async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mapping[str, Any]) -> None:
+async def refuse_changed(runs: Runs, run: LoadedRun, asked: Question, values: Mapping[str, Any]) -> None:
     """Raise `ChangedError` for a yes to something that has changed since. A no always counts.
 
     If the look fails for another reason, such as a service that does not answer, the run has to find out.
@@ -455,7 +455,7 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Asked, values: Mappi
         raise ChangedError(message, "read what is asked now, then answer again", can_ask_again=True)
 
 
-def _asked_work(runs: Runs, run: LoadedRun, asked: Asked) -> Work | None:
+def _asked_work(runs: Runs, run: LoadedRun, asked: Question) -> Work | None:
     """The work of the step that asks, as it was started. None if that is not recorded, or a secret in it is not set.
 
     None also for a form of another node that only looks like an approval.
@@ -480,10 +480,7 @@ def _asked_work(runs: Runs, run: LoadedRun, asked: Asked) -> Work | None:
 
 def _recalling_context(runs: Runs, run: LoadedRun, path: str) -> NodeContext:
     """The context of a step that recalls what it recorded, and records nothing."""
-    memory = Memory()
-    for _, event in run.records:
-        memory.take(event)
-    recalls = partial(recall, memory.facts, runs.secrets, path)
+    recalls = partial(recall, run.state, runs.secrets, path)
 
     def remember(name: str, value: Any) -> Any:
         known = recalls(name)

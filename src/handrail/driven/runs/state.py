@@ -1,81 +1,190 @@
-"""The state of a run, folded from its events: what it allows, and which questions are open. Pure.
+"""The state of a run: the one fold of its journal. Pure.
 
-The state is changed in place, so an event costs the same after ten steps and after ten thousand.
+It says which work is finished and must not be done again, which questions are open, and where the run stands. An event
+is taken as its name and its fields, so that a list of runs imports no event types: `handrail runs` starts fast. The
+state is changed in place, so an event costs the same after ten steps and after ten thousand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, assert_never
+from collections.abc import Callable, Iterable, Mapping
 
-from handrail.base.dataclasses import dataclass, replace
-from handrail.base.errors import RefusedError
-from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
-from handrail.driven.runs.choices import Bounded, Permitted, Routed
-from handrail.driven.runs.run_events import (
-    LEFT_OUT,
-    AgentActed,
-    Answered,
-    ArtifactPublished,
-    Asked,
-    AttemptFailed,
-    AttemptStarted,
-    Checked,
-    Delayed,
-    Event,
-    FactFound,
-    Guided,
-    NodeFailed,
-    NodeFinished,
-    NodeStarted,
-    Noticed,
-    OfRun,
-    PhaseDone,
-    PhaseSkipped,
-    PhaseStarted,
-    PhaseStatus,
-    RunEnded,
-    RunParked,
-    RunResumed,
-    RunStarted,
-    RunStatus,
-    SessionOpened,
-    StepDone,
-    StepFailed,
-    StepSkipped,
-    StepStarted,
-    StepStatus,
-    SummarySet,
-    TimeSpent,
-    UsageReported,
-)
+from handrail.base.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from handrail.driven.runs.run_events import Event, PhaseStatus, RunStatus, StepStatus
+
+ENDED = ("completed", "stopped", "failed", "cancelled")
+CANCELLED = "cancelled"
+"""The code of a step that did not fail itself: the run was interrupted, or another step failed."""
+LEFT_OUT = "the run starts with a later phase"
+RERUN = "rerun"
+"""The id of the forms that ask whether a step may run again, and of their first field."""
+
+WAIT = "wait"
+"""The place of the fact that says when the wait of a node ends."""
+OWN = "own"
+"""The place of what a node remembers until it has finished."""
+BEFORE = "before."
+"""How the places of facts begin that were found before the first attempt of their step and hold for all attempts."""
+_PROOF = ("expect", "after", "makes", "stopFlowIf")
 
 
-@dataclass(slots=True)
+class RunClock:
+    """The clock of a run: it goes while a process drives the run, and stands still otherwise.
+
+    Call `take` with every record of an attempt, in order. `seconds` is what the clock shows at the last one.
+
+    A process begins to drive a run with `RunStarted` or `RunResumed`, and ends with `RunParked` or `RunEnded`. If it
+    was killed, its time is known only up to its last record. Other records may be made while no process drives the run:
+    every `Noticed`, a `RunEnded` that is not `driven`, and whatever is between an end and a resume. They take no time.
+    A restart begins its journal with what it keeps of the attempt before, and then resumes: nothing was killed there.
+
+    `last` is the time of the last record that a driver made; None before the first one. `is_going`: a process drives
+    the run, as far as the records say. `has_gaps`: a process was killed, so its last moments are not known.
+    """
+
+    __slots__ = ("has_gaps", "is_going", "last", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.last: float | None = None
+        self.is_going = False
+        self.has_gaps = False
+
+    def take(self, at: float, kind: str, event: Mapping[str, Any]) -> bool:
+        """Take a record by its time, the name of its event and its fields. True if a driver made it."""
+        if kind in ("RunStarted", "RunResumed"):
+            self.has_gaps |= self.is_going and event.get("mode") != "restart"
+        elif not self.is_going or self.last is None or kind == "Noticed":
+            return False
+        elif not event.get("driven", True):
+            self.is_going, self.has_gaps = False, True
+            return False
+        else:
+            self.seconds += max(0.0, at - self.last)
+        self.last = at
+        self.is_going = kind not in ("RunParked", "RunEnded")
+        return True
+
+    def at(self, now: float) -> float:
+        """What the clock shows now, if the process that drove the run at the last record still drives it."""
+        return self.seconds + (max(0.0, now - self.last) if self.is_going and self.last is not None else 0.0)
+
+
+class UnreportedCalls:
+    """Which calls of agents have not reported what they used, by the paths of their steps."""
+
+    def __init__(self) -> None:
+        self._silent: dict[str, None] = {}
+
+    def begin(self, path: str) -> None:
+        self._silent[path] = None
+
+    def report(self, path: str) -> None:
+        self._silent.pop(path, None)
+
+    def end(self, path: str) -> bool:
+        """The node of a step has ended. True if what its agent used is not known."""
+        return path in self._silent and self._silent.pop(path) is None
+
+    def interrupt(self) -> list[str]:
+        """The process was killed. The paths of the steps whose agents did not report what they used."""
+        silent, self._silent = list(self._silent), {}
+        return silent
+
+
+class Question(Record):
+    """An open question to a person: its id, the path of its step, its form and the digest of the form."""
+
+    id: str
+    path: str
+    input: str
+    question: dict[str, Any]
+    since: float
+
+
+class Delay(Record):
+    """A step waits until a point in time."""
+
+    path: str
+    until: float
+    reason: str
+
+
 class StepState:
-    """The state of a step. `value` is its result; if it is large, `payload` is its digest instead."""
+    """The state of a step. `value` is its result; if it is large, `payload` is its digest instead.
+
+    `order` is the number of the event that last started or ended the step. `is_finished`: its node finished in the
+    current attempt. `is_under_way`: its node began and did not end; `input` is the digest of what it was last started
+    with, `starts` how often it was started, `pauses` how often it waited for a limit since. `is_asking`: it asked a
+    person, but not whether it may run again. `StepAttempts` says what the other fields mean.
+    """
 
     status: StepStatus = "pending"
+    order = 0
     value: Any = None
     payload: str | None = None
-    has_value: bool = False
-    attempts: int = 0
-    stop: bool = False
+    has_value = False
+    attempts = 0
+    stop = False
     error: str | None = None
+    is_finished = False
+    is_under_way = False
+    is_asking = False
+    input: str | None = None
+    starts = 0
+    pauses = 0
+    failures = 0
+    total = 0
+    failure: tuple[str, str] | None = None
+    is_refuted = False
+    is_over = False
+
+    def begin_attempt(self) -> None:
+        if self.is_over:
+            self.failures = 0
+        self.is_over = self.is_refuted = False
+
+    def fail_attempt(self, code: str, message: str, *, is_refuted: bool = False) -> None:
+        self.failures = (0 if self.is_over else self.failures) + 1
+        self.total += 1
+        self.failure, self.is_refuted, self.is_over = (code, message), is_refuted, False
 
 
 class RunState:
-    """The state of a run: every phase and step that was reached, by path."""
+    """The state of one attempt of a run. All values are in their stored form: without the values of secrets.
+
+    `phases` and `steps` have what was reached, by path, and `facts` what expressions used. `closed` says of questions
+    by their id whether they were `answered` or `withdrawn`; `answers` are the events of answers that still count.
+    `delays` are waits for a limit or for the next attempt, and `spent` are the seconds of time limits that are used up.
+    `is_counted`: all agents reported what they used.
+    """
 
     def __init__(self) -> None:
         self.phases: dict[str, PhaseStatus] = {}
         self.steps: dict[str, StepState] = {}
         self.left_out: set[str] = set()
-        self.questions: dict[str, Asked] = {}
-        self.closed: dict[str, Literal["answered", "withdrawn"]] = {}
+        self.questions: dict[str, Question] = {}
+        self.closed: dict[str, str] = {}
+        self.answers: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.answered: dict[str, tuple[Question, Mapping[str, Any]]] = {}
+        self.facts: dict[str, dict[tuple[str, str, str], Any]] = {}
+        self.sessions: dict[str, tuple[str, str]] = {}
+        self.published: dict[str, list[dict[str, Any]]] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
-        self.delays: dict[str, Delayed] = {}
+        self.calls = UnreportedCalls()
+        self.is_counted = True
+        self.delays: dict[str, Delay] = {}
+        self.spent: dict[str, float] = {}
+        self.notices: set[tuple[str, str]] = set()
+        self.guided: set[tuple[str, int]] = set()
+        self.doing: dict[str, str] = {}
+        self.agent: str | None = None
         self.status: RunStatus = "running"
         self.outcome = "success"
         self.code: str | None = None
@@ -84,155 +193,325 @@ class RunState:
         self.summary: str | None = None
         self.until: str | None = None
         self.rewinds = 0
-        self.routing: Routed | None = None
-        self.bounds: Bounded | None = None
-        self.permits: Permitted | None = None
+        self.routing: Mapping[str, Any] | None = None
+        self.bounds: Mapping[str, Any] | None = None
+        self.permits: Mapping[str, Any] | None = None
+        self.clock = RunClock()
+        self.started: float | None = None
+        self.ended: float | None = None
+        self.at = 0.0
+        self.count = 0
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event, at: float = 0.0) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
-        if isinstance(event, StepDone | StepSkipped | StepFailed):
-            self._withdraw(event.path)
-        match event:
-            case StepStarted():
-                step = self._step(event.path)
-                step.status, step.error = "running", None
-            case NodeFinished():
-                step = self._step(event.path)
-                step.value, step.payload, step.has_value = event.value, event.payload, True
-                step.attempts = event.attempt
-                self.delays.pop(event.path, None)
-            case StepDone():
-                step = self._step(event.path)
-                step.status, step.stop, step.error = "done", event.stop, None
-                self.delays.pop(event.path, None)
-            case PhaseStarted() | PhaseDone() | PhaseSkipped():
-                self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
-                if isinstance(event, PhaseSkipped) and event.reason == LEFT_OUT:
-                    self.left_out.add(event.path)
-            case StepSkipped():
-                self._step(event.path).status = "skipped"
-            case NodeStarted() | AttemptStarted():
-                self._step(event.path).attempts = event.attempt
-                self.delays.pop(event.path, None)
-                if isinstance(event, AttemptStarted) and event.again:
-                    self._forget(lambda path: path.startswith(f"{event.path}/"))
-            case AttemptFailed():
-                self._step(event.path).error = event.message
-                self.delays.pop(event.path, None)
-            case NodeFailed():
-                step = self._step(event.path)
-                step.error, step.attempts = event.message, event.attempt
-                self.delays.pop(event.path, None)
-            case StepFailed():
-                step = self._step(event.path)
-                step.status, step.error = "failed", event.message
-            case _:
-                self._apply_to_run(event)
+        self.take(type(event).__name__, vars(event), at)
 
-    def _apply_to_run(self, event: OfRun) -> None:
-        match event:
-            case Asked():
-                self._withdraw(event.path)
-                known = len(self.closed) + len(self.questions)
-                self.questions[event.path] = event if event.id else replace(event, id=f"q{known + 1}")
-            case Answered():
-                asked = self.questions.pop(event.path, None)
-                if asked is not None:
-                    self.closed[asked.id] = "answered"
-            case ArtifactPublished():
-                if all(known["id"] != event.artifact["id"] for known in self.artifacts[-100:]):
-                    self.artifacts.append(event.artifact)
-            case SummarySet():
-                self.summary = event.text
-            case RunStarted() | RunResumed() | RunParked() | RunEnded():
-                self._apply_to_life(event)
-            case UsageReported():
-                self.usage.setdefault(event.path, []).append(event.usage)
-            case Delayed():
-                self.delays[event.path] = event
-            case Routed():
-                self.routing = event
-                self.delays.clear()  # the limit of another agent is not waited for
-            case Bounded() | Permitted():
-                self._allow(event)
-            case SessionOpened():
-                self.delays.pop(event.path, None)
-            case FactFound() | Checked() | Noticed() | AgentActed() | Guided() | TimeSpent():
-                pass
-            case _:
-                assert_never(event)
+    def take(self, kind: str, event: Mapping[str, Any], at: float) -> None:
+        """Change the state by an event, given by its name, its fields and its time."""
+        if self.started is None:
+            self.started = at
+        self.at = at
+        self.count += 1
+        self.clock.take(at, kind, event)
+        change = _CHANGES.get(kind)
+        if change is not None:
+            change(self, event)
 
-    def _allow(self, event: Bounded | Permitted) -> None:
-        if isinstance(event, Bounded):
-            self.bounds = event
+    def status_of(self, path: str) -> str | None:
+        """The status of a phase or a step; None if it was not reached."""
+        step = self.steps.get(path)
+        return self.phases.get(path) if step is None else step.status
+
+    def is_news(self, event: Event) -> bool:
+        """True if a note was not recorded before, including in an earlier life of the run."""
+        kind, data = type(event).__name__, vars(event)
+        if kind in _NO_NEWS:
+            return self.status_of(data["path"]) not in _NO_NEWS[kind]
+        if kind == "Noticed":
+            return (data["path"], data["text"]) not in self.notices
+        return kind != "Guided" or (data["session"], data["number"]) not in self.guided
+
+    def is_parked(self, path: str) -> bool:
+        """True if this step only waits for a person's answer. Resuming it does not count as a new attempt."""
+        step = self.steps.get(path)
+        return step is not None and step.is_under_way and step.is_asking
+
+    def _step(self, path: str) -> StepState:
+        step = self.steps.get(path)
+        if step is None:
+            step = self.steps[path] = StepState()
+        return step
+
+    def _phase_started(self, event: Mapping[str, Any]) -> None:
+        self.phases[event["path"]] = "running"
+
+    def _phase_done(self, event: Mapping[str, Any]) -> None:
+        self.phases[event["path"]] = "done"
+        self.spent.pop(event["path"], None)
+
+    def _phase_skipped(self, event: Mapping[str, Any]) -> None:
+        self.phases[event["path"]] = "skipped"
+        if event["reason"] == LEFT_OUT:
+            self.left_out.add(event["path"])
+
+    def _step_started(self, event: Mapping[str, Any]) -> None:
+        step = self._step(event["path"])
+        step.status, step.error, step.order = "running", None, self.count
+
+    def _end_step(self, path: str, status: StepStatus) -> StepState:
+        step = self._step(path)
+        step.status, step.order = status, self.count
+        self.doing.pop(path, None)
+        if path in self.questions:
+            self._withdraw(path)
+        return step
+
+    def _step_done(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        step = self._end_step(path, "done")
+        step.stop, step.error = bool(event.get("stop")), None
+        self.delays.pop(path, None)
+        self.spent.pop(path, None)
+
+    def _step_skipped(self, event: Mapping[str, Any]) -> None:
+        self._end_step(event["path"], "skipped")
+
+    def _step_failed(self, event: Mapping[str, Any]) -> None:
+        """Also forgets what may change before the step is tried again.
+
+        In journals of 0.1.0 only this says that the proof of a finished node does not hold.
+        """
+        path, code, message = event["path"], event["code"], event["message"]
+        step = self._end_step(path, "failed")
+        step.error = message
+        if code != CANCELLED:
+            if step.has_value and not step.is_under_way and step.failure is None:
+                self.spent.pop(path, None)
+                step.fail_attempt(code, message, is_refuted=True)
+            step.is_over = step.is_over or step.failure is not None
+        self._forget_answers(lambda pair: pair[0] == path and self.answers[pair]["values"].get(RERUN) == "fail")
+        self._forget_proof(path)
+
+    def _node_started(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        step = self._step(path)
+        if step.is_finished:  # a new attempt: only its own result counts
+            step.is_finished = False
+            self._forget_answers(lambda pair: pair[0] == path)
+        step.attempts, step.input, step.starts = event["attempt"], event["input"], step.starts + 1
+        step.is_under_way, step.is_asking = True, False
+        step.begin_attempt()
+        self.delays.pop(path, None)
+        self.published.pop(path, None)
+
+    def _end_node(self, event: Mapping[str, Any]) -> StepState:
+        path = event["path"]
+        step = self._step(path)
+        step.attempts, step.is_under_way, step.pauses = event["attempt"], False, 0
+        self.delays.pop(path, None)
+        self.spent.pop(path, None)
+        if self.calls.end(path):
+            self.is_counted = False
+        return step
+
+    def _node_finished(self, event: Mapping[str, Any]) -> None:
+        step = self._end_node(event)
+        step.value, step.payload, step.has_value = event["value"], event.get("payload"), True
+        step.is_finished, step.failure, step.is_refuted = True, None, False
+        self._drop_facts(event["path"], (*_PROOF, WAIT, OWN))
+
+    def _node_failed(self, event: Mapping[str, Any]) -> None:
+        step = self._end_node(event)
+        step.error = event["message"]
+        step.fail_attempt(event["code"], event["message"])
+        self._drop_facts(event["path"], (WAIT,))
+
+    def _attempt_started(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        step = self._step(path)
+        step.attempts = event["attempt"]
+        step.begin_attempt()
+        self.delays.pop(path, None)
+        self.published.pop(path, None)
+        self._drop_facts(path, _PROOF)
+        if event["again"]:
+            self._forget_nested(f"{path}/")
+
+    def _attempt_failed(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        step = self._step(path)
+        step.error = event["message"]
+        step.fail_attempt(event["code"], event["message"], is_refuted=event["refuted"])
+        self.delays.pop(path, None)
+        self.spent.pop(path, None)
+        self._forget_proof(path)
+
+    def _time_spent(self, event: Mapping[str, Any]) -> None:
+        if event.get("is_over"):
+            self.spent.pop(event["path"], None)
         else:
-            self.permits = event
+            self.spent[event["path"]] = event["seconds"]
 
-    def _apply_to_life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
-        match event:
-            case RunStarted():
-                self.until = event.until
-            case RunResumed():
-                self._resume(event)
-            case RunParked():
-                self.status, self.reason, self.error, self.code = "waiting", event.reason, None, None
-            case RunEnded():
-                self.status, self.outcome = event.status, event.outcome or "success"
-                self.reason, self.error, self.code = event.reason, event.error, _end_code(event)
-            case _:
-                assert_never(event)
+    def _delayed(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        self.delays[path] = Delay(path, event["until"], event["reason"])
+        if path in self.steps and self.steps[path].is_under_way:
+            self.steps[path].pauses += 1
 
-    def _resume(self, event: RunResumed) -> None:
-        self.status, self.outcome, self.reason, self.error, self.code = "running", "success", None, None, None
-        self.until = event.until
-        self.rewinds += bool(event.rewound)
-        gone = set(event.rewound)
-        if gone:
-            self._forget(lambda path: top_phase(path) in gone)
+    def _fact_found(self, event: Mapping[str, Any]) -> None:
+        key = event["place"], event["kind"], event["subject"]
+        self.facts.setdefault(event["path"], {})[key] = event["value"]
+
+    def _asked(self, event: Mapping[str, Any]) -> None:
+        path, form = event["path"], event["question"]
+        self._withdraw(path)
+        id_ = event.get("id") or f"q{len(self.closed) + len(self.questions) + 1}"
+        self.questions[path] = Question(id_, path, event["input"], form, self.at)
+        if form.get("formId") != RERUN and path in self.steps:
+            self.steps[path].is_asking = True
+
+    def _answered(self, event: Mapping[str, Any]) -> None:
+        path = event["path"]
+        self.answers[path, event["input"]] = event
+        question = self.questions.pop(path, None)
+        if question is not None:
+            self.closed[question.id] = "answered"
+            self.answered[path] = question, event["values"]
+
+    def _artifact_published(self, event: Mapping[str, Any]) -> None:
+        artifact = event["artifact"]
+        self.published.setdefault(event["path"], []).append(artifact)
+        if all(known["id"] != artifact["id"] for known in self.artifacts[-100:]):
+            self.artifacts.append(artifact)
+
+    def _summary_set(self, event: Mapping[str, Any]) -> None:
+        self.summary = event["text"]
+
+    def _session_opened(self, event: Mapping[str, Any]) -> None:
+        path, self.agent = event["path"], event["agent"]
+        self.sessions[path] = event["agent"], event["session"]
+        self.delays.pop(path, None)
+        self.calls.begin(path)
+
+    def _usage_reported(self, event: Mapping[str, Any]) -> None:
+        self.usage.setdefault(event["path"], []).append(event["usage"])
+        self.calls.report(event["path"])
+
+    def _agent_acted(self, event: Mapping[str, Any]) -> None:
+        self.doing[event["path"]] = event["text"]
+
+    def _guided(self, event: Mapping[str, Any]) -> None:
+        self.doing[event["path"]] = f"{event['place']}: {event['text'] or event['kind']}"
+        self.guided.add((event["session"], event["number"]))
+
+    def _noticed(self, event: Mapping[str, Any]) -> None:
+        self.notices.add((event["path"], event["text"]))
+
+    def _routed(self, event: Mapping[str, Any]) -> None:
+        self.routing = event
+        self.delays.clear()  # the limit of another agent is not waited for
+        for step in self.steps.values():
+            step.pauses = 0
+
+    def _bounded(self, event: Mapping[str, Any]) -> None:
+        self.bounds = event
+
+    def _permitted(self, event: Mapping[str, Any]) -> None:
+        self.permits = event
+
+    def _run_started(self, event: Mapping[str, Any]) -> None:
+        self.until = event.get("until")
+
+    def _run_parked(self, event: Mapping[str, Any]) -> None:
+        self.status, self.reason, self.error, self.code, self.ended = "waiting", event["reason"], None, None, None
+
+    def _run_ended(self, event: Mapping[str, Any]) -> None:
+        """In journals of 0.1.0 there is no code, and `reason` is `CODE at PATH` or only the code."""
+        self.status, self.outcome, self.ended = event["status"], event.get("outcome") or "success", self.at
+        self.reason, self.error, self.code = event["reason"], event["error"], event.get("code")
+        if self.code is None and self.status == "failed" and self.reason is not None:
+            self.code = self.reason.partition(" at ")[0]
+
+    def _run_resumed(self, event: Mapping[str, Any]) -> None:
+        self.status, self.outcome, self.until = "running", "success", event.get("until")
+        self.reason, self.error, self.code, self.ended = None, None, None, None
+        if self.calls.interrupt():
+            self.is_counted = False
+        rewound = set(event["rewound"])
+        if rewound:
+            self.rewinds += 1
+            self._forget(lambda path: path == "" or path.partition("/")[0] in rewound)
+
+    def _withdraw(self, path: str) -> None:
+        """Close the question of a step, if it has one: nobody needs an answer any more."""
+        question = self.questions.pop(path, None)
+        if question is not None:
+            self.closed[question.id] = "withdrawn"
 
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
-        """Forget phases and steps that run again, and withdraw their questions."""
-        known: dict[str, Any]
-        for known in (self.phases, self.steps):
+        """Forget everything about phases and steps that run again, and withdraw their questions."""
+        of_paths: list[dict[str, Any]] = [self.phases, self.steps, self.facts, self.sessions, self.published]
+        for known in (*of_paths, self.delays, self.spent, self.doing):
             for path in [path for path in known if is_gone(path)]:
                 del known[path]
         self.left_out = {path for path in self.left_out if not is_gone(path)}
         for path in [path for path in self.questions if is_gone(path)]:
             self._withdraw(path)
+        self._forget_answers(lambda pair: is_gone(pair[0]))
 
-    def _withdraw(self, path: str) -> None:
-        """Close the question of a step, if it has one: nobody needs an answer any more."""
-        asked = self.questions.pop(path, None)
-        if asked is not None:
-            self.closed[asked.id] = "withdrawn"
+    def _forget_nested(self, base: str) -> None:
+        """Forget the steps of a nested flow that is tried again, but not which files existed before its first try."""
+        below = [path for path in self.facts if path.startswith(base)]
+        kept = {path: facts for path in below if (facts := self._before(path))}
+        self._forget(lambda path: path.startswith(base))
+        self.facts.update(kept)
 
-    def _step(self, path: str) -> StepState:
-        found = self.steps.get(path)
-        if found is None:
-            found = self.steps[path] = StepState()
-        return found
+    def _forget_answers(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
+        for pair in [pair for pair in self.answers if is_gone(pair)]:
+            del self.answers[pair]
+
+    def _forget_proof(self, path: str) -> None:
+        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew.
+
+        What was there before the first attempt is kept.
+        """
+        if path in self.facts and not self._step(path).starts:
+            self.facts[path] = self._before(path)
+        self._drop_facts(path, _PROOF)
+
+    def _before(self, path: str) -> dict[tuple[str, str, str], Any]:
+        """Which files existed before the first attempt of a step."""
+        return {key: value for key, value in self.facts[path].items() if key[0].startswith(BEFORE)}
+
+    def _drop_facts(self, path: str, places: tuple[str, ...]) -> None:
+        known = self.facts.get(path)
+        if known:
+            for key in [key for key in known if key[0].partition(".")[0] in places]:
+                del known[key]
 
 
-_PHASE_STATUS: dict[str, PhaseStatus] = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
+_CHANGES: dict[str, Callable[[RunState, Mapping[str, Any]], None]] = {
+    name.title().replace("_", ""): method for name, method in vars(RunState).items() if callable(method)
+}
+"""A method that is named after an event applies it: `_step_started` applies `StepStarted`."""
+_OVER = ("done", "skipped")
+_NO_NEWS = {
+    "PhaseStarted": ("running", *_OVER),
+    "StepStarted": ("running", *_OVER),
+    **dict.fromkeys(("PhaseDone", "PhaseSkipped", "StepDone", "StepSkipped"), _OVER),
+}
+"""A note of this kind is no news if its phase or step has such a status."""
 
 
-def _end_code(event: RunEnded) -> str | None:
-    """The code of the event. In journals of 0.1.0 it is missing, and `reason` is `CODE at PATH` or only the code."""
-    if event.code is None and event.status == "failed" and event.reason is not None:
-        return event.reason.partition(" at ")[0]
-    return event.code
-
-
-def fold(events: Iterable[Event]) -> RunState:
-    """The state after these events."""
+def fold(records: Iterable[tuple[float, Event]]) -> RunState:
+    """The state after these events, each with its time."""
     state = RunState()
-    for event in events:
-        state.apply(event)
+    for at, event in records:
+        state.take(type(event).__name__, vars(event), at)
     return state
 
 
-@dataclass(frozen=True)
-class Modes:
+class Modes(Record):
     """`resume`: the run has started and not ended. `continue_`: it ended, and its flow allows `continue`."""
 
     resume: bool
@@ -240,104 +519,21 @@ class Modes:
     restart: bool = True
 
     def names(self) -> list[str]:
-        known = (("resume", self.resume), ("continue", self.continue_), ("restart", self.restart))
-        return [name for name, possible in known if possible]
+        return [name.removesuffix("_") for name, is_possible in self._asdict().items() if is_possible]
 
 
-def is_partial(state: RunState, plan: FlowPlan) -> bool:
-    """True if the run was started with `--until` and has phases left."""
-    return state.status == "completed" and any(path_segment(phase.id) not in state.phases for phase in plan.phases)
+def modes_of(state: RunState, again: str | None, phases: Iterable[str]) -> Modes:
+    """What may be done with a run while no process drives it. `again` and `phases` are those of its flow."""
+    is_over = state.status in ("completed", "stopped")
+    resumes = bool(state.phases or state.steps) and (not is_over or is_partial(state, phases))
+    return Modes(resumes, is_over and (again == "again" or (again is not None and bool(stops_of(state)))))
 
 
-def available_modes(state: RunState, plan: FlowPlan) -> Modes:
-    ended = state.status in ("completed", "stopped")
-    begun = bool(state.phases or state.steps)
-    rest = is_partial(state, plan)
-    can_continue = ended and plan.again is not None and (plan.again == "again" or bool(_stops(state)))
-    return Modes(begun and (not ended or rest), can_continue)
+def is_partial(state: RunState, phases: Iterable[str]) -> bool:
+    """True if the run was started with `--until` and has some of these phases left."""
+    return state.status == "completed" and any(path not in state.phases for path in phases)
 
 
-def _stops(state: RunState) -> list[str]:
+def stops_of(state: RunState) -> list[str]:
     """The steps of the outermost flow that stopped it, in order."""
     return [path for path, step in state.steps.items() if step.stop and path.count("/") == 1]
-
-
-def phases_to_rewind(run: str, state: RunState, plan: FlowPlan) -> list[str]:
-    """The phases that run again when a run that ended is continued."""
-    if state.status not in ("completed", "stopped"):
-        raise RefusedError(f"run `{run}` has not ended", f"`handrail resume {run}` resumes it")
-    if plan.again is None:
-        message = f"flow `{plan.id}` does not allow `handrail continue`"
-        raise RefusedError(message, f"add `continue: again` or `continue: from-stop`, or run `handrail restart {run}`")
-    ids = [path_segment(phase.id) for phase in plan.phases]
-    if plan.again == "again":
-        return ids
-    stops = _stops(state)
-    if not stops:
-        raise RefusedError(f"run `{run}` was not stopped by any step", f"`handrail restart {run}` starts it again")
-    return ids[ids.index(top_phase(stops[-1])) :]
-
-
-def next_question_id(state: RunState, attempt: int) -> str:
-    """The id for the next question: `q1`, `q2` and so on; after a restart `q2.1`, so that no id is used twice."""
-    number = len(state.closed) + len(state.questions) + 1
-    return f"q{number}" if attempt == 1 else f"q{attempt}.{number}"
-
-
-def question_to_answer(run: str, state: RunState, question: str | None, step: str | None) -> Asked:
-    """The open question with this id or at this step; without both, the only open one. Raises `RefusedError`."""
-    found = list(state.questions.values())
-    if question is not None:
-        return open_question(run, state, question)
-    if step is not None:
-        found = [asked for asked in found if asked.path == step]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise RefusedError(
-            f"run `{run}` waits for several answers: {questions_text(found)}", "choose one with `--question ID`"
-        )
-    if step is not None and state.questions:
-        raise RefusedError(
-            f"`{step}` does not wait for an answer", f"open: {questions_text(list(state.questions.values()))}"
-        )
-    raise RefusedError(f"run `{run}` does not wait for an answer", f"`handrail log {run}` shows its state")
-
-
-def open_question(run: str, state: RunState, question: str) -> Asked:
-    """The open question with this id. Raises `RefusedError` if it is closed or was never asked."""
-    for asked in state.questions.values():
-        if asked.id == question:
-            return asked
-    raise too_late_error(run, state, question)
-
-
-def too_late_error(run: str, state: RunState, question: str) -> RefusedError:
-    """Why an answer to this question comes too late."""
-    open_ = list(state.questions.values())
-    hint = f"open: {questions_text(open_)}" if open_ else f"`handrail log {run}` shows what happened"
-    match state.closed.get(question):
-        case "answered":
-            return RefusedError(f"question `{question}` of run `{run}` was already answered", hint)
-        case "withdrawn":
-            return RefusedError(f"question `{question}` of run `{run}` was withdrawn", hint)
-        case None:
-            return RefusedError(f"run `{run}` has no question `{question}` in its current attempt", hint)
-
-
-def refuse_unless_waiting(run: str, state: RunState, *, is_driven: bool) -> None:
-    """Refuse an answer to a run that does not wait: it must not start work that somebody stopped."""
-    if state.status == "waiting" or (state.status == "running" and is_driven):
-        return
-    if state.status in ("completed", "stopped"):
-        raise RefusedError(f"run `{run}` is {state.status}: it does not wait for an answer")
-    status = "interrupted" if state.status == "running" else state.status
-    message = f"run `{run}` is {status}: it does not wait for an answer"
-    raise RefusedError(message, f"`handrail resume {run}` resumes it; if it asks again, answer then")
-
-
-def questions_text(questions: list[Asked]) -> str:
-    """`q1` (`a/ask`: Who?), `q2` (`b/ask`: Why?)."""
-    return ", ".join(
-        f"`{asked.id}` (`{asked.path}`: {asked.question.get('title') or 'no title'})" for asked in questions
-    )

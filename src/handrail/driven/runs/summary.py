@@ -1,18 +1,184 @@
-"""A run in one line, from its events as plain data. Compiles no flow.
+"""A run in one line: its status, where it stands, what it does, what it asks and what it used. Pure but for the time.
 
-`handrail runs` imports only this and `overview` of this package, so it starts fast. A test compares this with `state`.
+Derived from the state of the run. The facts about its flow (how many steps it has, which phases are rounds) are the
+`shape` of its request; what it lacks is None. An unknown usage is never zero: it makes a sum incomplete. Of this
+package, `handrail runs` imports only this and `state`, so it starts fast.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.base import jsonlite
 from handrail.base.errors import StateError
-from handrail.driven.runs.overview import ENDED as ENDED
-from handrail.driven.runs.overview import Glance
+from handrail.driven.runs.state import ENDED, RERUN, WAIT, Delay, Question, RunState, modes_of, stops_of
+
+USAGE_NAMES = ("inputTokens", "outputTokens", "usd")
+APPROVED = "approved"
+_APPROVALS = ("approve", "propose")
+_LONGEST = 200
+
+
+class UsageSum:
+    """A sum of reports of usage."""
+
+    __slots__ = ("complete", "sums")
+
+    def __init__(self) -> None:
+        self.sums: dict[str, float] = {}
+        self.complete = True
+
+    def add(self, usage: Mapping[str, Any]) -> None:
+        for name in USAGE_NAMES:
+            if isinstance(usage.get(name), int | float):
+                self.sums[name] = self.sums.get(name, 0) + usage[name]
+            else:
+                self.complete = False
+
+    def to_json(self) -> dict[str, Any]:
+        sums = {name: round(self.sums[name], 6) if name in self.sums else None for name in USAGE_NAMES}
+        return {**sums, "complete": self.complete}
+
+
+class Glance:
+    """Where a run stands. `shape` is what its request says about its flow."""
+
+    def __init__(self, state: RunState, shape: Mapping[str, Any] | None) -> None:
+        self.state = state
+        self.again = (shape or {}).get("again")
+        self.phases: dict[str, list[Any]] = {str(row[0]): list(row) for row in (shape or {}).get("phases") or []}
+        steps = [(step.order, path) for path, step in state.steps.items() if step.status == "running"]
+        self.running = [path for _, path in sorted(steps)]  # the last started one last
+
+    def delay(self) -> Delay | None:
+        """The delay that ends first, if the run waits for a point in time, and nothing else goes on in it."""
+        leaves = [one for one in self.running if not any(other.startswith(f"{one}/") for other in self.running)]
+        delays = [self.state.delays.get(path) or self._wait(path) for path in leaves]
+        known = [delay for delay in delays if delay is not None]
+        is_delayed = self.state.status == "running" and known and len(known) == len(delays)
+        return min(known, key=lambda delay: delay.until) if is_delayed else None
+
+    def _wait(self, path: str) -> Delay | None:
+        """A node waits for a point in time, and goes on with that after a resume."""
+        facts = self.state.facts.get(path, {})
+        until = next((value for (place, *_), value in facts.items() if place == WAIT), None)
+        if not isinstance(until, int | float) or not self.state.steps[path].is_under_way:
+            return None
+        return Delay(path, until, "waits")
+
+    def path(self, delay: Delay | None) -> str:
+        """Where the run stands: at its oldest question, at what failed, at its next delay, or at its last start."""
+        state = self.state
+        if state.status == "completed":
+            return ""
+        if state.questions and state.status not in ENDED:
+            return next(iter(state.questions))
+        if state.status in ENDED:
+            failed = [(step.order, path) for path, step in state.steps.items() if step.status == "failed"]
+            return min(failed)[1] if failed else next(reversed(stops_of(state)), "")
+        if delay is not None:
+            return delay.path
+        return self.running[-1] if self.running else next(reversed(state.phases), "")
+
+    def done(self) -> int:
+        """How many steps of the flow itself are behind the run."""
+        state = self.state
+        skipped = {path for path, status in state.phases.items() if status == "skipped" and "/" not in path}
+        inside = sum(int(self.phases[path][1]) for path in skipped if path in self.phases)
+        ended = (path for path, step in state.steps.items() if step.status in ("done", "skipped"))
+        return inside + sum(path.count("/") == 1 and path.partition("/")[0] not in skipped for path in ended)
+
+    def usage(self) -> dict[str, Any]:
+        spent = UsageSum()
+        spent.complete = self.state.is_counted
+        for reports in self.state.usage.values():
+            for usage in reports:
+                spent.add(usage)
+        return spent.to_json() if self.state.usage or not spent.complete else {}
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts as data."""
+        state, delay = self.state, self.delay()
+        path = self.path(delay)
+        phase, *steps = (part.replace("%2F", "/").replace("%25", "%") for part in path.split("/"))
+        row = self.phases.get(path.partition("/")[0], [])
+        is_going = state.status in ("running", "waiting")
+        return {
+            "place": [row[4] if len(row) > 4 else phase, *steps] if path else [],
+            "round": row[2:4] if len(row) > 4 else None,
+            "done": self.done(),
+            "total": sum(int(one[1]) for one in self.phases.values()) if self.phases else None,
+            "need": _need(list(state.questions.values())) if is_going and state.questions else None,
+            "delay": None if delay is None else delay._replace(reason=short(delay.reason))._asdict(),
+            "doing": short(state.doing[path]) if is_going and path in state.doing else None,
+            "who": state.agent,
+            "usage": self.usage(),
+            "modes": modes_of(state, self.again, self.phases).names(),
+            "code": state.code,
+            "rejected": self._rejected(path) if state.code == "stop-flow-if" else None,
+            "path": path or None,
+            "last": state.clock.last,
+        }
+
+    def _rejected(self, path: str) -> str | None:
+        """The no of a person that ended the run."""
+        question, values = self.state.answered.get(path, (None, {}))
+        if question is None or kind_of_question(question.question) != "approval" or (no := rejection(values)) is None:
+            return None
+        from handrail.settings.secrets import masked  # it is slow to import, and most lists of runs need none
+
+        return short(masked(no))
+
+
+def _need(questions: list[Question]) -> dict[str, Any]:
+    first = min(questions, key=lambda question: question.since)
+    form = first.question
+    fields = form.get("fields")
+    return {
+        "count": len(questions),
+        "id": first.id,
+        "path": first.path,
+        "kind": kind_of_question(form),
+        "title": short(form.get("title") or "a question"),
+        "fields": len(fields) if isinstance(fields, list) else None,
+        "since": first.since,
+    }
+
+
+def short(text: str) -> str:
+    """One line for a column."""
+    return " ".join(str(text).split())[:_LONGEST]
+
+
+def kind_of_question(form: Mapping[str, Any]) -> str:
+    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
+    id_, fields = form.get("formId"), form.get("fields") or [{}]
+    if id_ == RERUN:
+        return "rerun"
+    is_yes_or_no = fields[0].get("id") == APPROVED and fields[0].get("type") == "boolean"
+    return "approval" if id_ in _APPROVALS and is_yes_or_no else "form"
+
+
+def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
+    """An answer in one word. `kind` is that of its question."""
+    if kind == "approval":
+        return "approved" if values.get(APPROVED) is True else "rejected"
+    return str(values.get(RERUN)) if kind == "rerun" else "answered"
+
+
+def answer_words(values: Mapping[str, Any]) -> tuple[str, str]:
+    """An answer whose question is not at hand, in one word, and the reason for a no."""
+    verdict = verdict_of("approval" if isinstance(values.get(APPROVED), bool) else "form", values)
+    return verdict, str(values.get("reason") or "").strip() if verdict == "rejected" else ""
+
+
+def rejection(values: Any) -> str | None:
+    """`rejected: not now`, if these values are a no to an approval; else None."""
+    if not isinstance(values, Mapping) or values.get(APPROVED) is not False:
+        return None
+    return f"rejected: {answer_words(values)[1] or 'no reason was given'}"
 
 
 class Summary(NamedTuple):
@@ -21,8 +187,8 @@ class Summary(NamedTuple):
     `created` is when the run was made, `given` its parameters and its task. `seconds` is how long its current attempt
     was driven so far. If its process was killed, the time after the last record is not known: `is_least` is true.
     `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
-    `questions` are those that a person can answer now. `glance` is where it stands, as `overview` says it; None if
-    that is not known. `goes_on`: no process drives the run, but a program that it started is still running, or the run
+    `questions` are those that a person can answer now. `glance` is where it stands (`Glance`); None if that is
+    not known. `goes_on`: no process drives the run, but a program that it started is still running, or the run
     was made a moment ago and its process is about to start.
     """
 
@@ -76,56 +242,69 @@ def moment(at: float | None) -> str | None:
     return None if at is None else time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(at))
 
 
-def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: int, driver: int | None) -> Summary:
-    """The summary of a run, from its request and the events of its journal as plain data. `t` is an event's time."""
-    overview = Glance(shape_in(about))
-    for event in events:
-        overview.take(event)
-    created, given = given_in(about)
-    summary = Summary(id_, flow_of(about), "", driver, "", created, given=given, attempt=attempt)
-    return with_overview(summary, overview, None if driver is None else time.time())
+def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int | None) -> Summary:
+    """The summary of a run, from its request and its state."""
+    request = _parsed(about)
+    try:
+        flow = str(request["flow"])
+    except (TypeError, KeyError) as error:
+        raise StateError(f"the request of the run cannot be read: {error}") from error
+    created, given = given_in(about, request)
+    summary = Summary(id_, flow, "", driver, "", created, given=given, attempt=attempt)
+    return with_state(summary, state, request.get("shape"), None if driver is None else time.time())
 
 
-def with_overview(summary: Summary, overview: Glance, now: float | None = None) -> Summary:
-    """The summary with what the events of the run say. The time until `now` counts if the run is at work."""
-    status, clock, pause = overview.status, overview.clock, overview.pause
-    delay = None if pause is None else delay_words(pause["path"], pause["until"], pause["reason"])
-    asked = overview.questions.values() if status in ("waiting", "running") else ()
+def with_state(summary: Summary, state: RunState, shape: Any, now: float | None = None) -> Summary:
+    """The summary with what the state says. The time until `now` counts if the run is at work."""
+    status, clock = state.status, state.clock
+    waits = [delay for path, delay in state.delays.items() if state.status_of(path) in (None, "pending", "running")]
+    first = min(waits, key=lambda delay: delay.until) if waits and status == "running" else None
+    delay = None if first is None else delay_words(*first)
+    asked = state.questions.values() if status in ("waiting", "running") else ()
     return summary._replace(
         status=status,
-        why=overview.error or overview.reason or delay or (overview.summary or "").lstrip("# "),
+        why=state.error or state.reason or delay or (state.summary or "").lstrip("# "),
         seconds=None if clock.last is None else clock.seconds if now is None else clock.at(now),
-        started=overview.started,
-        ended=overview.ended if status in ENDED else None,
-        reason=overview.reason or delay,
-        error=overview.error,
-        questions=[{"question": one["id"], "path": one["path"], "title": one["title"]} for one in asked] or None,
+        started=state.started,
+        ended=state.ended,
+        reason=state.reason or delay,
+        error=state.error,
+        questions=[{"question": one.id, "path": one.path, "title": one.question.get("title")} for one in asked] or None,
         is_least=clock.has_gaps or (clock.is_going and summary.driver is None),
-        glance=overview.to_json(),
+        glance=Glance(state, shape if isinstance(shape, dict) else None).to_json(),
     )
 
 
-def shape_in(about: str) -> dict[str, Any] | None:
+def plain_state(events: Iterable[Mapping[str, Any]]) -> RunState:
+    """The state after these events of a journal, as plain data. `type` is the name of an event, `t` its time."""
+    state = RunState()
+    for event in events:
+        state.take(event["type"], event, event["t"])
+    return state
+
+
+def shape_in(about: str) -> Any:
     """What the request of a run says about its flow; None in requests of earlier versions."""
     try:
-        shape = jsonlite.loads(about).get("shape")
-    except (ValueError, AttributeError):
+        return _parsed(about).get("shape")
+    except (StateError, AttributeError):
         return None
-    return shape if isinstance(shape, dict) else None
 
 
-def flow_of(about: str) -> str:
-    """The id of the flow in the request of a run. Raises `StateError` if the text has none."""
+def _parsed(about: str) -> Any:
     try:
-        return str(jsonlite.loads(about)["flow"])
-    except (ValueError, TypeError, KeyError) as error:
+        return jsonlite.loads(about)
+    except ValueError as error:
         raise StateError(f"the request of the run cannot be read: {error}") from error
 
 
-def given_in(about: str) -> tuple[float | None, str]:
-    """When a run was made, and its parameters and its task in one line. Both may be unknown."""
+def given_in(about: str, data: Any = None) -> tuple[float | None, str]:
+    """When a run was made, and its parameters and its task in one line. Both may be unknown.
+
+    `data` is the request as data, if the caller has it.
+    """
     try:
-        data = jsonlite.loads(about)
+        data = data or jsonlite.loads(about)
         created, request = data.get("created"), data.get("request") or {}
         request = _masked(about, _as_written(request, data.get("written")))
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}

@@ -139,12 +139,14 @@ class History:
     """What happened in the current attempt of a run. `offset` is its end: `Engine.events` continues there.
 
     `driver` is the id of the process that drives the run, 0 if the id is not known, None if there is no driver.
+    `state` is the `driven.runs.state.RunState` after these records, if the engine has it.
     """
 
     records: list[EventRecord]
     offset: int
     attempt: int = 1
     driver: int | None = None
+    state: Any = None
 
 
 class Publishing(Protocol):

@@ -19,10 +19,10 @@ from handrail.base.journal import without_collector
 from handrail.driven.flows.plan import step_at, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.overview import ENDED, UsageSum
 from handrail.driven.runs.run_events import masked_event
 from handrail.driven.runs.runs import Runs
-from handrail.driven.runs.summary import given_in
+from handrail.driven.runs.state import ENDED
+from handrail.driven.runs.summary import UsageSum, given_in
 from handrail.settings.folders import random_token
 from handrail.settings.secrets import masked
 from handrail.source.output_text import clean

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from handrail.driven.runs.overview import ENDED
+from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, reason_words
 from handrail.source.output_text import clean
 from handrail.view.rows.rows import HEAD, Rows

@@ -13,10 +13,10 @@ from typing import Any
 from handrail.driven.flows.plan import FlowFinder, FlowPlan
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Routed
-from handrail.driven.runs.clock import RunClock
-from handrail.driven.runs.overview import ENDED, UnreportedCalls, UsageSum, rejection
 from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
-from handrail.driven.runs.state import RunState, available_modes
+from handrail.driven.runs.run_rules import available_modes
+from handrail.driven.runs.state import ENDED, RunState, UnreportedCalls
+from handrail.driven.runs.summary import UsageSum, rejection
 from handrail.extensions.contracts import EventRecord
 from handrail.view.rows.rows import HEAD, Row, Rows, failure_json, long_text, short_text, summary_text
 from handrail.view.rows.run_sections import BarEnd, BarKind, BarRows, CheckRows, QuestionRows, act_words, take_visit
@@ -49,7 +49,7 @@ class RunTopic:
         self.bars = BarRows(self.window)
         self.checks = CheckRows(self.window, self.tree)
         self.needs = QuestionRows(self.rows, str(facts.get("run") or ""))
-        self.clock = RunClock()
+        self.clock = self.state.clock
         self._begun: dict[str, float] = {}  # what the clock showed when a phase or step started
         self._done: set[str] = set()
         self._made: deque[str] = deque()
@@ -91,8 +91,7 @@ class RunTopic:
         self.rows.seq += 1
         if isinstance(event, run_events.RunResumed):
             self._resume(at, event)
-        self.clock.take(at, type(event).__name__, vars(event))
-        self.state.apply(event)
+        self.state.apply(event, at)
         change = self._of_step.get(type(event))
         if change is None:
             self._change(at, event)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from handrail.driven.flows.plan import FlowPlan, path_segment, round_numbers
 from handrail.driven.runs import run_events
-from handrail.driven.runs.overview import answer_words
 from handrail.driven.runs.run_events import Event, Guided
-from handrail.driven.runs.summary import reason_words
+from handrail.driven.runs.summary import answer_words, reason_words
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.source.output_text import clean
 from handrail.source.plain_text import one_line, plain

@@ -17,11 +17,10 @@ from handrail.driven.flows.results import (
 )
 from handrail.driven.runs.choices import BUDGET_CODE, option_named_in
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.memory import Memory
-from handrail.driven.runs.overview import USAGE_NAMES
 from handrail.driven.runs.restart import first_unfinished
 from handrail.driven.runs.run_events import RunStatus, StepStatus
 from handrail.driven.runs.state import RunState, StepState
+from handrail.driven.runs.summary import USAGE_NAMES
 from handrail.settings.secrets import SECRET_MISSING
 from handrail.view.rows.rows import HEAD, Row
 from handrail.view.rows.run import RunTopic
@@ -187,7 +186,4 @@ def _after_failure(run: LoadedRun) -> str:
 
 
 def _is_refuted(run: LoadedRun, path: str) -> bool:
-    memory = Memory()
-    for _, event in run.records:
-        memory.take(event)
-    return memory.tried(path).is_refuted
+    return path in run.state.steps and run.state.steps[path].is_refuted

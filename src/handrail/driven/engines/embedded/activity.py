@@ -17,7 +17,7 @@ from typing import Any
 
 from handrail.base import files, jsonlite
 from handrail.driven.runs import run_events
-from handrail.driven.runs.overview import answer_words
+from handrail.driven.runs.summary import answer_words
 from handrail.extensions.contracts import AgentSaid, GuideNews
 from handrail.settings.secrets import Secrets
 from handrail.source.values import shown

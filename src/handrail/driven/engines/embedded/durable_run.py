@@ -32,21 +32,21 @@ from handrail.driven.engines.embedded.run_journal import (
     digest_of_text,
     not_json,
 )
-from handrail.driven.engines.event_loop import TimeLimits, resumable_wait, run_parallel, verify
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Bounded, Meter
-from handrail.driven.runs.memory import (
-    RERUN,
-    Memory,
-    StoredValue,
-    assumed_result,
-    interrupted_form,
-    interrupted_message,
+from handrail.driven.runs.engine_parts import (
+    TimeLimits,
+    attempts,
+    done,
     recall,
     remember,
+    resumable_wait,
+    run_parallel,
+    verify,
 )
 from handrail.driven.runs.run_events import Event
-from handrail.driven.runs.state import RunState
+from handrail.driven.runs.run_rules import assumed_result, interrupted_form
+from handrail.driven.runs.state import RERUN, RunState, StepState
 from handrail.extensions.contracts import (
     AgentSaid,
     Done,
@@ -87,20 +87,14 @@ class DurableRun:
         ledger.listener = self.activity.take
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
         self.world = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
-        self.limits = TimeLimits(
-            lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False)
-        )
+        self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self.meter = outside.meter or Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
     @property
-    def memory(self) -> Memory:
-        return self.ledger.memory
-
-    @property
     def state(self) -> RunState:
-        return self.ledger.memory.state
+        return self.ledger.state
 
     def record(self, event: Event, *, durable: bool = True) -> None:
         self.ledger.record(event, durable=durable)
@@ -109,15 +103,15 @@ class DurableRun:
         self.ledger.note(event)
 
     def done(self, path: str) -> Done | None:
-        known = self.memory.done(path)
+        known = done(self.state, path)
         if known is None or not known.has_value:
             return known
-        step = self.state.steps[path]
-        return replace(known, value=self._real(StoredValue(step.value, step.payload)))
+        return replace(known, value=self._result(self.state.steps[path]))
 
-    def _real(self, kept: StoredValue) -> Any:
-        """A recorded value, with the secrets that it refers to."""
-        return self.secrets.from_storage(self.payloads.value(kept))
+    def _result(self, step: StepState) -> Any:
+        """The recorded result of a step, with the secrets that it refers to."""
+        value = step.value if step.payload is None else self.payloads.read(step.payload)
+        return self.secrets.from_storage(value)
 
     def _given(self, work: Work) -> tuple[str, dict[str, Any]]:
         """What a node gets, in its stored form, and its digest: a secret that changed does not change it."""
@@ -128,7 +122,7 @@ class DurableRun:
         return digest, {"prompt": stored[2], "params": stored[1]}
 
     def tried(self, path: str) -> StepAttempts:
-        return self.memory.tried(path)
+        return attempts(self.state, path)
 
     async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
@@ -136,24 +130,24 @@ class DurableRun:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if kind.NODE.instant:
             return await self._run_instant(kind, work, again=again)
-        if not again and work.path in self.memory.finished:
-            return self._real(self.memory.finished[work.path])
+        step = self.state.steps.get(work.path) or StepState()
+        if not again and step.is_finished:
+            return self._result(step)
         self.meter.refuse()
         digest, given = self._given(work)
-        if self.memory.inputs.get(work.path, digest) != digest:
+        if step.input not in (None, digest):
             self.note(run_events.Noticed(work.path, INPUT_CHANGED))
         rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
-        if work.path in self.memory.under_way or self.programs.is_held(work.path):
+        if step.is_under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
-        is_parked = self.memory.is_parked(work.path)
-        if work.path in self.memory.under_way and not is_parked:
+        is_parked = step.is_under_way and step.is_asking
+        if step.is_under_way and not is_parked:
             assumed = await self._assumed_result(work, rerun) if unknown is None else dict(unknown)
             if assumed is not None:
                 return await self._finish(work.path, digest, assumed)
-        number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+        number = step.starts + (0 if is_parked else 1)
         if not is_parked:
-            kept = self.payloads.keep(given, least=SHORT)
-            started = run_events.NodeStarted(work.path, digest, number, kept.value, kept.payload)
+            started = run_events.NodeStarted(work.path, digest, number, *self.payloads.keep(given, least=SHORT))
             self.ledger.start(started, durable=rerun != "safe")
         try:
             return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
@@ -164,9 +158,9 @@ class DurableRun:
 
     async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
-        known = self.state.steps.get(work.path)
-        if known is not None and known.has_value and not again:
-            return self._real(StoredValue(known.value, known.payload))
+        step = self.state.steps.get(work.path)
+        if step is not None and step.has_value and not again:
+            return self._result(step)
         value = await kind.run(work, self.context)
         _refuse_deep(value)
         return await self._finish(work.path, "", value, is_plain=True)
@@ -180,9 +174,10 @@ class DurableRun:
         except (ValueError, TypeError) as error:
             raise NodeError("result", f"its result cannot be stored: {not_json(error)}", transient=False) from error
         text = text if stored is value else jsonlite.dumps(stored)
-        kept = StoredValue(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
-        number = self.memory.starts.get(path, 1)
-        self.ledger.record_stored(run_events.NodeFinished(path, digest, number, kept.value, kept.payload))
+        kept = (stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
+        step = self.state.steps.get(path)
+        number = step.starts if step is not None and step.starts else 1
+        self.ledger.record_stored(run_events.NodeFinished(path, digest, number, *kept))
         now = time.monotonic()
         if now - self._yielded > BREATH:
             self._yielded = now
@@ -205,19 +200,19 @@ class DurableRun:
         """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
         if rerun == "safe":
             return None
-        told = interrupted_message(work.path)
+        message = f"`{work.path}` was running when the run was interrupted, and may have finished"
         if rerun == "never":
-            raise NodeError("rerun", f"{told}; it must not run twice", transient=False)
-        form = interrupted_form(work.path, self.memory.starts.get(work.path, 0), work.reads)
+            raise NodeError("rerun", f"{message}; it must not run twice", transient=False)
+        form = interrupted_form(work.path, self.state.steps[work.path].starts, work.reads)
         answer = await self.ask(work.path, form)
         refuse_lost(answer)
         if answer.get(RERUN) == "fail":
-            raise NodeError("rerun", f"{told}; a person chose to fail the run", transient=False)
+            raise NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
         return assumed_result(answer) if answer.get(RERUN) == "done" else None
 
     async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
         """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
-        for tried in range(self.memory.delays.get(work.path, 0), PATIENCE):
+        for tried in range(self.state.steps[work.path].pauses, PATIENCE):
             try:
                 return await self._run(kind, work)
             except NodeError as error:
@@ -272,10 +267,10 @@ class DurableRun:
 
     def _context_of(self, path: str) -> NodeContext:
         """The context of a step: with its key, its conversation, its failed attempts and its wait."""
-        session, tried = self.memory.sessions.get(path), self.memory.tried(path)
-        waits = partial(resumable_wait, self.memory.facts, self.record, self.clock, path)
-        keeps = partial(remember, self.memory.facts, self.record, self.secrets, path)
-        finds = partial(recall, self.memory.facts, self.secrets, path)
+        session, tried = self.state.sessions.get(path), self.tried(path)
+        waits = partial(resumable_wait, self.state, self.record, self.clock, path)
+        keeps = partial(remember, self.state, self.record, self.secrets, path)
+        finds = partial(recall, self.state, self.secrets, path)
         context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps, recall=finds)
         asks = partial(self.asking.answer, path)
         tells = partial(self._notice, path)
@@ -292,7 +287,7 @@ class DurableRun:
         return (await self.asking.answer(path, question)).values
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
-        known = self.memory.facts.get(path, {})
+        known = self.state.facts.get(path, {})
         key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
             found = run_events.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject))
@@ -315,7 +310,7 @@ class DurableRun:
             await _in_thread(partial(publisher.checked, item))  # all of them or none
         for item in made:
             async with self._publishing:
-                known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+                known = {artifact["path"] for artifact in self.state.published.get(path, ())}
                 if publisher.shown(item.path) in known:
                     continue
                 artifact = await _in_thread(partial(publisher.publish, item, path, inputs))

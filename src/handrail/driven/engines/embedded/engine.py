@@ -43,7 +43,8 @@ from handrail.driven.engines.embedded.watch import RunsWatch
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
 from handrail.driven.runs.run_events import Event, stored_event
-from handrail.driven.runs.state import RunState, fold, open_question, refuse_unless_waiting, too_late_error
+from handrail.driven.runs.run_rules import open_question, refuse_unless_waiting, too_late_error
+from handrail.driven.runs.state import RunState, fold
 from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, Life, Observer, Outside, Site
 from handrail.extensions.contracts.node import LITTER
@@ -220,8 +221,8 @@ class Embedded:
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
             inbox.take_look()  # this life looks at everything
-            inbox.clear_closed(ledger.memory.state.questions)
-            has_news = lambda: inbox.has_news(ledger.memory.state.questions)  # noqa: E731 - three words
+            inbox.clear_closed(ledger.state.questions)
+            has_news = lambda: inbox.has_news(ledger.state.questions)  # noqa: E731 - three words
             try:
                 ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_news)
                 for text in inbox.take_notices():
@@ -280,7 +281,7 @@ class Embedded:
                 ledger.record(event, durable=False)
             await process_locks.Programs(ledger.attempt).end(run)
             Litter(ledger.attempt).remove()
-            if ledger.memory.state.status != "cancelled":
+            if ledger.state.status != "cancelled":
                 ledger.record(replace(stop_event(by), driven=False))
             Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
@@ -338,13 +339,13 @@ def _moved(event: Event, payloads: Payloads) -> Event:
     """The event. A large value is moved to a file, and the event holds its digest."""
     if not isinstance(event, run_events.NodeFinished):
         return event
-    kept = payloads.keep(event.value)
-    return replace(event, value=kept.value, payload=kept.payload)
+    value, payload = payloads.keep(event.value)
+    return replace(event, value=value, payload=payload)
 
 
 def _state(attempt: str) -> RunState:
     records, _ = read_all(os.path.join(attempt, JOURNAL))
-    return fold(event for _, event in records)
+    return fold(records)
 
 
 def _prepare(attempt: str, life: Life) -> None:

@@ -21,8 +21,9 @@ from handrail.driven.engines.embedded.run_folders import number_of
 from handrail.driven.engines.embedded.run_journal import Ledger, digest_of
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
-from handrail.driven.runs.run_events import Asked, question_for_people
-from handrail.driven.runs.state import next_question_id
+from handrail.driven.runs.run_events import question_for_people
+from handrail.driven.runs.run_rules import next_question_id
+from handrail.driven.runs.state import Question
 from handrail.extensions.contracts import FormAnswer, Outside, Waiting
 from handrail.settings.folders import file_name
 from handrail.settings.secrets import Secrets
@@ -78,7 +79,7 @@ class Inbox:
     def holds(self, question: str) -> bool:
         return os.path.exists(self._file(question))
 
-    def take(self, asked: Asked) -> Letter | None:
+    def take(self, asked: Question) -> Letter | None:
         """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
         try:
             with open(self._file(asked.id), "rb") as file:
@@ -94,7 +95,7 @@ class Inbox:
         with contextlib.suppress(OSError):
             os.unlink(self._file(question))
 
-    def clear_closed(self, is_open: Mapping[str, Asked]) -> None:
+    def clear_closed(self, is_open: Mapping[str, Question]) -> None:
         """Remove the answers to questions that are not open. A killed driver may have left one."""
         kept = {file_name(asked.id) for asked in is_open.values()}
         with contextlib.suppress(OSError):
@@ -134,7 +135,7 @@ class Inbox:
             return False
         return True
 
-    def has_news(self, is_open: Mapping[str, Asked]) -> bool:
+    def has_news(self, is_open: Mapping[str, Question]) -> bool:
         """True if there is an answer to one of these questions, or if a look was requested, which is removed then."""
         return self.take_look() or any(self.holds(asked.id) for asked in is_open.values())
 
@@ -173,11 +174,11 @@ class RunQuestions:
 
     async def answer(self, path: str, question: dict[str, Any]) -> FormAnswer:
         """A person's answer. Raises `Waiting` if the person has not answered yet."""
-        ledger, state = self.ledger, self.ledger.memory.state
+        ledger, state = self.ledger, self.ledger.state
         question = question_for_people(question, ledger.secrets)
         digest = digest_of(question)
-        if (known := ledger.memory.answers.get((path, digest))) is not None:
-            return FormAnswer(ledger.secrets.from_storage(known.values), known.at)
+        if (known := state.answers.get((path, digest))) is not None:
+            return FormAnswer(ledger.secrets.from_storage(known["values"]), known["at"])
         asked = state.questions.get(path)
         if asked is None or asked.input != digest:
             if asked is not None:

@@ -25,8 +25,8 @@ from handrail.base.files import make_private, sync_folder
 from handrail.base.journal import without_collector
 from handrail.driven.engines.embedded.run_folders import WAY_OUT, number_of, offset_at
 from handrail.driven.runs import run_events
-from handrail.driven.runs.memory import Memory, StoredValue
 from handrail.driven.runs.run_events import Event, event_to_json, stored_event
+from handrail.driven.runs.state import RunState, fold
 from handrail.extensions.contracts import EventRecord, History, NodeError, Observer
 from handrail.settings.secrets import Secrets
 from handrail.source.values import restore, texts_in
@@ -66,14 +66,14 @@ class Payloads:
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, "payloads")
 
-    def keep(self, value: Any, text: str | None = None, *, least: int = LARGE) -> StoredValue:
-        """Store a value. `text` is the value as JSON, if the caller already has it.
+    def keep(self, value: Any, text: str | None = None, *, least: int = LARGE) -> tuple[Any, str | None]:
+        """The value and None; or None and its digest, if its text is longer than `least` and is now in a file.
 
-        If the text is not longer than `least`, the value is returned as it is.
+        `text` is the value as JSON, if the caller already has it.
         """
         text = jsonlite.dumps(value) if text is None else text
         if len(text) <= least:
-            return StoredValue(value, None)
+            return value, None
         if texts := texts_in(value):
             text = f"{text}\n{jsonlite.dumps(texts)}"
         data = text.encode("utf-8", "surrogatepass")
@@ -82,10 +82,7 @@ class Payloads:
         if not os.path.exists(path):
             make_private(self.folder)
             files.replace(path, data, durable=True)
-        return StoredValue(None, digest)
-
-    def value(self, kept: StoredValue) -> Any:
-        return kept.value if kept.payload is None else self.read(kept.payload)
+        return None, digest
 
     def read(self, digest: str) -> Any:
         path = os.path.join(self.folder, digest)
@@ -190,7 +187,7 @@ class Ledger:
         self.path = f"{attempt}/{JOURNAL}"
         self.observer = observer
         self.listener: Observer | None = None
-        self.memory = Memory()
+        self.state = RunState()
         self.records: list[EventRecord] = []
         self.secrets = secrets
         self.recorder = Recorder(self.path, clock)
@@ -198,18 +195,15 @@ class Ledger:
 
     @property
     def history(self) -> History:
-        return History(
-            records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
-        )
+        offset = offset_at(self.attempt, self.recorder.end)
+        return History(records=self.records, offset=offset, attempt=number_of(self.attempt), state=self.state)
 
     def read(self) -> None:
         """Read the whole journal."""
-        self.memory = Memory()
         with without_collector():
             scan = read_journal(self.path)
             self.records = events_of(scan.records, self.path)
-            for _, event in self.records:
-                self.memory.take(event)
+            self.state = fold(self.records)
         self.recorder.continue_from(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
@@ -221,7 +215,7 @@ class Ledger:
         if self.is_reading:
             return
         written = self.recorder.add(event, durable=durable)
-        self.memory.take(event)
+        self.state.apply(event, written["t"])
         self.records.append((written["t"], event))
         for told in (self.listener, self.observer):
             if told is not None:
@@ -230,7 +224,7 @@ class Ledger:
     def note(self, event: Event) -> None:
         """Add an event that only informs people. It is added once, even if the run was resumed."""
         event = stored_event(event, self.secrets)
-        if self.memory.is_news(event):
+        if self.state.is_news(event):
             self.record_stored(event, durable=False)
 
     def start(self, event: run_events.NodeStarted, *, durable: bool) -> None:

@@ -24,8 +24,7 @@ from handrail.driven.engines.embedded.run_folders import (
     read_about,
     run_names,
 )
-from handrail.driven.runs.overview import plain_events
-from handrail.driven.runs.summary import Summary, summarize
+from handrail.driven.runs.summary import Summary, plain_state, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +68,9 @@ def _read(folder: str, id_: str) -> Summary:
     records = journal.read(os.path.join(attempt, JOURNAL)).records
     try:
         events: list[dict[str, Any]] = [event for record in records for event in record["events"]]
-        summary = summarize(id_, about, events, number_of(attempt), driver)._replace(created=created_at(folder))
+        summary = summarize(id_, about, plain_state(events), number_of(attempt), driver)._replace(
+            created=created_at(folder)
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"the journal in `{attempt}` cannot be read: {error!r}", WAY_OUT) from error
     if driver is None and mark_of(attempt) == mark:
@@ -97,11 +98,11 @@ def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
 
     `about` is the request of its attempt, if the caller knows it.
     """
-    if not ledger.records or ledger.memory.state.status == "running":
+    if not ledger.records or ledger.state.status == "running":
         return
     try:
         about = about if about is not None else read_about(ledger.attempt)
-        summary = summarize("", about, plain_events(ledger.records), number_of(ledger.attempt), None)
+        summary = summarize("", about, ledger.state, number_of(ledger.attempt), None)
     except StateError:
         return
     _write(folder, summary._replace(created=created_at(folder)), mark_of(ledger.attempt))

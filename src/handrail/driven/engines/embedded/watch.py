@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from handrail.base import journal
 from handrail.base.errors import StateError
 from handrail.driven.engines.embedded.run_folders import LOCK, attempt_folders, holder, read_about, run_names
 from handrail.driven.engines.embedded.summary_files import JOURNAL, outlived, summary_of
-from handrail.driven.runs.overview import Glance
-from handrail.driven.runs.summary import Summary, shape_in, with_overview
+from handrail.driven.runs.state import RunState
+from handrail.driven.runs.summary import Summary, shape_in, with_state
 
 PROBE_AGAIN = 1.0
 """In seconds: how often the lock of a driven run is probed, to notice that its process was killed."""
@@ -117,7 +118,7 @@ class _Followed:
             raise StateError(f"the run in `{home}` was removed")
         self.attempt = found[-1]
         self.path = os.path.join(self.attempt, JOURNAL)
-        self.glance = Glance(_shape(self.attempt))
+        self.state, self.shape = RunState(), _shape(self.attempt)
         self.offset = 0
         self._mark: tuple[int, int] | None = None
         self.read()
@@ -143,7 +144,7 @@ class _Followed:
         records, self.offset = journal.read_behind(self.path, self.offset)
         try:
             for event in _events(records):
-                self.glance.take(event)
+                self.state.take(event["type"], event, event["t"])
         except (KeyError, TypeError, AttributeError) as error:
             raise StateError(f"the journal `{self.path}` cannot be read: {error!r}") from error
         if not records and time.time_ns() - seen.st_mtime_ns > SETTLED:
@@ -153,22 +154,20 @@ class _Followed:
     def probe(self) -> None:
         """Find out whether a process drives the run now. A restart or an end begins something new."""
         self.driver = holder(self.home)
-        self.goes_on = outlived(self.attempt, self.glance.status, self.driver)
-        is_going = self.driver is not None or (self.glance.status == "running" and self.goes_on)
+        self.goes_on = outlived(self.attempt, self.state.status, self.driver)
+        is_going = self.driver is not None or (self.state.status == "running" and self.goes_on)
         self.is_over = not is_going or attempt_folders(self.home)[-1:] != [self.attempt]
 
     def summary(self) -> Summary:
-        return with_overview(self.base._replace(driver=self.driver, goes_on=self.goes_on), self.glance)
+        return with_state(self.base._replace(driver=self.driver, goes_on=self.goes_on), self.state, self.shape)
 
 
-def _events(records: list[dict[str, object]]) -> Iterator[dict[str, object]]:
+def _events(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for record in records:
-        events = record["events"]
-        assert isinstance(events, list)
-        yield from events
+        yield from record["events"]
 
 
-def _shape(attempt: str) -> dict[str, object] | None:
+def _shape(attempt: str) -> Any:
     try:
         return shape_in(read_about(attempt))
     except StateError:

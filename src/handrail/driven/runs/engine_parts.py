@@ -1,8 +1,9 @@
-"""Parallel branches, time limits, waits and checks, for engines that run a flow in one event loop.
+"""What engines share: what a run remembers, parallel branches, time limits, waits and checks in one event loop.
 
 Limits and waits continue over the lives of a run. How much of a limit is used up is recorded now and then, so a kill
 loses little of it: a fiftieth of the limit, but at least a second and at most ten minutes. Time in which nobody drives
-the run does not count. An error inside a check fails the step.
+the run does not count. What a node remembers while it works is recorded once, and found again by its name after a
+crash. An error inside a check fails the step.
 """
 
 from __future__ import annotations
@@ -14,11 +15,57 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 
 from handrail.base.dataclasses import replace
-from handrail.driven.runs.run_events import WAIT, FactFound, TimeSpent
-from handrail.extensions.contracts import CheckContext, Finding, NodeContext, NodeError, Waiting
+from handrail.driven.runs.run_events import FactFound, TimeSpent
+from handrail.driven.runs.state import OWN, WAIT, RunState
+from handrail.extensions.contracts import CheckContext, Done, Finding, NodeContext, NodeError, StepAttempts, Waiting
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.field_checks import usable
 from handrail.source.plain_text import counted
+
+_NONE = StepAttempts()
+
+
+def done(state: RunState, path: str) -> Done | None:
+    """The phase or step at this path if it is finished. Its value is in its stored form."""
+    step = state.steps.get(path)
+    status = state.phases.get(path) if step is None else step.status
+    if status != "done" and status != "skipped":
+        return None
+    if step is None:
+        return Done(status, is_left_out=path in state.left_out)
+    return Done(status, step.value, step.has_value, step.stop)
+
+
+def attempts(state: RunState, path: str) -> StepAttempts:
+    """The attempts of a step so far."""
+    step = state.steps.get(path)
+    if step is None or not (step.total or step.is_under_way):
+        return _NONE
+    return StepAttempts(
+        failures=step.failures,
+        total=step.total,
+        failure=step.failure,
+        is_refuted=step.is_refuted,
+        is_over=step.is_over,
+        is_interrupted=step.is_under_way and not step.is_asking,
+    )
+
+
+def recall(state: RunState, secrets: Secrets, path: str, name: str) -> Any:
+    """The value that the work at this path recorded under a name. None if it recorded none."""
+    known = state.facts.get(path, {}).get((OWN, "value", name))
+    return None if known is None else secrets.from_storage(known)
+
+
+def remember(
+    state: RunState, record: Callable[[FactFound], None], secrets: Secrets, path: str, name: str, value: Any
+) -> Any:
+    """The value that the work at this path recorded under a name. If it recorded none, it records this one."""
+    known, key = state.facts.get(path, {}), (OWN, "value", name)
+    if key in known:
+        return secrets.from_storage(known[key])
+    record(FactFound(path, *key, value))
+    return value
 
 
 async def run_parallel(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
@@ -64,15 +111,14 @@ def _failure_of(task: asyncio.Future[Any]) -> BaseException | None:
 PARTS = 50
 LEAST_BEAT, MOST_BEAT = 1.0, 600.0
 SMALL = 100
-Facts = Mapping[str, Mapping[tuple[str, str, str], Any]]
 
 
 async def resumable_wait(
-    facts: Facts, record: Callable[[FactFound], None], clock: Callable[[], float], path: str, seconds: float
+    state: RunState, record: Callable[[FactFound], None], clock: Callable[[], float], path: str, seconds: float
 ) -> None:
     """The wait of a node. When it ends is recorded, so a resumed run only waits for what is left."""
     key = (WAIT, "until", f"{seconds:g}")
-    until = facts.get(path, {}).get(key)
+    until = state.facts.get(path, {}).get(key)
     if until is None and seconds > 0:
         until = clock() + seconds
         record(FactFound(path, *key, until))
