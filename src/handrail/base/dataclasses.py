@@ -80,9 +80,9 @@ else:
 
     def _compiled(fields):
         """An `__init__` that sets these fields."""
-        known = {"_set": object.__setattr__, "MISSING": MISSING}
+        known = {"MISSING": MISSING}
         heads = {False: ["self"], True: []}
-        lines = []
+        lines = [" _values = self.__dict__"]  # twice as fast as `object.__setattr__` for each field
         for one in fields:
             head, value = one.name, one.name
             if one.default is not MISSING:
@@ -93,9 +93,9 @@ else:
                 head += "=MISSING"
                 value = f"_make_{one.name}() if {one.name} is MISSING else {one.name}"
             heads[one.kw_only].append(head)
-            lines.append(f" _set(self, {one.name!r}, {value})")
+            lines.append(f" _values[{one.name!r}] = {value}")
         positional = ", ".join([*heads[False], *(["*", *heads[True]] if heads[True] else [])])
-        exec(f"def __init__({positional}):\n" + "\n".join(lines or [" pass"]), known)  # noqa: S102
+        exec(f"def __init__({positional}):\n" + "\n".join(lines), known)  # noqa: S102
         return known["__init__"]
 
 

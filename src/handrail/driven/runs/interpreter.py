@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.driven.expressions.tree import Every, Expression
+from handrail.driven.expressions.tree import Const, Every, Expression
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import compose_prompt, language_part
@@ -32,7 +32,7 @@ from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, m
 from handrail.driven.runs.resolver import Resolver
 from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
 from handrail.driven.runs.state import RERUN
-from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, Work
+from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, StepAttempts, Work
 from handrail.settings.secrets import SECRET_MISSING, has_lost
 from handrail.source.plain_text import counted
 from handrail.source.templates import fill
@@ -204,7 +204,8 @@ class Interpreter:
             return None
         value = known.value if step.declared.nests is None else with_copies(known.value)
         if not known.has_value:
-            value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
+            path = self.at(phase, step)
+            value = await self.node(phase, step, path, self.durable.tried(path), is_recalled=True)
         self.values.keep(phase, step, value)
         return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
 
@@ -214,7 +215,7 @@ class Interpreter:
             self.values.steps[phase.id][step.id] = skipped()
             self.durable.note(run_events.StepSkipped(path))
             return None
-        before = await existing_outputs(self.values, phase, step, path)
+        before = await existing_outputs(self.values, phase, step, path) if step.makes else {}
         stop = await self._attempts(phase, step, path, before)
         self.durable.note(run_events.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
@@ -235,9 +236,9 @@ class Interpreter:
         while True:
             if not looks:
                 await self.durable.rest(path)
-            is_proving, total = False, self.durable.tried(path).total
+            is_proving = False
             try:
-                value = await self.node(phase, step, path, again=again)
+                value = await self.node(phase, step, path, tried, again=again)
                 is_proving = True
                 self.values.keep(phase, step, value)
                 return await self._prove(phase, step, path, before)
@@ -252,10 +253,10 @@ class Interpreter:
                     await self._allow_again(step, path, error)
                     self._tell_anew(step, path)
             else:
-                if self.durable.tried(path).total == total and (is_proving or error.transient):
+                if self.durable.tried(path).total == tried.total and (is_proving or error.transient):
                     self.durable.note(run_events.AttemptFailed(path, error.code, error.message, is_proving))
                 await self._wait_for_next(step, path, error, spent)
-            looks, again = False, is_proving
+            looks, again, tried = False, is_proving, self.durable.tried(path)
 
     async def _wait_for_next(self, step: Step, path: str, error: NodeError, spent: int) -> None:
         """Wait for the next attempt after a failed one. Raises the error if there is none."""
@@ -283,14 +284,20 @@ class Interpreter:
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
-        await proof.check_expectations(self.durable, self.values, phase, step, path)
-        self.rounds.refuse_same(phase, step, self.same)
+        if step.expect:
+            await proof.check_expectations(self.durable, self.values, phase, step, path)
+        if phase.again is not None:
+            self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
-        if isinstance(summary := output_of(self.values, phase, step, step.declared.summary), str):
+        declared = step.declared
+        if declared.summary and isinstance(summary := output_of(self.values, phase, step, declared.summary), str):
             self.durable.note(run_events.SummarySet(summary))
-        await self.publish(phase, step, path, before)
-        if output_of(self.values, phase, step, step.declared.stops) is True:
+        if step.makes or declared.published:
+            files = await made_by(self.values, phase, step, path, before)
+            if files:
+                await self.durable.publish(path, files, self.used.get(path, []))
+        if declared.stops and output_of(self.values, phase, step, declared.stops) is True:
             return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
 
@@ -302,17 +309,21 @@ class Interpreter:
         self, values: Mapping[str, Expression], phase: Phase, path: str, place: str, *, is_recalled: bool = False
     ) -> dict[str, Any]:
         resolve = partial(self.values.resolve, is_recalled=is_recalled)
-        return {n: await resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+        return {
+            n: v.value if isinstance(v, Const) else await resolve(v, phase, path, f"{place}.{n}")
+            for n, v in values.items()
+        }
 
-    async def node(self, phase: Phase, step: Step, path: str, *, again: bool = False, is_recalled: bool = False) -> Any:
+    async def node(
+        self, phase: Phase, step: Step, path: str, tried: StepAttempts, *, again: bool = False, is_recalled: bool = False
+    ) -> Any:
         """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
         params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes or step.declared.published:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
         if step.declared.nests is not None:
-            return await self._nested_in_time(step, params, path, again=again)
-        is_interrupted = self.durable.tried(path).is_interrupted
+            return await self._nested_in_time(step, params, path, tried, again=again)
         work = Work(
             path=path,
             node=step.node,
@@ -322,13 +333,14 @@ class Interpreter:
             timeout=step.timeout,
             rerun=step.rerun,
             group=step.routing_group,
-            reads=outputs_read(self.plan, phase.id, step.id) if is_interrupted else (),
+            reads=outputs_read(self.plan, phase.id, step.id) if tried.is_interrupted else (),
         )
         return await self.durable.node(work, again=again)
 
-    async def _nested_in_time(self, step: Step, params: dict[str, Any], path: str, *, again: bool) -> Any:
+    async def _nested_in_time(
+        self, step: Step, params: dict[str, Any], path: str, tried: StepAttempts, *, again: bool
+    ) -> Any:
         """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`)."""
-        tried = self.durable.tried(path)
         if tried.failures and self.durable.done(path) is None and (again or not tried.is_refuted):
             self.durable.note(run_events.AttemptStarted(path, tried.total + 1, again))
         async with self.durable.limit(path, step.timeout):
@@ -370,11 +382,6 @@ class Interpreter:
         if text is None:
             raise NodeError("file-missing", f"the step did not make `{source}`")
         self.durable.note(run_events.SummarySet(str(text).strip()))
-
-    async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:
-        made = await made_by(self.values, phase, step, path, before)
-        if made:
-            await self.durable.publish(path, made, self.used.get(path, []))
 
 
 def _first(stops: list[Any]) -> FlowStop:

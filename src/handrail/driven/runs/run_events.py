@@ -354,8 +354,13 @@ TEXTS = ("message", "text", "reason", "error", "question", "results")
 """Fields that only people read. All other fields are paths, kinds and digests, and never contain secrets."""
 
 
+_STORED = {*DATA, *TEXTS}
+
+
 def stored_event(event: Event, secrets: Secrets) -> Event:
     """The event as it is stored; the same object if it contains no secret."""
+    if _STORED.isdisjoint(vars(event)):  # most events
+        return event
     event = _changed(event, DATA, secrets.for_storage)
     return _changed(event, TEXTS, secrets.for_people)
 
