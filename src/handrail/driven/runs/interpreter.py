@@ -315,7 +315,14 @@ class Interpreter:
         }
 
     async def node(
-        self, phase: Phase, step: Step, path: str, tried: StepAttempts, *, again: bool = False, is_recalled: bool = False
+        self,
+        phase: Phase,
+        step: Step,
+        path: str,
+        tried: StepAttempts,
+        *,
+        again: bool = False,
+        is_recalled: bool = False,
     ) -> Any:
         """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
         params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
