@@ -1,4 +1,4 @@
-"""A run in one line: its status, where it stands, what it does, what it asks and what it used. Pure but for the time.
+"""A run in one line: its status, where it stands, what it does, what it asks and what it used.
 
 Derived from the state of the run. The facts about its flow (how many steps it has, which phases are rounds) are the
 `shape` of its request; what it lacks is None. An unknown usage is never zero: it makes a sum incomplete. Of this
