@@ -7,9 +7,8 @@ from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
 from handrail.tui.decisions import answer_question
-from handrail.tui.forms.approval import ApprovalScreen
 from handrail.tui.forms.controls import Line
-from handrail.tui.forms.form import AnswerScreen
+from handrail.tui.forms.questions import AnswerScreen, ApprovalScreen
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
-from handrail.tui.forms.approval import ApprovalScreen
 from handrail.tui.forms.controls import Press
+from handrail.tui.forms.questions import ApprovalScreen
 from support import Project
 from tui.scene import picture
 from tui.shop import shown, until

@@ -13,8 +13,8 @@ from handrail.base.errors import RefusedError
 from handrail.extensions.callers import OPEN
 from handrail.tui.app import HandrailApp
 from handrail.tui.decisions import Question, TrustScreen, trust_project
-from handrail.tui.forms.form import AnswerScreen
 from handrail.tui.forms.launch import LaunchScreen
+from handrail.tui.forms.questions import AnswerScreen
 from handrail.view.actions import Actions
 from support import Project
 from tui.scene import picture

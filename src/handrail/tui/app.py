@@ -19,8 +19,8 @@ from handrail.settings.sections import may_ring
 from handrail.source.output_text import clean
 from handrail.tui.catalog import CatalogScreen
 from handrail.tui.context import Feed, TerminalLook, local_time
-from handrail.tui.decisions import LEAVE, STOP, QuitScreen, with_trust
-from handrail.tui.forms.question import QuestionScreen
+from handrail.tui.decisions import LEAVE, STOP, QuitScreen
+from handrail.tui.forms.questions import QuestionScreen
 from handrail.tui.frame import Frame, NeedKey, News, need_key
 from handrail.tui.home import HomeScreen
 from handrail.tui.lines.home import ordered
@@ -200,7 +200,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         if name is None:
             self.catalog()
         else:
-            self.push_screen(LaunchScreen(self.actions, name, trusting=partial(with_trust, self)), self._launched)
+            self.push_screen(LaunchScreen(self.actions, name), self._launched)
 
     def _launched(self, run: str | None) -> None:
         if run:

@@ -22,8 +22,7 @@ from handrail.base.errors import HandrailError, UntrustedError
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.tui.context import Feed
-from handrail.tui.forms.approval import question_screen
-from handrail.tui.forms.question import QuestionScreen
+from handrail.tui.forms.questions import QuestionScreen, question_screen
 from handrail.tui.lines.home import ordered
 from handrail.tui.lines.words import Piece, line, wrapped
 from handrail.tui.widgets import Bar, Listing

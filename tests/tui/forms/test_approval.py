@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.tui.forms.approval import ApprovalScreen, approval_facts, changes_words, gate_words, question_screen
+from handrail.tui.forms.questions import ApprovalScreen, approval_facts, changes_words, gate_words, question_screen
 from handrail.view.actions import Actions
 from support import Project
 from tui.forms.picture import SIZES, Stage, picture, played, same_as, typed
@@ -193,11 +193,11 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
     action = {
         **ACTION,
         "does": evil,
-        "gate": evil,
+        "gate": {"deny": [evil]},
         "command": [evil],
         "claim": f"{evil}\n{'x' * 10_000_000}",
         "checks": [{"name": evil, "held": False, "detail": evil}],
-        "changes": [{"status": "M", "path": evil}],
+        "changes": {"files": [{"status": "M", "path": evil}], "diff": None},
     }
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
@@ -218,7 +218,6 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
         ({"deny": ["edit"], "allow": [], "writes": ["src/**"]}, "all tools but edit; writes src/**"),
         ({"allow": ["read", "bash"]}, "only read, bash"),
         ({}, "all tools"),
-        ("all but edit", "all but edit"),
     ],
 )
 def test_a_gate_in_words(gate: Any, words: str) -> None:
@@ -229,8 +228,8 @@ def test_a_gate_in_words(gate: Any, words: str) -> None:
     ("changes", "words"),
     [
         (None, "not recorded"),
-        ([], "no files"),
-        (["a", "b"], "2 files"),
+        ({"files": []}, "no files"),
+        ({"files": [{"path": "a"}, {"path": "b"}]}, "2 files"),
         ({"files": [{"path": "a", "added": 1, "removed": 2}]}, "1 file +1 −2"),
         ({"files": [{"path": "a", "added": 1}]}, "1 file"),
     ],

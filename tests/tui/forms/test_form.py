@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from handrail.app import App
 from handrail.tui.forms.fields import Field
-from handrail.tui.forms.form import AnswerScreen
+from handrail.tui.forms.questions import AnswerScreen
 from handrail.view.actions import Actions
 from support import Project
 from tui.forms.picture import SIZES, Stage, colours, picture, played, same_as, typed

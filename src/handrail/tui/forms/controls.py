@@ -6,7 +6,6 @@ never markup.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -17,13 +16,11 @@ from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static, TextArea
 
 from handrail.source.output_text import MAX_LINE_LENGTH, clean, clean_line
 
-UNKNOWN = "–"
 MOST_LINES = 5_000
 """Lines of one text that are shown."""
 
@@ -48,19 +45,6 @@ def at_both_ends(left: Content, right: Content, width: int) -> Content:
     room = max(0, width - right.cell_length - 2)
     left = left.truncate(room, ellipsis=True)
     return Content.assemble(left, " " * max(1, width - left.cell_length - right.cell_length), right)
-
-
-def time_of_day(at: float | None) -> str:
-    """A time of day, or the sign of what is not known."""
-    return UNKNOWN if at is None else time.strftime("%H:%M:%S", time.localtime(at))
-
-
-def ago(seconds: float) -> str:
-    """How long ago something was, in its largest unit."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit} ago"
-    return f"{max(0, int(seconds))}s ago"
 
 
 def footer_keys(pairs: Iterable[tuple[str, str]]) -> Content:
@@ -236,7 +220,6 @@ class Choices(Widget, can_focus=True):
         Binding("space", "choose", "toggle", show=False),
         Binding("enter", "done", "next field", show=False),
     ]
-    at: reactive[int] = reactive(0)
 
     def __init__(
         self, choices: Sequence[ChoiceItem], chosen: Sequence[str] = (), *, several: bool = False, must: bool = False
@@ -246,10 +229,7 @@ class Choices(Widget, can_focus=True):
         self.choices = tuple(choices)
         self.several = several
         self._chosen = list(chosen)
-        self.set_reactive(Choices.at, self._first())
-
-    def _first(self) -> int:
-        return next((place for place, one in enumerate(self.choices) if one.value in self._chosen), 0)
+        self.at = next((place for place, one in enumerate(self.choices) if one.value in self._chosen), 0)
 
     @property
     def chosen(self) -> list[str]:
@@ -270,6 +250,7 @@ class Choices(Widget, can_focus=True):
         self.at = min(max(0, self.at + (by if has_begun or abs(by) > 1 else 0)), len(self.choices) - 1)
         if not self.several:
             self._choose([self.choices[self.at].value])
+        self.refresh()
         self._reveal()
 
     def action_choose(self) -> None:
@@ -289,16 +270,11 @@ class Choices(Widget, can_focus=True):
             self.refresh(layout=True)
             self.post_message(Changed(self))
 
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
-
     def on_click(self, event: events.Click) -> None:
         place = self._place_at(event.x, event.y)
         if place is not None:
             self.at = place
+            self.refresh()
             self.action_choose()
 
     def _place_at(self, x: int, y: int) -> int | None:
@@ -446,12 +422,6 @@ class Pick(Widget, can_focus=True):
             self.at = at
             self.refresh(layout=True)
             self.post_message(Changed(self))
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     def render(self) -> Content:
         chosen = self.values[self.at][1] if self.values else "–"

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -20,21 +20,23 @@ from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from handrail.base.errors import HandrailError
+from handrail.tui.decisions import with_trust
 from handrail.tui.forms.controls import Press, footer_keys, keys_of, safe_line, safe_text
 from handrail.tui.forms.launch_options import NEW, Offered
 from handrail.tui.forms.screen import LATER, SHOW, FormAction, FormParts, FormScreen
 from handrail.view.actions import Actions, LaunchForm, ResumeMode, WrongFields
 from handrail.view.launch import offer_launch, preview_launch, save_routes
 
+if TYPE_CHECKING:
+    from handrail.tui.app import HandrailApp
+
 T = TypeVar("T")
-Begin = Callable[[], Awaitable[str]]
 
 
 class LaunchScreen(FormScreen):
     """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
 
-    `offered` is what `offer_launch` says, if it is known already. `trusting` begins the run, and asks for trust
-    if that is missing.
+    `offered` is what `offer_launch` says, if it is known already.
     """
 
     DEFAULT_CSS = """
@@ -63,14 +65,12 @@ class LaunchScreen(FormScreen):
         name: str,
         offered: Mapping[str, Any] | None = None,
         now: Callable[[], float] = time.time,
-        trusting: Callable[[Begin], Awaitable[str]] | None = None,
     ) -> None:
         super().__init__()
         self.actions = actions
         self.called = name
         self.offered = offered
         self.now = now
-        self.trusting = trusting
         self.rows: Offered | None = None
         self._is_busy = False
 
@@ -154,7 +154,7 @@ class LaunchScreen(FormScreen):
         async def begin() -> str:
             return await asyncio.to_thread(self._begin, *wanted)
 
-        run = await self._tried(rows, self.trusting(begin) if self.trusting is not None else begin())
+        run = await self._tried(rows, with_trust(cast("HandrailApp", self.app), begin))
         if run is not None:
             self.dismiss(run)
 

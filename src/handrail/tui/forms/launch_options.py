@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,66 +13,22 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.source.plain_text import some
-from handrail.source.values import same, shown
+from handrail.source.values import shown
 from handrail.tui.forms.controls import (
-    UNKNOWN,
     Changed,
     ChoiceItem,
     Choices,
     Line,
-    Lines,
     Pick,
     Press,
     Slot,
-    ago,
     safe_line,
     safe_text,
 )
-from handrail.tui.forms.fields import LABEL, Control, Field
+from handrail.tui.forms.fields import LABEL, ParamField
+from handrail.tui.lines.words import UNKNOWN, age
 from handrail.view.actions import TASK, LaunchForm
 from handrail.view.text.columns import NOTICE, ROUNDS
-
-_YES = ChoiceItem("true", "yes")
-
-
-class Param(Field):
-    """A param as `offer_launch` describes it. `value` is None if nothing is filled in."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given
-        self.param = str(given["name"])
-        about = safe_line(given.get("about"))
-        super().__init__(self.param, _control(given), about, required=bool(given.get("required")), in_row=True)
-
-    @property
-    def value(self) -> Any:
-        if not isinstance(self.control, Choices):
-            return self.control.answer or None
-        chosen = self.control.chosen
-        if self.given.get("kind") == "boolean":
-            return bool(chosen)
-        return self.given["choices"][int(chosen[0])]["value"] if chosen else None
-
-
-def _control(given: Mapping[str, Any]) -> Control:
-    default = given.get("default")
-    match given.get("kind"):
-        case "boolean":
-            ticked = Choices((_YES,), [_YES.value] if default is True else [], several=True)
-            ticked.add_class("-yes")
-            return ticked
-        case "choice":
-            choices = [ChoiceItem(str(place), str(one["label"])) for place, one in enumerate(given["choices"])]
-            chosen = [str(place) for place, one in enumerate(given["choices"]) if same(one["value"], default)]
-            return Choices(choices, chosen)
-    hint = "" if default in (None, "") else f"default: {default_words(default)}"
-    return Lines(placeholder=hint) if given.get("multiline") else Line(placeholder=hint, compact=True)
-
-
-def default_words(default: Any) -> str:
-    """A default as a person would type it."""
-    return json.dumps(default, ensure_ascii=False) if isinstance(default, list | dict) else shown(default)
-
 
 NONE = "none chosen"
 RUN, FLOW, PRESET = "run", "flow", "preset"
@@ -232,7 +187,7 @@ class Offered(Vertical):
         self.about: Mapping[str, Any] = offered.get("run") or {}
         modes = [mode for mode in _ORDER if mode in offered.get("modes", (NEW,))]
         self.modes = Choices([self._choice(mode) for mode in modes], [str(offered.get("mode") or NEW)], must=True)
-        self.params = [Param(given) for given in _params(offered)]
+        self.params = [ParamField(given) for given in _params(offered)]
         self.routes = Routes(offered.get("groups") or (), offered.get("presets") or {}, offered.get("agents") or ())
         phases = [(name, name) for name in offered.get("phases") or ()]
         starts = [(name, name) for name in self.about.get("from") or ()]
@@ -284,7 +239,7 @@ class Offered(Vertical):
 
     def _last(self) -> Content:
         run = self.about
-        since = ago(self.now - run["at"]) if run.get("at") is not None else ""
+        since = f"{age(self.now - run['at'])} ago" if run.get("at") is not None else ""
         at = str(run.get("next") or "").replace("/", " › ")
         words = f"{run.get('id')} {run.get('status')} {since}{f' at {at}' if at else ''}"
         why = f": {run['why']}" if run.get("why") else ""
