@@ -1,4 +1,4 @@
-"""Lists the definitions of a project. Imports no command-line parser, so that `list` starts fast."""
+"""Lists the definitions of a project and their problems. Imports no command-line parser: `list` starts fast."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from handrail.app import App
-from handrail.cli.output import DIM, Shell, styled
-from handrail.cli.problems import shown_problems
+from handrail.cli.output import BOLD, CYAN, DIM, RED, YELLOW, Shell, echo, styled
 from handrail.cli.results import print_table, tell_untrusted
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.flows.catalog import FoundFlow
@@ -15,7 +14,7 @@ from handrail.driven.flows.files import SHIPPED_SOURCE
 from handrail.driven.flows.plan import FlowPlan
 from handrail.settings.folders import shown_path
 from handrail.settings.trust import ProgramUse
-from handrail.source.diagnostics import Diagnostic
+from handrail.source.diagnostics import Diagnostic, as_github, diagnostic_text, sorted_problems, summary
 from handrail.source.plain_text import counted
 from handrail.view.live.catalog import all_definitions
 from handrail.view.rows.catalog import BROKEN, FLOW, UNUSABLE, WORKFLOW, entries_of
@@ -157,3 +156,26 @@ def _list_shipped(app: App, shell: Shell) -> None:
 def programs_json(shell: Shell, programs: list[ProgramUse]) -> list[dict[str, object]]:
     """What a definition would run."""
     return [program.to_json(lambda path: shown_path(path, shell.cwd)) for program in programs]
+
+
+def shown_problems(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
+    """The problems in order, with paths relative to the working directory."""
+    return sorted_problems(d._replace(file=shown_path(d.file, cwd)) for d in found)
+
+
+def print_problems(found: list[Diagnostic], style: str) -> None:
+    if style == "github":
+        for problem in found:
+            echo(as_github(problem))
+        return
+    for problem in found:
+        echo(_coloured(problem))
+    echo(summary(found), err=True)
+
+
+def _coloured(problem: Diagnostic) -> str:
+    head, *rest = diagnostic_text(problem).split("\n")
+    colour = {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
+    mark = f"{problem.severity}[{problem.code}]"
+    head = head.replace(mark, styled(mark, colour, BOLD), 1)
+    return "\n".join([head, *[line if "hint:" in line else styled(line, DIM) for line in rest], ""])

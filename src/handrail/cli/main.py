@@ -54,8 +54,6 @@ def _exit_code(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost edge: a bug becomes a report, not a traceback
         if to_json:
             echo(as_json({"error": {"code": "bug", "message": f"{type(error).__name__}: {error}", "hint": None}}))
-        from handrail.cli.bug_report import write_report
-
         return write_report(error, argv)
     return 0
 
@@ -75,3 +73,31 @@ def _run(argv: list[str]) -> None:
     from handrail.cli import group
 
     return group.run(argv)
+
+
+def write_report(error: Exception, argv: list[str]) -> int:
+    """Write a report of a bug, print its path, and return the exit code."""
+    import platform
+    import traceback
+
+    from handrail import __version__
+    from handrail.base.files import make_private
+    from handrail.settings.folders import UserFolders
+    from handrail.settings.secrets import Secrets
+
+    mask = Secrets(os.environ).mask
+    version = f"handrail {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    text = mask(f"{version}\ncommand: {argv[:1]}\n\n{''.join(traceback.format_exception(error))}")
+    folder = os.path.join(UserFolders(os.environ).state, "reports")
+    path = os.path.join(folder, f"bug-{os.getpid()}.txt")
+    echo(mask(f"error: this is a bug in Handrail: {type(error).__name__}: {error}"), err=True)
+    try:
+        make_private(folder)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        echo(f"hint: the report `{path}` has the details; please send it", err=True)
+    except (OSError, HandrailError):
+        echo(text, err=True)
+    if "-v" in argv or "--verbose" in argv:
+        echo(text, err=True)
+    return 70

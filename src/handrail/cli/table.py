@@ -29,8 +29,8 @@ SECTIONS: dict[str, dict[str, Row]] = {
         "playbook": ("playbook:playbook", "Make, check and show the practices of a project."),
     },
     "Plugins": {
-        "plugins": ("plugins:plugins", "List the plugins, and what is wrong with them."),
-        "plugin": ("plugins:plugin", "Make a plugin, or decide whether its code may run."),
+        "plugins": ("trust:plugins", "List the plugins, and what is wrong with them."),
+        "plugin": ("trust:plugin", "Make a plugin, or decide whether its code may run."),
     },
     "Guided sessions": {
         "start": ("sessions:start", "Start a workflow for a task."),
@@ -57,8 +57,8 @@ SECTIONS: dict[str, dict[str, Row]] = {
         "worktrees": ("runs:worktrees", "List the worktrees of the runs of this project."),
         "worktree": ("runs:worktree", "Merge, keep or remove the worktree of a run."),
         "stop": ("runs:stop", "Stop a run and every process that it started."),
-        "prune": ("prune:prune", "Remove old runs and ended sessions of this project."),
-        "import": ("agentweaver_import:import_", "Take over what AgentWeaver left in a project."),
+        "prune": ("history:prune", "Remove old runs and ended sessions of this project."),
+        "import": ("setup:import_", "Take over what AgentWeaver left in a project."),
         "answer": ("runs:answer", "Answer a question that a run waits for, then resume the run."),
     },
     "Trust": {

@@ -1,4 +1,4 @@
-"""A terminal on which lines can be drawn, and the line that says what a command waits for.
+"""A terminal: drawing lines on it, the line that says what a command waits for, and the signals that end a command.
 
 That line, such as `checking the definitions, 4s`, is on stderr, on a terminal only, and not with `--quiet` or `--json`.
 It appears after a second, so a quick command shows none, and it is gone before anything else is printed.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO, TypeVar
 
 from handrail.cli.output import Shell
 from handrail.source.plain_text import one_line
@@ -98,3 +99,37 @@ class WaitingLine:
         if self._is_drawn:
             write_quietly(self.stream, _ERASE)
             self._is_drawn = False
+
+
+T = TypeVar("T")
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def cancelling() -> Iterator[None]:
+    """SIGTERM and SIGHUP cancel the current task. asyncio itself does so for Ctrl-C."""
+    import asyncio  # it loads slowly, and quick commands do not need it
+
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    end: Callable[[], object] = task.cancel if task is not None else lambda: None
+    for number in _ENDS:
+        loop.add_signal_handler(number, end)
+    try:
+        yield
+    finally:
+        for number in _ENDS:
+            loop.remove_signal_handler(number)
+
+
+def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work to its end. Raises `KeyboardInterrupt` if a signal ended it."""
+    import asyncio
+
+    async def guarded() -> T:
+        with cancelling():
+            return await work
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None

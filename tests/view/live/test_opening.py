@@ -10,7 +10,7 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import NotFound, UsageError
 from handrail.view.live import artifacts
-from handrail.view.live.markdown import markdown_tree
+from handrail.view.live.artifacts import markdown_tree
 from handrail.view.live.run import LOG_PAGE, LogQuery, search_log, step_of
 from support import Project
 

@@ -10,10 +10,9 @@ from click.shell_completion import CompletionItem
 from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
-from handrail.cli.definition_list import list_definitions, programs_json
+from handrail.cli.definition_list import list_definitions, print_problems, programs_json, shown_problems
 from handrail.cli.options import command, complete_flow, complete_key, installable
 from handrail.cli.output import Shell
-from handrail.cli.problems import print_problems, shown_problems
 from handrail.cli.results import print_table, tell_untrusted
 from handrail.cli.table import former_command_hint
 from handrail.cli.terminal import WaitingLine

@@ -11,8 +11,7 @@ from handrail.app import App
 from handrail.base.errors import NotFound, UsageError
 from handrail.cli.options import command
 from handrail.cli.output import Shell, painted
-from handrail.cli.signals import run_interruptibly
-from handrail.cli.terminal import WaitingLine
+from handrail.cli.terminal import WaitingLine, run_interruptibly
 from handrail.doctor.checkup import Checkup, Subject, find_program, is_ok, version_of
 from handrail.doctor.examination import CATEGORIES, EXAMS, ExamChoice, examine, refuse_unknown, report
 from handrail.doctor.exams.agents import kept_probe, probe_json

@@ -1,4 +1,4 @@
-"""Commands that show runs: list them, print the events of a run or of a guided session."""
+"""Commands about what ran: list runs, tell what happened in a run or a guided session, remove old ones."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 
 from handrail.app import App
+from handrail.base.dataclasses import replace
 from handrail.base.errors import UsageError
 from handrail.base.journal import JournalDamaged
 from handrail.cli.options import command, complete_run, run_argument
@@ -17,6 +19,7 @@ from handrail.cli.output import (
     BOLD,
     DIM,
     Shell,
+    date_and_time,
     date_of,
     echo,
     has_reader,
@@ -27,14 +30,17 @@ from handrail.cli.output import (
 )
 from handrail.cli.results import list_runs
 from handrail.cli.run_driver import print_run
+from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.run_events import Event, masked_event, masked_json
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
 from handrail.guided.sessions.store import SessionReport
+from handrail.project.prune import MONTH, STATUSES, PruneItem, PruneRule
 from handrail.settings.secrets import masked
 from handrail.source.plain_text import one_line, plain
+from handrail.source.values import DURATION_EXAMPLE, parse_duration
 from handrail.view.text.columns import clipped
 from handrail.view.text.log import Story, given_words, guided_lines
 
@@ -202,3 +208,59 @@ def _print(lines: Iterable[str]) -> bool:
 
 def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
     return {"time": moment, "runAttempt": attempt, **masked_json(event)}
+
+
+@click.command()
+@click.option("--older-than", metavar="TIME", help="Only what ended before that time: `30d`, `12h`, `2w`.")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs and the newest N sessions.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only with this status.")
+@click.option("--damaged", is_flag=True, help="Move damaged runs to the folder `aside`; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do it. Without this, only print what would be removed.")
+@command
+def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> None:
+    """Remove old runs and ended sessions of this project.
+
+    What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
+    removed. Published artifacts and their history are kept. What a kill left of a worktree is removed, too, unless
+    there is work in it. A run whose worktree has work is kept.
+
+    \b
+    handrail prune --older-than 14d --keep 20
+    """
+    app.refuse_agents("prune")
+    rule = PruneRule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
+    if rule == PruneRule():
+        rule = PruneRule(older_than=MONTH)
+    with WaitingLine(shell, "removing what is old" if yes else "looking for what is old"):
+        done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
+    if shell.as_json:
+        rows = [item.to_json() for item in done.removed]
+        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})
+    verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
+    for item in done.removed:
+        shell.say(f"{verb}: {_prune_line(item)}")
+    if not done.removed:
+        shell.say(f"nothing to remove; {_kept(done.kept)} kept")
+    elif not yes:
+        shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
+    for words in done.held:
+        shell.talk(f"kept: {plain(words)}; `handrail worktrees` shows it")
+    return None
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = parse_duration(text)
+    if found is None:
+        raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
+    return found
+
+
+def _kept(number: int) -> str:
+    return "1 run or session is" if number == 1 else f"{number or 'no'} runs and sessions are"
+
+
+def _prune_line(item: PruneItem) -> str:
+    ended = "" if item.ended is None else date_and_time(item.ended)
+    return plain(f"{item.kind} {item.id}  {item.name}  {item.status}  {ended}").rstrip()

@@ -13,10 +13,10 @@ import click
 from handrail.app import App
 from handrail.base.errors import DefinitionError, HandrailError, NotFound, RefusedError, UsageError
 from handrail.base.files import real_inside, write_whole
+from handrail.cli.definition_list import print_problems, shown_problems
 from handrail.cli.forms import can_ask
 from handrail.cli.options import command
 from handrail.cli.output import Shell
-from handrail.cli.problems import print_problems, shown_problems
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
 from handrail.settings.routes import DEFAULT

@@ -15,8 +15,7 @@ from handrail.base.errors import UsageError
 from handrail.cli.options import command, complete_workflow, need_trust, session_option, trust_option
 from handrail.cli.output import Shell
 from handrail.cli.results import list_sessions, print_session
-from handrail.cli.signals import run_interruptibly
-from handrail.cli.terminal import WaitingLine
+from handrail.cli.terminal import WaitingLine, run_interruptibly
 from handrail.extensions.contracts.messages import Verdict
 from handrail.extensions.registry import OWN_TOOLS, Registry, built_in_hosts
 from handrail.guided.sessions.exit_checks import programs_of_checks

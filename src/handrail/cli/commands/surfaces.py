@@ -98,7 +98,7 @@ def web(  # noqa: PLR0913  # one parameter per option
 
 
 def _report(error: Exception) -> None:
-    from handrail.cli.bug_report import write_report
+    from handrail.cli.main import write_report
 
     write_report(error, ["web"])
 

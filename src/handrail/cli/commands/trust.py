@@ -1,4 +1,4 @@
-"""`handrail trust` and `handrail distrust`: a person's word that a project may run programs."""
+"""Commands about trust: a person's word that a project may run programs, and plugins, whose code asks for its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import Any
 import click
 
 from handrail.app import App
-from handrail.base.errors import UsageError
+from handrail.base.errors import NotFound, RefusedError, UsageError
+from handrail.cli.definition_list import print_problems, shown_problems
+from handrail.cli.forms import can_ask
 from handrail.cli.options import command
-from handrail.cli.output import Shell, date_and_time
-from handrail.cli.results import program_lines
+from handrail.cli.output import Shell, date_and_time, echo
+from handrail.cli.results import print_table, program_lines
+from handrail.cli.terminal import WaitingLine
+from handrail.extensions.plugins.code import PluginUntrusted, TrustedCode, difference
+from handrail.extensions.plugins.plugin import ID, RESERVED, Plugin, skeleton_files
+from handrail.extensions.plugins.search import JAVASCRIPT, plugin_folders
 from handrail.settings.folders import find_root, owning_project, shown_path
 from handrail.settings.trust import ProgramUse
 from handrail.source.plain_text import command_line, counted, plain
+from handrail.source.suggestions import did_you_mean
 
 
 @click.command()
@@ -101,3 +108,175 @@ def _say_standing(app: App, shell: Shell) -> None:
     for line in program_lines(programs, shell.cwd):
         shell.say(f"  {line}")
     return None
+
+
+@click.command()
+@command
+def plugins(app: App, shell: Shell) -> None:
+    """List the plugins, and what is wrong with them.
+
+    Code that is trusted is tried in a process of its own, so that everything that is wrong with it is shown. Code that
+    is not trusted is not run.
+    """
+    known = app.definitions.plugins
+    problems: dict[int, list[Any]] = {}
+    with WaitingLine(shell, "reading the plugins") as line:
+        for one in known.found:
+            line.say(f"trying the plugin `{one.id}`")
+            problems[id(one)] = shown_problems(known.problems(one, again=True), shell.cwd)
+    if shell.as_json:
+        return shell.data({"plugins": [_plugin_json(app, one, problems[id(one)]) for one in known.found]})
+    if not known.found:
+        return shell.say("there are no plugins; `handrail plugin new ID` makes one")
+    rows = [_plugin_row(app, plugin, bool(problems[id(plugin)])) for plugin in known.found]
+    print_table(shell, [("ID", "VERSION", "SOURCE", "CODE", "PROVIDES"), *rows])
+    every = [problem for plugin in known.found for problem in problems[id(plugin)]]
+    return print_problems(every, "text") if every else None
+
+
+def _plugin_json(app: App, plugin: Plugin, problems: list[Any]) -> dict[str, Any]:
+    return {
+        "id": plugin.id,
+        "version": plugin.manifest.version if plugin.manifest is not None else None,
+        "source": plugin.place.source,
+        "folder": plugin.place.folder,
+        "trusted": app.definitions.plugins.is_trusted(plugin),
+        "provides": _provides(app, plugin),
+        "problems": [problem.to_json() for problem in problems],
+    }
+
+
+def _provides(app: App, plugin: Plugin) -> dict[str, list[str]]:
+    if plugin.manifest is None:
+        return {}
+    definitions = {
+        "flows": [flow.id for flow in app.flows.found if flow.source == plugin.id],
+        "workflows": [found.key for found in app.catalog.found if found.source == plugin.id],
+        "prompts": [name for name in app.definitions.known.prompts if name.startswith(f"{plugin.id}/")],
+        "schemas": sorted(name for name in app.definitions.known.schemas if name.startswith(f"{plugin.id}/")),
+    }
+    return {**plugin.manifest.provides(), **{kind: names for kind, names in definitions.items() if names}}
+
+
+def _plugin_row(app: App, plugin: Plugin, has_problems: bool) -> tuple[str, ...]:
+    if plugin.manifest is None:
+        state = "cannot run" if plugin.place.source == JAVASCRIPT else "disabled"
+        return plugin.id, "", plugin.place.source, state, ""
+    code = app.definitions.plugins.code(plugin)
+    state = "none" if not code.rows else "trusted" if code.refusal is None else "not trusted"
+    if state == "trusted" and code.error() is not None:
+        state = "disabled"
+    told = [counted(len(names), kind.removesuffix("s")) for kind, names in _provides(app, plugin).items()]
+    return plugin.id, plugin.manifest.version, plugin.place.source, state, ", ".join(told) + " !" * has_problems
+
+
+@click.group()
+def plugin() -> None:
+    """Make a plugin, or decide whether its code may run."""
+
+
+@plugin.command()
+@click.argument("id_", metavar="ID")
+@click.option("--user", is_flag=True, help="Make it in your own folder, for all projects.")
+@command
+def new(app: App, shell: Shell, id_: str, user: bool) -> None:
+    """Make a small working plugin: a node, a check, a flow that uses them, and a test. Overwrites nothing.
+
+    \b
+    handrail plugin new acme
+    """
+    if not ID.fullmatch(id_) or id_ in RESERVED:
+        hint = "begin with a lower-case letter, then letters, digits and `-`, such as `acme`"
+        raise UsageError(f"`{id_}` cannot be the id of a plugin", hint)
+    app.refuse_agents("plugin new")
+    folder = os.path.join(plugin_folders(app.project, app.places)["user" if user else "project"], id_)
+    if os.path.lexists(folder):
+        raise RefusedError(f"`{folder}` exists", "choose another id, or remove the folder")
+    created = []
+    for name, text in skeleton_files(id_).items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+        created.append(shown_path(path, app.project))
+        shell.say(f"created: {created[-1]}")
+    if shell.as_json:
+        return shell.data({"id": id_, "created": created})
+    place = shown_path(folder, shell.cwd)
+    return shell.talk(f"next: `handrail plugin trust {id_}`, `handrail run {id_}/hello`, `pytest {place}`")
+
+
+@plugin.command("trust")
+@click.argument("id_", metavar="ID")
+@click.option("--show", is_flag=True, help="Only show what would be trusted.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> None:
+    """Trust the code of a plugin as it is now. If a file changes, you are asked again.
+
+    The files are listed. If you trusted the plugin before, only the difference is shown.
+    """
+    if not show:
+        app.refuse_agents("plugin trust")
+    found = _folder_plugin(app, id_)
+    code = app.definitions.plugins.code(found)
+    content, store = code.content, TrustedCode(app.places.state)
+    if content is None:
+        raise code.refusal or RefusedError(f"the files of the plugin `{id_}` cannot be read")
+    before = store.find(found.place.folder)
+    lines = sorted(content.files) if before is None else list(difference(before, content))
+    is_trusted = before is not None and not lines
+    if not shell.as_json:
+        echo(f"{id_}: {'files' if before is None else 'changed since you trusted it'}, {found.place.folder}", err=True)
+        for line in lines:
+            shell.say(plain(line))
+    if not show and not is_trusted:
+        _ask(id_, yes)
+        store.grant(found.place.folder, content, app.clock())
+        is_trusted = True
+    if shell.as_json:
+        key = "files" if before is None else "changes"
+        return shell.data({"id": id_, "folder": found.place.folder, "trusted": is_trusted, key: lines})
+    if not show and found.place.source == "project" and not store.project_is_trusted(app.project):
+        shell.talk("the project itself is not trusted yet: `handrail trust`")
+    return shell.talk(f"the plugin `{id_}` is {'' if is_trusted else 'not '}trusted")
+
+
+def _ask(id_: str, yes: bool) -> None:
+    if yes:
+        return
+    if not can_ask():
+        hint = f"look at it with `handrail plugin trust {id_} --show`, then add `--yes`"
+        raise PluginUntrusted(f"there is no terminal to ask whether you trust the plugin `{id_}`", hint)
+    if not click.confirm(f"Trust this code of `{id_}`?", default=False, err=True):
+        raise RefusedError(f"the plugin `{id_}` is not trusted")
+
+
+@plugin.command("distrust")
+@click.argument("id_", metavar="ID")
+@command
+def distrust_plugin(app: App, shell: Shell, id_: str) -> None:
+    """Take back the trust in the code of a plugin."""
+    app.refuse_agents("plugin distrust")
+    found = _folder_plugin(app, id_)
+    was_trusted = TrustedCode(app.places.state).revoke(found.place.folder)
+    if shell.as_json:
+        return shell.data({"id": id_, "folder": found.place.folder, "wasTrusted": was_trusted})
+    return shell.say(f"the plugin `{id_}` is no longer trusted" if was_trusted else f"`{id_}` was not trusted")
+
+
+def _folder_plugin(app: App, id_: str) -> Plugin:
+    """The plugin in a folder with this id. Raises an error if there is none, or if it needs no trust."""
+    found = app.definitions.plugins.used.get(id_)
+    if found is None:
+        broken = next((one for one in app.definitions.plugins.found if one.id == id_), None)
+        if broken is not None:
+            first = broken.problems[0]
+            raise RefusedError(f"the plugin `{id_}` cannot be used: {first.message}", first.hint)
+        known = list(app.definitions.plugins.used)
+        hint = did_you_mean(id_, known) or "`handrail plugins` lists them"
+        raise NotFound(f"there is no plugin `{id_}`", hint)
+    if found.place.source == "package":
+        hint = f"uninstall the package `{found.place.package}` if you do not trust it"
+        raise RefusedError(f"the plugin `{id_}` is an installed package, which you trusted when you installed it", hint)
+    return found

@@ -1,6 +1,8 @@
 """An artifact for a person who opens it, by its id: facts, content, a preview, what changed.
 
-Nothing in it is markup: a preview is a small tree of plain texts, from which a surface builds what it shows.
+Nothing in it is markup: a preview is a small tree of plain texts, from which a surface builds what it shows. A text in
+Markdown is a tree of tags and texts: a node is a text, or `{"tag": ..., "children": [...]}`. HTML in it is only text. A
+link has `href` and `host` if it may be opened: only http, https and mailto. An image is a text.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from handrail.base.errors import NotFound
 from handrail.driven.artifacts.names import parse_reference
@@ -16,6 +19,10 @@ from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf, Shelves
 from handrail.source.output_text import clean
 from handrail.source.values import is_too_deep
 from handrail.view.rows.rows import cleaned_value
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
 
 MOST_BYTES = 256 * 1024
 MOST_LINES = 2_000
@@ -100,8 +107,6 @@ def markdown(text: str) -> ArtifactJson:
 
 def _preview(ending: str, text: str) -> ArtifactJson:
     if ending in _MARKDOWN:
-        from handrail.view.live.markdown import markdown_tree
-
         tree = markdown_tree(text)
         if tree is not None:
             return {"kind": "markdown", "tree": tree}
@@ -113,3 +118,87 @@ def _preview(ending: str, text: str) -> ArtifactJson:
         if value is not None and not is_too_deep(value):
             return {"kind": "json", "value": cleaned_value(value)}
     return {"kind": "text", "text": clean(text)}
+
+
+MOST_NODES = 20_000
+MOST_INLINE = 16 * 1024
+"""Characters of one paragraph. The time for a hostile one grows with the square of its length."""
+SCHEMES = ("http", "https", "mailto")
+_TAGS = {
+    "paragraph": "p",
+    "bullet_list": "ul",
+    "ordered_list": "ol",
+    "list_item": "li",
+    "blockquote": "blockquote",
+    "em": "em",
+    "strong": "strong",
+    "s": "s",
+    "hr": "hr",
+    "hardbreak": "br",
+    "table": "table",
+    "thead": "thead",
+    "tbody": "tbody",
+    "tr": "tr",
+    "th": "th",
+    "td": "td",
+}
+MarkdownNode = dict[str, Any] | str
+
+
+def markdown_tree(text: str) -> list[MarkdownNode] | None:
+    """The tree of a text; None if it would have too many nodes, or would take too long to make."""
+    from markdown_it.tree import SyntaxTreeNode
+
+    blocks = _parser()
+    blocks.core.ruler.disable("inline")
+    if any(token.type == "inline" and len(token.content) > MOST_INLINE for token in blocks.parse(text)):
+        return None
+    parser = _parser()
+    root = SyntaxTreeNode(parser.parse(text))
+    if sum(1 for _ in root.walk()) > MOST_NODES:
+        return None
+    return _children(root)
+
+
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # it loads slowly, and only a preview needs it
+
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def _children(node: SyntaxTreeNode) -> list[MarkdownNode]:
+    return [found for child in node.children for found in _nodes(child)]
+
+
+def _nodes(node: SyntaxTreeNode) -> list[MarkdownNode]:
+    kind = node.type
+    if kind == "inline":
+        return _children(node)
+    if kind == "heading":
+        return [{"tag": node.tag, "children": _children(node)}]
+    if kind in ("fence", "code_block"):
+        words = node.info.split() if kind == "fence" else []
+        return [{"tag": "pre", "language": clean(words[0])[:40] if words else None, "children": [clean(node.content)]}]
+    if kind == "code_inline":
+        return [{"tag": "code", "children": [clean(node.content)]}]
+    if kind == "link":
+        return _link(str(node.attrs.get("href", "")), _children(node))
+    if kind == "image":
+        return [f"[image: {clean(node.content) or 'without a text'}]"]
+    if kind == "paragraph" and node.hidden:  # in a list without blank lines
+        return _children(node)
+    if kind in _TAGS:
+        return [{"tag": _TAGS[kind], "children": _children(node)}]
+    return ["\n"] if kind == "softbreak" else [clean(node.content)]
+
+
+def _link(href: str, children: list[MarkdownNode]) -> list[MarkdownNode]:
+    """A link, or only its text if it must not be opened."""
+    try:
+        parts = urlsplit(href)
+        host = parts.hostname
+    except ValueError:
+        return children
+    if parts.scheme.lower() not in SCHEMES or clean(href) != href or not href.isascii():
+        return children
+    return [{"tag": "a", "href": href, "host": host or parts.scheme, "children": children}]
