@@ -10,8 +10,9 @@ from __future__ import annotations
 import calendar
 import json
 import re
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
@@ -108,6 +109,11 @@ def classify_failure(status: int | None, text: str, now: float, fields: Mapping[
     members = [*(fields or {}).items(), *(member for data in _objects(text) for member in _members(data))]
     resets_at = _reset_time(members, text, now) if name in ("rate-limit", "quota", "unavailable") else None
     return JobOutcome(name, brief(without_json(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
+
+
+def failure(text: str, status: int | None = None, fields: Mapping[str, Any] | None = None) -> JobOutcome:
+    """A failure that was reported just now."""
+    return classify_failure(status, text, time.time(), fields)
 
 
 def last_error(exit_code: int, output: str) -> str:
@@ -333,6 +339,15 @@ def within(data: Any, *names: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+def content_texts(content: Any) -> list[str]:
+    """The texts in the content of a message, which is a text itself or a list of parts."""
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return [text for text in texts if isinstance(text, str)]
+
+
 def total(data: dict[str, Any], *names: str) -> float:
     """The sum of these members. Members that are not numbers are ignored."""
     values = (data.get(name) for name in names)
@@ -391,6 +406,28 @@ class NewLines:
         end = data.rfind(b"\n") + 1
         self.offset += end
         return data[:end].splitlines()
+
+
+class NewRecords:
+    """The JSON objects in new lines of files that an agent writes. Only lines that contain all marks are parsed."""
+
+    def __init__(self, *marks: bytes) -> None:
+        self.marks = marks
+        self.files: dict[str, NewLines] = {}
+
+    def read(self, paths: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for path in paths:
+            for line in self.files.setdefault(path, NewLines(path)).read():
+                if all(mark in line for mark in self.marks):
+                    yield _object(line)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The JSON object in a line; empty if there is none."""
+    try:
+        return within(json.loads(line))
+    except ValueError:
+        return {}
 
 
 def checked_id(session: str, product: str) -> str:

@@ -14,27 +14,15 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from handrail.agents.outcomes import (
-    CUT_OFF,
-    DONE,
-    PROVIDER_VARIABLES,
-    JobOutcome,
-    JobUsage,
-    brief,
-    classify_failure,
-    finished,
-    last_error,
-    prompt_for_json,
-    total,
-    within,
-)
-from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.agents import outcomes
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
+from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch, NodeError
 from handrail.settings.acp_agents import AcpAgent
 from handrail.settings.folders import UserFolders
 from handrail.source.plain_text import counted
 
 PROGRAM = sys.executable
-ENVIRONMENT = ("PYTHONPATH", *PROVIDER_VARIABLES)
+ENVIRONMENT = ("PYTHONPATH", *outcomes.PROVIDER_VARIABLES)
 PACKAGE = "acp"
 INTERNAL = "Internal error"
 PATIENCE = 120.0
@@ -43,7 +31,7 @@ CANCELLING, SHARE = 3.0, 0.25
 """The agent is asked to cancel its turn so many seconds before the time limit, or in this last share of the time."""
 _REPORTED = ("text", "tool", "result", "denied", "allowed", "plan", "retry")
 _STOPPED = {
-    "max_tokens": ("crash", CUT_OFF),
+    "max_tokens": ("crash", outcomes.CUT_OFF),
     "max_turn_requests": ("crash", "it stopped, because its turn had too many requests to the model"),
     "refusal": ("refused", "the model refused"),
     "cancelled": ("crash", "it was stopped before the end of its turn"),
@@ -90,14 +78,15 @@ def _program(agent: AcpAgent, job: AgentJob) -> str:
 
 
 def _prompt(prompt: str, job: AgentJob) -> str:
-    whole = prompt_for_json(prompt, job.schema) if job.schema else prompt
+    whole = outcomes.prompt_for_json(prompt, job.schema) if job.schema else prompt
     return f"\n{whole}" if whole.startswith("/") else whole  # it would be read as a command of the agent
 
 
 class AcpReader:
     """Reads the lines of the driver."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.text: str | None = None
         self.outcome: JobOutcome | None = None
@@ -125,8 +114,8 @@ class AcpReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         code = self.code if isinstance(self.code, int) else exit_code
-        outcome = self.outcome or classify_failure(None, last_error(code, errors), time.time())
-        yield finished(outcome, self.text, self.job.schema)
+        outcome = self.outcome or outcomes.failure(outcomes.last_error(code, errors))
+        yield outcomes.finished(outcome, self.text, self.job.schema)
 
 
 def _failure(data: dict[str, Any]) -> JobOutcome:
@@ -136,8 +125,8 @@ def _failure(data: dict[str, Any]) -> JobOutcome:
         return JobOutcome(str(data["outcome"]), brief(message))
     more = "" if told is None else told if isinstance(told, str) else json.dumps(told)
     if message == INTERNAL:  # the protocol's words for any failure; the service could mean something else with them
-        return classify_failure(None, more, time.time()) if more else JobOutcome("crash", "it had an internal error")
-    return classify_failure(None, f"{message} {more}".strip(), time.time())
+        return outcomes.failure(more) if more else JobOutcome("crash", "it had an internal error")
+    return outcomes.failure(f"{message} {more}".strip())
 
 
 def _count(data: dict[str, Any], spent: JobUsage) -> bool:
@@ -152,6 +141,4 @@ def _count(data: dict[str, Any], spent: JobUsage) -> bool:
     return spent.add(given, output, total(tokens, "cached_read_tokens"), price)
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return AcpReader(job)
+reader = AcpReader

@@ -10,29 +10,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from handrail.agents import outcomes
 from handrail.agents.claude import install
 from handrail.agents.claude.host import OWN_STEP
-from handrail.agents.outcomes import (
-    DONE,
-    LONGEST_MESSAGE,
-    JobOutcome,
-    JobUsage,
-    brief,
-    checked_id,
-    classify_failure,
-    finished,
-    last_error,
-    prompt_for_json,
-    total,
-    within,
-    without_json,
-)
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch
+from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch
 
 _PRODUCT = "Claude Code"
 """Its ids are checked: it would search the titles of all conversations for any other text."""
@@ -79,7 +65,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.usd is not None:
         argv.append(f"--max-budget-usd={job.usd:.6g}")
     if job.session is not None:
-        argv.append(f"--resume={checked_id(job.session, _PRODUCT)}")
+        argv.append(f"--resume={outcomes.checked_id(job.session, _PRODUCT)}")
     elif job.new_session is not None:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
@@ -93,7 +79,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         if is_tool and _is_known(native):
             argv.append(f"--json-schema={json.dumps(native, separators=(',', ':'))}")
         else:
-            prompt = prompt_for_json(prompt, job.schema)
+            prompt = outcomes.prompt_for_json(prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
     return Launch((*argv, *job.extra), stdin=prompt.encode(), files=files)
 
@@ -115,7 +101,8 @@ def _is_known(schema: Any) -> bool:
 class ClaudeReader:
     """Reads one stream. Text of subagents is left out; denied calls of subagents are reported."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session: str | None = None
         self.is_reported = False
@@ -155,10 +142,10 @@ class ClaudeReader:
         yield from self._so_far()
         outcome = self._outcome(exit_code, errors)
         if outcome != DONE or self.result is None:
-            yield finished(outcome, self.text)
+            yield outcomes.finished(outcome, self.text)
         else:
             text = str(self.result.get("result") or self.text or "")
-            yield finished(DONE, text, self.job.schema, self.structured)
+            yield outcomes.finished(DONE, text, self.job.schema, self.structured)
 
     def _so_far(self) -> Iterator[AgentSaid]:
         """The usage before the first result. Messages have neither all their output tokens nor a price."""
@@ -180,7 +167,7 @@ class ClaudeReader:
             if is_own:
                 words = (data.get(name) for name in ("error", "api_error"))
                 self.error = " ".join(str(word) for word in words if word)
-                self.complaint = " ".join(str(block.get("text") or "") for block in _blocks(data))
+                self.complaint = " ".join(outcomes.content_texts(message.get("content")))
             return
         self.uncounted[str(message.get("id"))] = within(message, "usage")
         yield from self._so_far()
@@ -196,7 +183,7 @@ class ClaudeReader:
 
     def _on_tool_results(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         for block in _blocks(data):
-            key, output = str(block.get("tool_use_id")), brief(_text(block.get("content")))
+            key, output = str(block.get("tool_use_id")), brief("\n".join(outcomes.content_texts(block.get("content"))))
             if block.get("type") != "tool_result" or key not in self.tools:
                 continue
             if block.get("is_error") and _is_denied(data, key, output):
@@ -222,25 +209,25 @@ class ClaudeReader:
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         result = self.result
         if result is None:
-            return self._classified(None, self.error, self.complaint or last_error(exit_code, errors))
+            return self._classified(None, self.error, self.complaint or outcomes.last_error(exit_code, errors))
         listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
         if not result.get("is_error") and not subtype.startswith("error"):
             return DONE
         message = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
         if subtype in _OWN_LIMITS:
-            return JobOutcome(_OWN_LIMITS[subtype], brief(message or subtype, LONGEST_MESSAGE))
+            return JobOutcome(_OWN_LIMITS[subtype], brief(message or subtype, outcomes.LONGEST_MESSAGE))
         codes = f"{self.error} {result.get('stop_reason')}"
         return self._classified(status if isinstance(status, int) else None, codes, message or self.complaint)
 
     def _classified(self, status: int | None, codes: str, message: str) -> JobOutcome:
         """The outcome of a failure. The error codes help to classify it, but the message leaves them out."""
-        outcome = classify_failure(status, f"{codes} {message}", time.time(), self.limit)
-        return replace(outcome, message=brief(without_json(message), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
+        outcome = outcomes.failure(f"{codes} {message}", status, self.limit)
+        return replace(
+            outcome, message=brief(outcomes.without_json(message), outcomes.LONGEST_MESSAGE) or OUTCOMES[outcome.name]
+        )
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return ClaudeReader(job)
+reader = ClaudeReader
 
 
 def _is_saved(env: Mapping[str, str], session: str) -> bool:
@@ -268,12 +255,6 @@ def _retry_words(data: dict[str, Any]) -> str:
 def _blocks(data: dict[str, Any]) -> list[dict[str, Any]]:
     content = within(data, "message").get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return str(content or "")
 
 
 def _is_denied(data: dict[str, Any], key: str, output: str) -> bool:

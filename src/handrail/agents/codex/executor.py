@@ -18,21 +18,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from handrail.agents import outcomes
 from handrail.agents.codex import install
-from handrail.agents.outcomes import (
-    DONE,
-    JobOutcome,
-    NewLines,
-    brief,
-    checked_id,
-    classify_failure,
-    finished,
-    last_error,
-    prompt_for_json,
-    within,
-)
+from handrail.agents.outcomes import DONE, JobOutcome, NewRecords, brief, within
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, Stubs
 from handrail.source.text_edits import toml_value
 
 _PRODUCT = "Codex"
@@ -78,10 +68,10 @@ def launch(job: AgentJob, folder: str) -> Launch:
         files["schema.json"] = json.dumps(job.schema)
         argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
     elif job.schema is not None:
-        prompt = prompt_for_json(prompt, job.schema)
+        prompt = outcomes.prompt_for_json(prompt, job.schema)
     argv += job.extra
     if job.session is not None:
-        argv += ["resume", checked_id(job.session, _PRODUCT)]
+        argv += ["resume", outcomes.checked_id(job.session, _PRODUCT)]
     return Launch((*argv, "-"), stdin=prompt.encode(), files=files)
 
 
@@ -114,7 +104,8 @@ def _requires_all(schema: Any) -> bool:
 class CodexReader:
     """Reads the events of one turn."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.thread = job.session
         self.count = ThreadCount(job.env)
@@ -155,15 +146,14 @@ class CodexReader:
         if not self.has_counted:
             yield from self._usage_so_far()
         if self.is_done:
-            yield finished(DONE, self.text, self.job.schema)
+            yield outcomes.finished(DONE, self.text, self.job.schema)
         else:
-            yield finished(self._failure(exit_code, errors), self.text)
+            yield outcomes.finished(self._failure(exit_code, errors), self.text)
 
     def _failure(self, exit_code: int, errors: str) -> JobOutcome:
-        now = time.time()
-        outcome = classify_failure(None, self.failure or last_error(exit_code, errors), now)
+        outcome = outcomes.failure(self.failure or outcomes.last_error(exit_code, errors))
         if outcome.name == "quota" and outcome.resets_at is None:
-            return replace(outcome, resets_at=_local_reset_time(self.failure or "", self.job.env, now))
+            return replace(outcome, resets_at=_local_reset_time(self.failure or "", self.job.env, time.time()))
         return outcome
 
     def _item(self, item: dict[str, Any], *, is_over: bool) -> Iterator[AgentSaid]:
@@ -201,9 +191,7 @@ class CodexReader:
         yield AgentSaid("usage", usage)
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return CodexReader(job)
+reader = CodexReader
 
 
 def _tool(kind: str, item: Mapping[str, Any]) -> str:
@@ -223,8 +211,7 @@ def _blocked_tool(found: re.Match[str]) -> str:
 def _output(item: Mapping[str, Any]) -> str:
     output = item.get("aggregated_output") or within(item, "error").get("message")
     if output is None and (result := within(item, "result")):
-        content = result.get("content")
-        parts = [str(part.get("text", "")) for part in content or () if isinstance(part, dict)]
+        parts = outcomes.content_texts(result.get("content"))
         output = "\n".join(parts) if parts else json.dumps(result)
     if not output and item.get("exit_code"):
         output = f"exit code {item['exit_code']}"
@@ -236,21 +223,20 @@ class ThreadCount:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
-        self.lines: NewLines | None = None
+        self.paths: list[str] = []
+        self.records = NewRecords(b'"type":"token_count"', b'"total_token_usage"')
         self.found: dict[str, int] = {}
 
     def now(self, thread: str) -> dict[str, int] | None:
         """The count until now; None if it is not known."""
         try:
-            if self.lines is None:
-                path = next(Path(self.home, "sessions").glob(f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"))
-                self.lines = NewLines(str(path))
-            for line in self.lines.read():
-                if b'"type":"token_count"' in line and b'"total_token_usage"' in line:
-                    self.found = json.loads(line)["payload"]["info"]["total_token_usage"]
-        except (OSError, ValueError, LookupError, TypeError, StopIteration):
+            name = f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"
+        except ValueError:
             return None
-        return self.found
+        self.paths = self.paths or [str(path) for path in Path(self.home, "sessions").glob(name)][:1]
+        for data in self.records.read(self.paths):
+            self.found = within(data, "payload", "info", "total_token_usage") or self.found
+        return self.found if self.paths else None
 
 
 def _local_reset_time(text: str, env: Mapping[str, str], now: float) -> float | None:

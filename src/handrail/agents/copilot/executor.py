@@ -12,7 +12,6 @@ import os
 import platform
 import shutil
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -20,26 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from handrail import STEP_TOOL
-from handrail.agents import recipes
+from handrail.agents import outcomes, recipes
 from handrail.agents.copilot import install
 from handrail.agents.copilot.host import OWN_STEP, SERVER
-from handrail.agents.outcomes import (
-    DONE,
-    JobOutcome,
-    JobUsage,
-    NewLines,
-    brief,
-    classify_failure,
-    finished,
-    http_status,
-    last_error,
-    prompt_for_json,
-    total,
-    within,
-    without_json,
-)
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, total, within
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch
 
 PROGRAM = "copilot"
 TESTED = ("1.0.102",)
@@ -75,7 +60,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")
-    prompt = prompt_for_json(job.prompt, job.schema) if job.schema else job.prompt
+    prompt = outcomes.prompt_for_json(job.prompt, job.schema) if job.schema else job.prompt
     return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files=files)
 
 
@@ -128,7 +113,7 @@ class CopilotReader:
                 self.failed = about
             case "assistant.turn_retry":
                 message = str(self.failed.get("errorMessage") or about.get("reason"))
-                yield AgentSaid("retry", {"message": without_json(message)})
+                yield AgentSaid("retry", {"message": outcomes.without_json(message)})
             case "session.error":
                 self.error = about
             case "abort":
@@ -155,17 +140,17 @@ class CopilotReader:
         spent = _job_usage(_read_text(self.folder, "usage.json"))
         if spent.tokens is not None and self.before is not None:
             yield spent.less(self.before).said()
-        yield finished(self._outcome(exit_code, errors), self.text, self.job.schema)
+        yield outcomes.finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.error is not None:
             message, more = str(self.error.get("message")), str(self.failed.get("errorMessage") or "")
-            outcome = classify_failure(http_status(self.error), f"{message} {more}", time.time())
+            outcome = outcomes.failure(f"{message} {more}", outcomes.http_status(self.error))
             return replace(outcome, message=brief(message))
         if self.was_stopped:
             return JobOutcome("crash", "it was stopped before the end of its turn")
         if self.result is None or self.result.get("exitCode") != 0:
-            return classify_failure(None, last_error(exit_code, errors), time.time())
+            return outcomes.failure(outcomes.last_error(exit_code, errors))
         return DONE
 
 
@@ -191,21 +176,16 @@ class SessionCount:
     def __init__(self, env: Mapping[str, str]) -> None:
         home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
         self.folder = os.path.join(home, "session-state")
-        self.lines: NewLines | None = None
+        self.records = NewRecords(b'"session.usage_record"')
         self.spent = JobUsage()
 
     def now(self, session: str) -> JobUsage | None:
         """The usage until now; None if it is not known."""
         path = os.path.join(self.folder, session, "events.jsonl")
-        if self.lines is None and not os.path.exists(path):
+        if not os.path.exists(path):
             return None
-        self.lines = self.lines or NewLines(path)
-        try:
-            for line in self.lines.read():
-                if b'"session.usage_record"' in line:
-                    _count(self.spent, within(json.loads(line), "data", "usage"))
-        except ValueError:
-            return None
+        for data in self.records.read([path]):
+            _count(self.spent, within(data, "data", "usage"))
         return copy(self.spent)
 
 
@@ -217,5 +197,4 @@ def _read_text(folder: str, name: str) -> str | None:
         return None
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    return CopilotReader(job, folder)
+reader = CopilotReader

@@ -11,30 +11,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import outcomes
 from handrail.agents.gemini import install as own
 from handrail.agents.gemini.host import SERVER
 from handrail.agents.gemini.install import AUTHORITY
-from handrail.agents.outcomes import (
-    DONE,
-    JobOutcome,
-    JobUsage,
-    NewLines,
-    brief,
-    checked_id,
-    classify_failure,
-    finished,
-    last_error,
-    prompt_for_json,
-    total,
-    within,
-)
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, total, within
 from handrail.agents.recipes import as_json
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
 from handrail.source import text_edits
 
 HOME = "GEMINI_CLI_HOME"
@@ -116,7 +103,7 @@ class AnswerCount:
 
     def __init__(self, home: str, conversation: str | None) -> None:
         self.home = home
-        self.records: dict[str, NewLines] = {}
+        self.records = NewRecords(b'"type":"gemini"', b'"tokens"')
         self.answers: dict[str, dict[str, Any]] = {}
         self.before: set[str] = set()
         if conversation is not None:
@@ -134,17 +121,9 @@ class AnswerCount:
         return spent
 
     def _read(self, conversation: str) -> None:
-        if not conversation.replace("-", "").isalnum():
-            return
-        for path in records(self.home, conversation):
-            for line in self.records.setdefault(str(path), NewLines(str(path))).read():
-                if b'"type":"gemini"' not in line or b'"tokens"' not in line:
-                    continue
-                try:
-                    data = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(data, dict) and isinstance(data.get("id"), str):
+        if conversation.replace("-", "").isalnum():
+            for data in self.records.read(map(str, records(self.home, conversation))):
+                if isinstance(data.get("id"), str):
                     self.answers[data["id"]] = within(data, "tokens")
 
 
@@ -192,8 +171,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
     thread = job.session or job.new_session
     if thread is not None:
         is_there = job.session is not None if job.stubs is None else has_prompt_saved(job.env, thread)
-        argv.append(f"--resume={checked_id(thread, _PRODUCT)}" if is_there else f"--session-id={thread}")
-    prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
+        argv.append(f"--resume={outcomes.checked_id(thread, _PRODUCT)}" if is_there else f"--session-id={thread}")
+    prompt = job.prompt if job.schema is None else outcomes.prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
     env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
     files = {"policy.toml": _POLICY + (_SHELL if job.permissions == "work" else "")}
@@ -207,7 +186,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
 class GeminiReader:
     """Reads the events of one turn. Text arrives in pieces; it is reported as a whole at the next other event."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session = job.session or job.new_session
         self.count = AnswerCount(gemini_home(job.env), self.session)
@@ -253,20 +233,20 @@ class GeminiReader:
         yield from self._flush_text()
         for found in _RETRY.finditer(errors):
             yield AgentSaid("retry", {"message": brief(" ".join(found[0].split()))})
-        yield finished(self._outcome(exit_code, errors), self.text, self.job.schema)
+        yield outcomes.finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
-        now = time.time()
         if self.result is None:
-            message = self.complaint or last_error(exit_code, errors)
-            return classify_failure(401 if exit_code == _AUTH else None, message, now)
+            message = self.complaint or outcomes.last_error(exit_code, errors)
+            return outcomes.failure(message, 401 if exit_code == _AUTH else None)
         if self.stopped is not None:
             return JobOutcome("crash", self.stopped)
         if self.result.get("status") == "success":
             return DONE
-        message = within(self.result, "error").get("message") or self.complaint or last_error(exit_code, errors)
+        reason = within(self.result, "error").get("message") or self.complaint
         status = exit_code + _BYTE  # it exits with the HTTP status, and the system keeps only the low byte
-        return classify_failure(status if status >= _FIRST_STATUS else None, str(message), now)
+        message = str(reason or outcomes.last_error(exit_code, errors))
+        return outcomes.failure(message, status if status >= _FIRST_STATUS else None)
 
     def _flush_text(self) -> Iterator[AgentSaid]:
         if text := "".join(self.pieces):
@@ -291,9 +271,7 @@ class GeminiReader:
             yield spent.said()
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return GeminiReader(job)
+reader = GeminiReader
 
 
 def _usage(stats: Any) -> Iterator[AgentSaid]:

@@ -11,35 +11,22 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import outcomes
 from handrail.agents.opencode import install
-from handrail.agents.outcomes import (
-    CUT_OFF,
-    DONE,
-    PROVIDER_VARIABLES,
-    JobOutcome,
-    JobUsage,
-    brief,
-    classify_failure,
-    finished,
-    http_status,
-    last_error,
-    total,
-    within,
-)
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
 from handrail.agents.recipes import variables
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 from handrail.source import text_edits
 
 PROGRAM = "opencode"
 TESTED = ("1.18.33",)
 LOGIN = ("XDG_DATA_HOME", ".local/share", "opencode/auth.json")
-ENVIRONMENT = ("PYTHONPATH", *PROVIDER_VARIABLES)
+ENVIRONMENT = ("PYTHONPATH", *outcomes.PROVIDER_VARIABLES)
 _NAMED = {
     "ContentFilterError": "refused",
     "ContextOverflowError": "overflow",
@@ -101,7 +88,8 @@ def _model(name: str | None) -> dict[str, str] | None:
 class OpenCodeReader:
     """Reads the lines of one turn."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session: str | None = None
         self.begun: set[str] = set()
@@ -132,7 +120,7 @@ class OpenCodeReader:
                 yield AgentSaid("retry", {"message": data.get("message")})
             case "gave_up":
                 wait = {"retry-after": data.get("seconds")}
-                self.failure = classify_failure(None, str(data.get("message")), time.time(), wait)
+                self.failure = outcomes.failure(str(data.get("message")), None, wait)
             case "error":
                 self.failure = self.failure or _outcome_of_error(within(data, "error"))
             case "end":
@@ -176,16 +164,16 @@ class OpenCodeReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(self.texts) if self.message is not None else None
-        yield finished(self._outcome(exit_code, errors), text, self.job.schema, self.structured)
+        yield outcomes.finished(self._outcome(exit_code, errors), text, self.job.schema, self.structured)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.failure is not None:
             return self.failure
         if self.finish == "length":
-            return JobOutcome("crash", CUT_OFF)
+            return JobOutcome("crash", outcomes.CUT_OFF)
         if self.finish == "stop" or self.is_over:
             return DONE
-        return classify_failure(None, last_error(exit_code, errors), time.time())
+        return outcomes.failure(outcomes.last_error(exit_code, errors))
 
 
 def _outcome_of_error(error: dict[str, Any]) -> JobOutcome:
@@ -194,10 +182,8 @@ def _outcome_of_error(error: dict[str, Any]) -> JobOutcome:
     if name in _NAMED:
         return JobOutcome(_NAMED[name], brief(message))
     words = f"{message} {data.get('responseBody') or ''}"
-    outcome = classify_failure(http_status(data), words, time.time(), within(data, "responseHeaders"))
+    outcome = outcomes.failure(words, outcomes.http_status(data), within(data, "responseHeaders"))
     return replace(outcome, message=brief(message))
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return OpenCodeReader(job)
+reader = OpenCodeReader

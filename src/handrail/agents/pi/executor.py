@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
-from handrail.agents.outcomes import (
-    CUT_OFF,
-    DONE,
-    PROVIDER_VARIABLES,
-    JobOutcome,
-    JobUsage,
-    brief,
-    classify_failure,
-    finished,
-    last_error,
-    prompt_for_json,
-    total,
-    within,
-    without_json,
-)
+from handrail.agents import outcomes
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
 from handrail.agents.pi import install
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 
 PROGRAM = "pi"
 TESTED = ("0.74.2", "0.87.1", "1.5.0")
 LOGIN = ("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")
-ENVIRONMENT = ("PI_*", *PROVIDER_VARIABLES)
+ENVIRONMENT = ("PI_*", *outcomes.PROVIDER_VARIABLES)
 READS = ("read", "grep", "find", "ls")
 
 
@@ -52,14 +38,15 @@ def launch(job: AgentJob, folder: str) -> Launch:
     prompt = job.prompt
     if prompt.lstrip().startswith("/"):  # it would be read as a slash command, also after spaces
         prompt = f"Do this:\n\n{prompt}"
-    prompt = prompt_for_json(prompt, job.schema) if job.schema else prompt
+    prompt = outcomes.prompt_for_json(prompt, job.schema) if job.schema else prompt
     return Launch((*argv, *job.extra), stdin=prompt.encode(), files=files, env=env)
 
 
 class PiReader:
     """Reads the events of one run."""
 
-    def __init__(self, job: AgentJob) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session: str | None = None
         self.told = False
@@ -85,7 +72,7 @@ class PiReader:
             case "tool_execution_end":
                 yield from self._result(data)
             case "auto_retry_start":
-                yield AgentSaid("retry", {"message": without_json(str(data.get("errorMessage")))})
+                yield AgentSaid("retry", {"message": outcomes.without_json(str(data.get("errorMessage")))})
 
     def _message(self, message: dict[str, Any]) -> Iterator[AgentSaid]:
         """Report a message of the model. The first one also reports the session, because pi saves it only then."""
@@ -113,27 +100,22 @@ class PiReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(_texts(self.last)) if self.last is not None else None
-        yield finished(self._outcome(exit_code, errors), text, self.job.schema)
+        yield outcomes.finished(self._outcome(exit_code, errors), text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         if self.last is None or not self.settled:
-            return classify_failure(None, errors.strip() or last_error(exit_code, errors), time.time())
+            return outcomes.failure(errors.strip() or outcomes.last_error(exit_code, errors))
         reason = self.last.get("stopReason")
         if reason == "error":
-            return classify_failure(None, str(self.last.get("errorMessage") or "the model failed"), time.time())
+            return outcomes.failure(str(self.last.get("errorMessage") or "the model failed"))
         if reason in ("stop", "toolUse"):
             return DONE
-        return JobOutcome("crash", CUT_OFF if reason == "length" else f"the turn ended with `{reason}`")
+        return JobOutcome("crash", outcomes.CUT_OFF if reason == "length" else f"the turn ended with `{reason}`")
 
 
 def _texts(message: dict[str, Any]) -> list[str]:
     """The non-empty texts of a message or a result."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
-    return [text for text in texts if isinstance(text, str) and text.strip()]
+    return [text for text in outcomes.content_texts(message.get("content")) if text.strip()]
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del folder
-    return PiReader(job)
+reader = PiReader

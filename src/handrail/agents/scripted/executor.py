@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.extensions.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH",)
@@ -34,7 +34,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
 class ScriptedReader:
     """Reads its events: they have Handrail's shape, but other names."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del job, folder
         self.ended = False
         self.told: list[str] = []
         self.failure: dict[str, Any] | None = None
@@ -64,6 +65,4 @@ class ScriptedReader:
         yield AgentSaid("finished", found)
 
 
-def reader(job: AgentJob, folder: str) -> AgentReader:
-    del job, folder
-    return ScriptedReader()
+reader = ScriptedReader
