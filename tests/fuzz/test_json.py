@@ -66,33 +66,22 @@ def test_any_value_is_written_on_one_line_that_both_modules_read(value: Any) -> 
         assert repr(read) == repr(json.loads(json.dumps(value)))
 
 
-@pytest.fixture(params=[True, False], ids=["with the accelerator", "without it"])
-def with_and_without_accelerator(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonlite, "ACCELERATED", request.param)
-    if not request.param:
-        monkeypatch.setattr(jsonlite, "_scan", None)
-
-
-@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}'])
 def test_constants_that_are_not_json_raise_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="not a JSON value"):
         jsonlite.loads(text)
 
 
-@pytest.mark.usefixtures("with_and_without_accelerator")
 def test_a_lone_surrogate_is_escaped() -> None:
     assert json.loads(jsonlite.dumps(["\ud800", "\N{SNOWMAN}"]).encode()) == ["\ud800", "\N{SNOWMAN}"]
 
 
-@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")], ids=str)
 def test_numbers_that_are_not_json_raise_an_error(value: float) -> None:
-    with pytest.raises(ValueError, match=r"no such number|not JSON compliant"):
+    with pytest.raises(ValueError, match="not JSON compliant"):
         jsonlite.dumps([value])
 
 
-@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_very_deep_nesting_raises_an_error(opening: str) -> None:
     with pytest.raises(ValueError, match="nested too deeply"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail.agents.claude import offline
-from handrail.extensions.contracts.offline import filled
+from handrail.extensions.contracts.agent import filled
 from real.guests.guest import HANDRAIL, Phase, mark
 from real.hosts import NODE, surroundings
 from real.model import Model

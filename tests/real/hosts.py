@@ -18,7 +18,7 @@ from typing import NamedTuple
 from handrail.agents.probe.scripted_model import Json, ScriptedCall, ScriptedModel
 from handrail.doctor import probe
 from handrail.extensions import registry
-from handrail.extensions.contracts.offline import PROMPT, filled
+from handrail.extensions.contracts.agent import PROMPT, filled
 from handrail.extensions.registry import Registry
 from real.waiting import LONG
 from support import trust_below

@@ -30,7 +30,7 @@ else:
             if given != len(fields):
                 rest = {**cls._field_defaults, **named}
                 values += tuple([rest[name] for name in fields[given:] if name in rest])
-            if len(values) != len(fields) or (named and not _are_fields(named, fields[given:])):
+            if len(values) != len(fields) or not all(name in fields[given:] for name in named):
                 raise TypeError(f"{cls.__name__} has the fields {fields}; got {given} values and {list(named)}")
             return tuple.__new__(cls, values)
 
@@ -48,9 +48,6 @@ else:
 
         def __getnewargs__(self):
             return tuple(self)
-
-    def _are_fields(named, fields):
-        return all(name in fields for name in named)
 
 
 __all__ = ["Record"]

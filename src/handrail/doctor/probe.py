@@ -18,7 +18,7 @@ from handrail.agents.probe.scripted_model import ReceivedRequest, ScriptedCall, 
 from handrail.app import App
 from handrail.base.processes import ProgramResult, Task, run_task
 from handrail.doctor import notes_server
-from handrail.extensions.contracts.offline import HomeFiles, filled
+from handrail.extensions.contracts.agent import HomeFiles, filled
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.phase_requirements import Probe, ProbeRow, stamp
 from handrail.settings.folders import UserFolders

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from handrail.extensions.contracts import Check, Node, NodeKind
+from handrail.extensions.lazy_mapping import LazyMapping
 from handrail.extensions.registry import Registry
-from handrail.extensions.registry_rows import LazyMapping
 
 
 def node_declarations(registry: Registry) -> Mapping[str, Node]:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from handrail.base.errors import HandrailError
     from handrail.extensions.callers import Signs
     from handrail.extensions.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeKind, Site
-    from handrail.extensions.contracts.agent import Installs
-    from handrail.extensions.contracts.offline import Offline
-    from handrail.extensions.registry_rows import Extensions
+    from handrail.extensions.contracts.agent import Installs, Offline
+    from handrail.extensions.plugins.plugins import Plugins
 
 CHECKS: dict[str, str] = {
     "run": "handrail.steps.checks.run",
@@ -139,23 +138,30 @@ class Registry:
     `find` searches for the plugins, when they are first needed. None if there are none.
     """
 
-    def __init__(self, find: Callable[[], Extensions] | None = None) -> None:
+    def __init__(self, find: Callable[[], Plugins] | None = None) -> None:
         self._find = find
         self.forget()
 
     def forget(self) -> None:
         """Search for the plugins again when they are needed next. Other threads may use the registry meanwhile."""
-        self._found: tuple[Extensions, ...] | None = None
+        self._found: tuple[Plugins, ...] | None = None
         self._nodes: Mapping[str, NodeKind] | None = None
         self._tool_names: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._known_tools: frozenset[str] | None = None
 
     @property
-    def _plugins(self) -> tuple[Extensions, ...]:
+    def _plugins(self) -> tuple[Plugins, ...]:
         found = self._found
         if found is None:
             self._found = found = () if self._find is None else (self._find(),)
         return found
+
+    def _plugin(self, kind: str, name: str) -> Plugins:
+        """The plugins, if they have a check, an engine or an agent with this name. Raises `KeyError` if not."""
+        for more in self._plugins:
+            if name in getattr(more, kind):
+                return more
+        raise KeyError(name)
 
     def version(self) -> str:
         """A text that changes if the plugins that are here change, or the checks that are built in."""
@@ -183,7 +189,7 @@ class Registry:
         if nodes is None:
             from functools import partial
 
-            from handrail.extensions.registry_rows import LazyMapping
+            from handrail.extensions.lazy_mapping import LazyMapping
 
             rows: dict[str, Callable[[], NodeKind]] = {
                 f"{agent}-prompt": partial(_one_agent_node, agent) for agent in self.executors()
@@ -194,14 +200,9 @@ class Registry:
         return nodes
 
     def _node(self, name: str) -> NodeKind:
-        """A node that is built in: a module, or one of several nodes of a module (`MODULE:NAME`).
-
-        A module that runs other nodes makes its node `with_nodes`.
-        """
-        place, _, part = NODES[name].partition(":")
-        module = _module(place)
-        found: NodeKind = getattr(module, part) if part else module
-        return module.with_nodes(self.nodes()) if hasattr(module, "with_nodes") else found
+        """A node that is built in. One that runs other nodes is made by `with_nodes`."""
+        found: NodeKind = _part_of(NODES[name])
+        return found.with_nodes(self.nodes()) if hasattr(found, "with_nodes") else found
 
     def check_names(self) -> list[str]:
         """All kinds of checks, in the order of the registry."""
@@ -209,21 +210,12 @@ class Registry:
 
     def check_kind(self, name: str) -> CheckKind:
         """The module of a check. Raises `KeyError` if there is none."""
-        if name in CHECKS:
-            place, _, part = CHECKS[name].partition(":")
-            found: CheckKind = getattr(_module(place), part) if part else _module(place)
-            return found
-        for more in self._plugins:
-            if name in more.checks:
-                return more.check(name)
-        raise KeyError(name)
+        found: CheckKind = _part_of(CHECKS[name]) if name in CHECKS else self._plugin("checks", name).check(name)
+        return found
 
     def engine(self, name: str, site: Site) -> Engine:
         """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
-        if name in ENGINES:
-            kind: EngineKind = _module(ENGINES[name])
-        else:
-            kind = next(more.engine(name) for more in self._plugins if name in more.engines)
+        kind: EngineKind = _module(ENGINES[name]) if name in ENGINES else self._plugin("engines", name).engine(name)
         return kind.open_engine(site)
 
     def engines(self) -> list[str]:
@@ -239,12 +231,7 @@ class Registry:
 
     def _part(self, agent: str, part: str) -> Any:
         """A module of an agent. Raises `KeyError` if the agent is unknown or has no such part."""
-        if agent in AGENTS:
-            return _module(AGENTS[agent][part])
-        for more in self._plugins:
-            if agent in more.agents:
-                return more.part(agent, part)
-        raise KeyError(agent)
+        return _module(AGENTS[agent][part]) if agent in AGENTS else self._plugin("agents", agent).part(agent, part)
 
     def hosts(self) -> list[str]:
         """The agents that can call us."""
@@ -291,11 +278,14 @@ class Registry:
         names = self._tool_names.get(agent)
         if names is None:
             now, former = self.own_tools(agent) if self.unusable(agent) is None else ((), ())
-            self._tool_names[agent] = names = self._with_aliases(agent, now), self._with_aliases(agent, former)
+            both = [frozenset[str]().union(*self._with_aliases(agent, tools)) for tools in (now, former)]
+            self._tool_names[agent] = names = both[0], both[1]
         return names
 
-    def _with_aliases(self, agent: str, tools: tuple[str, ...]) -> frozenset[str]:
-        return frozenset(name for tool in tools for name in (tool, *self.host(agent).aliases(tool)))
+    def _with_aliases(self, agent: str, tools: tuple[str, ...]) -> list[frozenset[str]]:
+        """The names of each of these tools of a host."""
+        aliases = self.host(agent).aliases if tools else None
+        return [frozenset((tool, *aliases(tool))) for tool in tools] if aliases else []
 
     def own_tools(self, agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tools of a host as it calls them: those that it has now, and those of other versions."""
@@ -306,7 +296,7 @@ class Registry:
     def tool_groups(self, agent: str) -> list[frozenset[str]]:
         """The names of each tool of a host, of all versions."""
         now, former = self.own_tools(agent)
-        return [frozenset((tool, *self.host(agent).aliases(tool))) for tool in (*now, *former)]
+        return self._with_aliases(agent, (*now, *former))
 
     def known_tools(self) -> frozenset[str]:
         """The names that lists may use for the tools of all hosts, of all versions."""
@@ -388,3 +378,9 @@ def _module(name: str) -> Any:
     """Import a module by its name. Importing `importlib` would take too long in a hook."""
     __import__(name)
     return sys.modules[name]
+
+
+def _part_of(row: str) -> Any:
+    """A module, or one of several nodes or checks of a module (`MODULE:NAME`)."""
+    place, _, part = row.partition(":")
+    return getattr(_module(place), part) if part else _module(place)

@@ -15,8 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from handrail.base.dataclasses import dataclass
-from handrail.base.files import Unreadable, is_below, read_limited
-from handrail.base.folders import entries, files_below
+from handrail.base.files import Unreadable, entries, files_below, is_below, read_limited
 from handrail.driven.artifacts.names import is_key
 from handrail.project.scope_archive import ARCHIVES, INNER
 from handrail.settings.folders import file_name

@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import HandrailError, NotFound, RefusedError, StateError
-from handrail.base.files import Unreadable, make_private, read_limited, real_inside, write_whole
-from handrail.base.folders import entries, files_below
+from handrail.base.files import Unreadable, entries, files_below, make_private, read_limited, real_inside, write_whole
 from handrail.driven.artifacts.agentweaver_params import CONTINUES_BY_KIND
 from handrail.driven.artifacts.names import artifact_id
 from handrail.driven.artifacts.scope import issue_key

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from handrail.base.errors import NotFound, RefusedError, StateError
-from handrail.base.files import sync_folder
-from handrail.base.folders import entries, exchange
+from handrail.base.files import entries, exchange, sync_folder
 from handrail.source.plain_text import some
 
 INNER, ARCHIVES = ".artifacts", "restart-archives"

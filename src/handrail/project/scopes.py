@@ -13,7 +13,7 @@ import handrail
 from handrail.base import locks
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import NotFound, RefusedError, StateError
-from handrail.base.folders import entries, files_below
+from handrail.base.files import entries, files_below
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
 from handrail.driven.artifacts.scope import default_scope, issue_key
 from handrail.driven.artifacts.shelf import Shelf, Shelves

@@ -102,7 +102,7 @@ SHORTEST = 8
 _MARK = "${secret:"
 _REFERENCE = re.compile(r"\$\{secret:([^{}:]*)(?::([a-z]+(?:-[0-9]+)?))?\}")
 _ESCAPED = "\\ud"
-"""In JSON, the beginning of an escaped lone surrogate. Then other characters of the same text are escaped, too."""
+"""In JSON, the beginning of an escaped lone surrogate. Then all characters beyond ASCII are escaped."""
 _RAW = "raw"
 """The form of a secret that is the value of its variable, unchanged."""
 _CUT = 16

@@ -7,7 +7,7 @@ import json
 from handrail.agents.claude.host import OWN_STEP
 from handrail.agents.probe.protocols import Anthropic
 from handrail.agents.probe.scripted_model import Turn, printing, tool_call, value_printed, with_members
-from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
+from handrail.extensions.contracts.agent import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Anthropic
 ALLOWED = ("--permission-mode", "bypassPermissions")

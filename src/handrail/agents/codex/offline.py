@@ -14,7 +14,7 @@ from handrail.agents.codex import install
 from handrail.agents.codex.host import OWN_STEP
 from handrail.agents.probe.protocols import SPAWN, Responses
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, printing, tool_call, value_printed
-from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
+from handrail.extensions.contracts.agent import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Responses
 ALLOWED = ("-s", "danger-full-access")

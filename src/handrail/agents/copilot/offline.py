@@ -10,7 +10,7 @@ import json
 from handrail.agents.copilot.host import OWN_STEP
 from handrail.agents.probe.protocols import Chat
 from handrail.agents.probe.scripted_model import Turn, printing, tool_call, value_printed, with_members
-from handrail.extensions.contracts.offline import PROJECT, PROMPT, URL, AnyPath
+from handrail.extensions.contracts.agent import PROJECT, PROMPT, URL, AnyPath
 
 PROTOCOL = Chat
 OPTIONS = ("-p", PROMPT, "--output-format", "json", "--allow-all-tools")

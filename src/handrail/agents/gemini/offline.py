@@ -10,7 +10,7 @@ import json
 from handrail.agents.gemini.host import OWN_STEP
 from handrail.agents.probe.protocols import Google
 from handrail.agents.probe.scripted_model import Turn, printing, tool_call, tool_turn, value_printed, with_members
-from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
+from handrail.extensions.contracts.agent import PROMPT, URL, AnyPath
 
 PROTOCOL = Google
 ALLOWED = ("--approval-mode", "yolo", "--skip-trust")

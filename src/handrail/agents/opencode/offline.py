@@ -14,7 +14,7 @@ from pathlib import PurePath
 from handrail import STEP_TOOL
 from handrail.agents.probe.protocols import Chat
 from handrail.agents.probe.scripted_model import Turn, tool_call, value_printed, with_members
-from handrail.extensions.contracts.offline import URL, AnyPath
+from handrail.extensions.contracts.agent import URL, AnyPath
 
 PROTOCOL = Chat
 OPTIONS = ("run", "--format", "json", "--auto")

@@ -11,7 +11,7 @@ import shlex
 from handrail import STEP_TOOL
 from handrail.agents.probe.protocols import Chat
 from handrail.agents.probe.scripted_model import ScriptedCall, Turn, tool_call, value_printed
-from handrail.extensions.contracts.offline import PROMPT, URL, AnyPath
+from handrail.extensions.contracts.agent import PROMPT, URL, AnyPath
 
 PROTOCOL = Chat
 MODEL = ("--model", "fake/fake-1")

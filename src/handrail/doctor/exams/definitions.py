@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 
 from handrail.base.errors import StateError
-from handrail.base.folders import entries
+from handrail.base.files import entries
 from handrail.doctor.checkup import Checkup, Subject
 from handrail.extensions.plugins.plugin import Plugin
 from handrail.project.agentweaver_files import FOLDER, SCOPES, not_imported, scope_files

@@ -1,12 +1,15 @@
 """What an agent implements: a host calls Handrail, and Handrail calls an executor.
 
-Each part is a module of its own, `agents/NAME/host.py` and `executor.py`, and one row in the registry.
+Each part is a module of its own, `agents/NAME/host.py` and `executor.py`, and one row in the registry. A third part,
+`offline.py`, runs the agent against a scripted model: for `handrail doctor AGENT --probe` and for tests. Its calls and
+turns are those of `agents.probe.scripted_model`, a higher layer than this module.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 from handrail.base.dataclasses import dataclass, field
 from handrail.settings.acp_agents import AcpAgent
@@ -38,8 +41,12 @@ class Stubs:
 class Recipe(Protocol):
     """How our stubs get into one agent. A recipe only makes texts; the installer reads and writes the files.
 
-    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one. It may have the
-    functions of the protocols below, too; None counts as absent.
+    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one.
+    It may also have these methods; None counts as absent:
+    `notes(texts) -> list[str]`: sentences for the person who installs; `texts` as for `owned`.
+    `untrusted() -> list[str]`: our hooks that the agent does not run until a person trusts them.
+    `switched_off() -> list[str]`: settings of the agent that keep our hooks from running: `FILE: SETTING`.
+    `trial(conversation, cwd) -> StubTrial`: how to ask the installed stubs to cancel the workflow of a conversation.
     """
 
     def shared(self) -> list[str]:
@@ -63,30 +70,6 @@ class Recipe(Protocol):
         ...
 
 
-class RecipeNotes(Protocol):
-    """What a recipe has in addition if a person should know something about an installation."""
-
-    def notes(self, texts: Mapping[str, str | None]) -> list[str]:
-        """Sentences for the person. `texts` are the shared files without our entries."""
-        ...
-
-
-class RecipeTrust(Protocol):
-    """What a recipe has in addition if the agent runs only hooks that a person trusts."""
-
-    def untrusted(self) -> list[str]:
-        """Our hooks that the agent does not run. Reads the files of the agent."""
-        ...
-
-
-class RecipeSwitches(Protocol):
-    """What a recipe has in addition if settings of the agent can switch hooks off."""
-
-    def switched_off(self) -> list[str]:
-        """The settings that keep our hooks from running: `FILE: SETTING`. Reads the files of the agent."""
-        ...
-
-
 @dataclass(frozen=True)
 class StubTrial:
     """A harmless message for installed stubs: how they are called, with which further variables, and the message.
@@ -97,14 +80,6 @@ class StubTrial:
     argv: tuple[str, ...]
     message: str
     env: Mapping[str, str] = field(default_factory=dict)
-
-
-class RecipeTrial(Protocol):
-    """What a recipe has in addition if `handrail doctor` can call its stubs."""
-
-    def trial(self, conversation: str, cwd: str) -> StubTrial:
-        """How to ask the installed stubs to cancel the workflow of this conversation."""
-        ...
 
 
 class Commands(TypedDict):
@@ -128,6 +103,8 @@ class Host(Protocol):
     `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
     `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
     `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
+    If the history keeps what a compaction took from the model, the module has `kept(history: bytes) -> bytes`: the part
+    that the model can still read.
     """
 
     COMMANDS: Commands
@@ -176,14 +153,6 @@ class Forks(Protocol):
 
     def forked_from(self, history: bytes) -> str | None:
         """The conversation from which the one with this history was forked; None if it is no fork."""
-        ...
-
-
-class Compacts(Protocol):
-    """What the module of a host has in addition if its history keeps what a compaction took from the model."""
-
-    def kept(self, history: bytes) -> bytes:
-        """The part of a history that the model can still read."""
         ...
 
 
@@ -292,6 +261,8 @@ class Executor(Protocol):
     """A module in `agents/` that Handrail can call. `ENVIRONMENT`: names or patterns of the variables that it needs.
 
     `folder` is private to the job and removed after it. The reader can still read it in `end`.
+    For `handrail doctor`, it may have `TESTED`, the versions of the program that were tested, the oldest first, and
+    `LOGIN`, the file with its login: the variable that names the folder, the folder below the home, the file's name.
     """
 
     PROGRAM: str
@@ -302,12 +273,74 @@ class Executor(Protocol):
     def reader(self, job: AgentJob, folder: str) -> AgentReader: ...
 
 
-class DoctorFacts(Protocol):
-    """What a module may have in addition, for `handrail doctor`.
+URL, PROJECT, PROMPT = "@URL@", "@PROJECT@", "@PROMPT@"
+"""Placeholders in options, variables and files: the model's address, the project's folder, the prompt."""
+AnyPath: TypeAlias = str | os.PathLike[str]
+HomeFiles: TypeAlias = Mapping[str, str]
+"""Path below the home → content."""
 
-    `TESTED` are the versions of the program that were tested, the oldest first. `LOGIN` is the file in which it keeps a
-    login: the variable that names its folder, else the folder below the user's home, and the name of the file.
+
+def filled(text: str, url: str, project: AnyPath) -> str:
+    """A text with its placeholders replaced."""
+    return text.replace(URL, url).replace(PROJECT, os.fspath(project))
+
+
+class Offline(Protocol):
+    """One agent. `OPTIONS` is its documented headless command line, which prints one JSON line per event.
+
+    If the options do not contain the prompt, it is passed on stdin. `ENVIRONMENT` and `FILES` lead it to the model and
+    switch off telemetry and updates; `HOST_FILES` are added or replaced if it works with Handrail installed. `PASSED`
+    are variables of the user that it needs. `STEP` is the name with which the model calls `workflow_step`, `NOTE` that
+    of the tool `add` of the MCP server `probe`; None if the agent has no MCP servers. `SETTINGS` is the file that
+    `loosened` changes.
     """
 
-    TESTED: tuple[str, ...]
-    LOGIN: tuple[str, str, str]
+    PROTOCOL: type[Any]
+    OPTIONS: tuple[str, ...]
+    ENVIRONMENT: Mapping[str, str]
+    FILES: HomeFiles
+    HOST_FILES: HomeFiles
+    PASSED: tuple[str, ...]
+    STEP: str
+    NOTE: str | None
+    SETTINGS: str
+
+    def write(self, path: AnyPath, text: str) -> Any:
+        """The call that writes a new file."""
+        ...
+
+    def edit(self, path: AnyPath, old: str, new: str) -> Any:
+        """The call that changes a line of a file which was read before."""
+        ...
+
+    def read(self, path: AnyPath) -> Any: ...
+
+    def shell(self, command: str) -> Any: ...
+
+    def subagent(self, program: str, task: str) -> Any:
+        """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
+        ...
+
+    def report(self, text: str) -> Any:
+        """The turn with which a subagent ends."""
+        ...
+
+    def argv(self, program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
+        """The command line with which the probe starts it: a new conversation, or one that continues `thread`."""
+        ...
+
+    def thread(self, output: str) -> str | None:
+        """The agent's own id of the conversation, from what it printed."""
+        ...
+
+    def with_server(self, command: list[str]) -> HomeFiles:
+        """Files that add the MCP server `probe`, which this command starts."""
+        ...
+
+    def with_rewrite(self, home: AnyPath, command: str) -> HomeFiles:
+        """Files that add a hook which replaces the command of every call of the shell."""
+        ...
+
+    def loosened(self, text: str) -> str:
+        """The text of `SETTINGS` if a person switches hooks off."""
+        ...

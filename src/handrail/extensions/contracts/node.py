@@ -160,42 +160,13 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-def _no_descriptor() -> int | None:
-    return None
-
-
-def _no_route(group: str | None, own: Own) -> Route | None:
-    del group, own
-    return None
-
-
-def _ignore(said: AgentSaid) -> None:
-    del said
+def _nothing(*_: Any) -> None:
+    """What a context does if nobody needs it."""
 
 
 def _remember_nothing(name: str, value: Any) -> Any:
     del name
     return value
-
-
-def _recall_nothing(name: str) -> Any:
-    del name
-
-
-def _no_bound() -> float | None:
-    return None
-
-
-def _keep_no_list(path: str) -> None:
-    del path
-
-
-def _tell_nobody(text: str) -> None:
-    del text
-
-
-def _show_nobody(piece: bytes) -> None:
-    del piece
 
 
 LITTER = ".handrail-"
@@ -231,27 +202,27 @@ class NodeContext:
     run: str = ""
     key: str = ""
     scope: str = ""
-    route: Callable[[str | None, Own], Route | None] = _no_route
+    route: Callable[[str | None, Own], Route | None] = _nothing
     pass_env: tuple[str, ...] = ()
     acp: AcpAgents = field(default_factory=dict)
     secrets: SecretRules = DEFAULT_RULES
     guide: Guide | None = None
-    hold: Callable[[], int | None] = _no_descriptor
+    hold: Callable[[], int | None] = _nothing
     session: tuple[str, str] | None = None
     failure: tuple[str, str] | None = None
     failures: int = 0
     ask: Callable[[dict[str, Any]], Awaitable[FormAnswer]] = _ask_nobody
-    tell: Callable[[AgentSaid], None] = _ignore
+    tell: Callable[[AgentSaid], None] = _nothing
     rest: Callable[[float], Awaitable[None]] = _sleep
     remember: Callable[[str, Any], Any] = _remember_nothing
-    recall: Callable[[str], Any] = _recall_nothing
-    litter: Callable[[str], None] = _keep_no_list
-    usd_left: Callable[[], float | None] = _no_bound
+    recall: Callable[[str], Any] = _nothing
+    litter: Callable[[str], None] = _nothing
+    usd_left: Callable[[], float | None] = _nothing
     check: tuple[str, ...] = ()
     rules: tuple[ApprovalRule, ...] = ()
     keeps_logins: bool = False
-    notice: Callable[[str], None] = _tell_nobody
-    show: Callable[[bytes], None] = _show_nobody
+    notice: Callable[[str], None] = _nothing
+    show: Callable[[bytes], None] = _nothing
     registry: Registry
 
 

@@ -23,11 +23,10 @@ from typing import Any, get_args
 import handrail
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, read_limited
-from handrail.extensions.contracts.agent import Enforcement, Executor, Host, Installs
+from handrail.extensions.contracts.agent import Enforcement, Executor, Host, Installs, Offline
 from handrail.extensions.contracts.check import Check, CheckKind, CheckPlace
 from handrail.extensions.contracts.engine import EngineKind
 from handrail.extensions.contracts.node import Node, NodeKind
-from handrail.extensions.contracts.offline import Offline
 from handrail.source.fields import Field
 
 MAX_FILES = 2_000

@@ -11,8 +11,7 @@ import contextlib
 import os
 
 from handrail.base.errors import StateError
-from handrail.base.files import put_aside
-from handrail.base.folders import remove_folder
+from handrail.base.files import put_aside, remove_folder
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.machine import Cancel, State, Tell
 from handrail.guided.sessions.store import Session, SessionReport, report_after

@@ -17,8 +17,7 @@ from typing import Any
 from handrail.base import files, journal, locks
 from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, StateError
-from handrail.base.files import open_private, put_aside, refuse_shared
-from handrail.base.folders import remove_folder
+from handrail.base.files import open_private, put_aside, refuse_shared, remove_folder
 from handrail.driven.engines.embedded import activity, process_locks, summary_files
 from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
