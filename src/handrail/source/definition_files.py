@@ -6,6 +6,7 @@ a pipe never blocks the reader, and a path cannot leave its root folder.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import stat
@@ -85,11 +86,14 @@ class Source:
         return self.problem("nested-broken", place, message, hint, "note")._replace(cause=cause)
 
 
-class OpenedFile(Record):
+class OpenedFile:
     """The content and the stamp of a file that was read."""
 
-    data: bytes
-    stamp: os.stat_result
+    __slots__ = ("data", "stamp")
+
+    def __init__(self, data: bytes, stamp: os.stat_result) -> None:
+        self.data = data
+        self.stamp = stamp
 
 
 class UnopenedFile(Record):
@@ -131,7 +135,8 @@ class Root:
 
     def _open(self, folder: str, entry: str) -> tuple[int, bool]:
         """A handle, and whether it surely belongs to a file in this root: a file of the real folder that is no link."""
-        if "/" not in entry and entry not in ("", ".", "..") and is_below(real := self._real_folder(folder), self.real):
+        real = self._real_folders.get(folder) or self._real_folder(folder)
+        if "/" not in entry and entry not in ("", ".", "..") and is_below(real, self.real):
             try:
                 return os.open(f"{real}/{entry}", _FLAGS | os.O_NOFOLLOW), True
             except OSError as error:
@@ -247,10 +252,11 @@ def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return Source(file, ""), [_not_utf8(file, data, error)]
-    text = _with_unix_line_ends(text)
+    if b"\r" in data or data.startswith(codecs.BOM_UTF8):
+        text = _with_unix_line_ends(text)
     source = Source(file, text)
-    at = text.find("\x00")
-    if at >= 0:
+    if b"\0" in data:
+        at = text.find("\0")
         message, hint = "the file contains a NUL byte", "the file is binary or damaged; save it as UTF-8 text"
         return Source(file, ""), [source.problem("file-nul", (*source.place(at), 1), message, hint)]
     return source, []

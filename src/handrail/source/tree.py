@@ -83,7 +83,7 @@ def scalar(text: str) -> tuple[ValueKind, Scalar]:
         if len(text) > 2 and all(c in alphabet for c in text[2:]):
             return "integer", written(int(text[2:], 16 if text[1] == "x" else 8), text)
         return "text", text
-    return _float(text, digits)
+    return _float(text, digits) if text[-1] <= "9" else ("text", text)
 
 
 def _float(text: str, digits: str) -> tuple[ValueKind, Scalar]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import MappingReader, Report, Shape, found
-from handrail.source.tree import WORDS, TreeNode, Trouble, scalar
+from handrail.source.tree import NO_KEYS, WORDS, TreeNode, Trouble, ValueKind, scalar
 
 MAX_LINES = 1_000
 MAX_LEVELS = 8
@@ -28,7 +29,10 @@ _LINE = re.compile(
     r"([A-Za-z0-9](?:[^\n#:]*[^ \n#:])?|\"[^\n\"\\]*\")?$",
     re.MULTILINE,
 )
-_NO_KEYS: dict[str, tuple[int, int]] = {}
+_node: Callable[[tuple[ValueKind, Any, int, int, int, dict[str, tuple[int, int]]]], TreeNode] = partial(
+    tuple.__new__, TreeNode
+)
+"""`TreeNode` without its constructor, which takes most of the time of reading a file."""
 YamlRow = tuple[str, str, str]
 """The spaces before a line, its key, and its value. An item of a list has no key, and the value may be missing."""
 
@@ -66,10 +70,10 @@ def plain_tree(text: str, first_line: int = 1) -> TreeNode | None:
 def _mapping(rows: list[YamlRow], at: int, first_line: int, levels: int) -> tuple[TreeNode, int]:
     """The mapping that begins at a row, and the index of the row after it."""
     begin, margin = at, rows[at][0]
-    indent = len(margin)
+    indent, end = len(margin), len(rows)
     values: dict[str, TreeNode] = {}
     keys: dict[str, tuple[int, int]] = {}
-    while at < len(rows):
+    while at < end:
         space, key, written = rows[at]
         if space != margin or not key:
             break
@@ -78,13 +82,13 @@ def _mapping(rows: list[YamlRow], at: int, first_line: int, levels: int) -> tupl
             raise _NotPlainError
         keys[key] = (line, indent + 1)
         at += 1
-        if not written:
-            values[key], at = _below(rows, at, (first_line, indent, levels))
-        else:
+        if written:
             values[key] = _scalar_node(written, line, indent + len(key) + 3)
-    if at < len(rows) and len(rows[at][0]) >= indent:
+        else:
+            values[key], at = _below(rows, at, (first_line, indent, levels))
+    if at < end and len(rows[at][0]) >= indent:
         raise _NotPlainError
-    return TreeNode("mapping", values, first_line + begin, indent + 1, 1, keys), at
+    return _node(("mapping", values, first_line + begin, indent + 1, 1, keys)), at
 
 
 def _below(rows: list[YamlRow], at: int, place: tuple[int, int, int]) -> tuple[TreeNode, int]:
@@ -110,16 +114,17 @@ def _list(rows: list[YamlRow], at: int, first_line: int) -> tuple[TreeNode, int]
             raise _NotPlainError
         items.append(_scalar_node(written, first_line + at, column + 2))
         at += 1
-    return TreeNode("list", items, first_line + begin, column, 1, _NO_KEYS), at
+    return _node(("list", items, first_line + begin, column, 1, NO_KEYS)), at
 
 
 def _scalar_node(written: str, line: int, column: int) -> TreeNode:
-    if written[0] == '"':
-        return TreeNode("text", written[1:-1], line, column, len(written), _NO_KEYS)
-    if written[0] > "9" and written not in WORDS:  # a letter
-        return TreeNode("text", written, line, column, len(written), _NO_KEYS)
+    begin = written[0]
+    if begin > "9" and written not in WORDS:  # a letter
+        return _node(("text", written, line, column, len(written), NO_KEYS))
+    if begin == '"':
+        return _node(("text", written[1:-1], line, column, len(written), NO_KEYS))
     kind, value = scalar(written)
-    return TreeNode(kind, value, line, column, len(written), _NO_KEYS)
+    return _node((kind, value, line, column, len(written), NO_KEYS))
 
 
 def split_front_matter(text: str) -> tuple[str, str, int] | None:
@@ -152,10 +157,11 @@ def no_front_matter(source: Source) -> Diagnostic:
 def read_mapping(source: Source, text: str, first_line: int, shape: Shape, report: Report) -> MappingReader | None:
     """The top-level mapping of a YAML text, ready to be read by its shape. `first_line`: where the text begins."""
     tree, troubles = read_yaml(text, first_line)
-    for t in troubles:
-        report(source.problem(t.code, t.place, t.message, t.hint))
-    if any(t.fatal for t in troubles):
-        return None
+    if troubles:
+        for t in troubles:
+            report(source.problem(t.code, t.place, t.message, t.hint))
+        if any(t.fatal for t in troubles):
+            return None
     if tree is None or tree.kind != "mapping":
         what = "nothing" if tree is None else found(tree)
         place = (first_line, 1, 1) if tree is None else tree.place

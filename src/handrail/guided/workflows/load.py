@@ -19,7 +19,7 @@ from handrail.guided.workflows.keys import EXIT, GUIDANCE, PHASE, TEXTS, WORKFLO
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 from handrail.guided.workflows.tool_names import WRITING_HINT, can_write, read_tools
-from handrail.source.definition_files import OpenedFile, Root, Source, UnopenedFile, decode, stamp
+from handrail.source.definition_files import Root, Source, UnopenedFile, decode, stamp
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
 from handrail.source.field_checks import check_fields, value_of
 from handrail.source.fields import (
@@ -235,19 +235,21 @@ def _check_unnamed(job: _Load) -> None:
 
     If neither is the case, the file has no effect: a warning. Other programs ignore such files.
     """
-    job.stamps[job.folder] = stamp(job.folder)
-    missing = [os.path.basename(path) for path, found_ in job.stamps.items() if found_ is None]
-    named = {(found_.st_dev, found_.st_ino) for found_ in job.stamps.values() if found_ is not None}
+    folder = job.folder
+    job.stamps[folder] = stamp(folder)
     try:
-        names = sorted(name for name in os.listdir(job.folder) if name.endswith(".md"))
+        names = [name for name in os.listdir(folder) if name.endswith(".md") and f"{folder}/{name}" not in job.stamps]
     except OSError:
         return
-    for name in names:
-        path = f"{job.folder}/{name}"
-        opened = None if path in job.stamps else job.root.open(job.folder, name)
-        source, wrong = decode(path, opened.data) if isinstance(opened, OpenedFile) else (None, [])
-        parts = split_front_matter(source.text) if source is not None and not wrong else None
-        if source is None or not isinstance(opened, OpenedFile) or parts is None or not _PHASE_KEY.search(parts[0]):
+    missing = [os.path.basename(path) for path, found_ in job.stamps.items() if found_ is None]
+    named = {(found_.st_dev, found_.st_ino) for found_ in job.stamps.values() if found_ is not None} if names else set()
+    for name in sorted(names):
+        path, opened = f"{folder}/{name}", job.root.open(folder, name)
+        if isinstance(opened, UnopenedFile):
+            continue
+        source, wrong = decode(path, opened.data)
+        parts = split_front_matter(source.text) if not wrong else None
+        if parts is None or not _PHASE_KEY.search(parts[0]):
             continue
         job.stamps[path] = opened.stamp
         if (opened.stamp.st_dev, opened.stamp.st_ino) in named:

@@ -53,7 +53,9 @@ def read_tools(phase: MappingReader, registry: Registry) -> tuple[tuple[str, ...
     deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
     if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
         problems = [_no_list(phase, node)]
-    _check_names(tools, registry)
+    for name, names in (("blacklist", deny), ("whitelist", allow)):
+        if names and (name == "whitelist" or not registry.known_tools().issuperset(names)):
+            _check_names(tools, name, registry)
     for problem in problems:
         phase.report(problem)
     if deny is not None and allow is not None:
@@ -75,24 +77,20 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
 
 
-def _check_names(tools: MappingReader, registry: Registry) -> None:
-    """Report forms that are not supported, names that no agent has, and lists that match nothing in an agent."""
-    for field in ("blacklist", "whitelist"):
-        node: TreeNode | None = tools.node.value.get(field)
-        if node is None or node.kind != "list":
-            continue
-        items = [(item, node_text(item)) for item in node.value if item.kind not in ("list", "mapping")]
-        known = registry.known_tools()
-        doubtful = [(item, name) for item, name in items if name not in known]
-        wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
-        if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items, registry):
-            continue
-        for item, name in doubtful:
-            hint = unknown_tool(name, registry.hosts(), registry) if item not in wrong else None
-            if hint is not None:
-                tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
-        if field == "whitelist" and items and not wrong:
-            _check_hosts(tools, node, [name for _, name in items], registry)
+def _check_names(tools: MappingReader, field: str, registry: Registry) -> None:
+    """Report forms that are not supported, names that no agent has, and a list that matches nothing in an agent."""
+    node: TreeNode = tools.node.value[field]
+    items = [(item, node_text(item)) for item in node.value if item.kind not in ("list", "mapping")]
+    doubtful = [(item, name) for item, name in items if name not in registry.known_tools()]
+    wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
+    if field == "blacklist" and not wrong and _denies_nothing(tools, node, items, registry):
+        return
+    for item, name in doubtful:
+        hint = unknown_tool(name, registry.hosts(), registry) if item not in wrong else None
+        if hint is not None:
+            tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+    if field == "whitelist" and not wrong:
+        _check_hosts(tools, node, [name for _, name in items], registry)
 
 
 def _denies_nothing(
