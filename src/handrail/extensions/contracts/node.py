@@ -108,6 +108,13 @@ class NodeError(Exception):
         self.resets_at = resets_at
 
 
+class LastingError(NodeError):
+    """A node failed, and to try it again would not help."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message, transient=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """One node to run: its path, name, params and prompt.

@@ -25,7 +25,7 @@ from handrail.base.files import (
     write_whole,
 )
 from handrail.driven.artifacts.project_files import ProjectFiles
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Work
 from handrail.extensions.contracts.node import LITTER
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
@@ -39,7 +39,7 @@ def path_inside(context: NodeContext, path: str) -> str:
     """The real path of a file inside the project."""
     real = real_inside(context.project, path)
     if real is None or real == context.project:
-        raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+        raise LastingError("path-escape", f"`{path}` {why_outside(path)}")
     return real
 
 
@@ -48,7 +48,7 @@ def read_bytes(context: NodeContext, path: str) -> bytes:
     try:
         return read_limited(path_inside(context, path), MAX_BYTES)
     except Unreadable as error:
-        raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+        raise LastingError("file-unreadable", f"`{path}` {error.message}") from error
 
 
 def read_text(context: NodeContext, path: str) -> str:
@@ -57,7 +57,7 @@ def read_text(context: NodeContext, path: str) -> str:
         return read_bytes(context, path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise NodeError("file-unreadable", message, transient=False) from error
+        raise LastingError("file-unreadable", message) from error
 
 
 def read_json(context: NodeContext, path: str, schema: str | None = None) -> Any:
@@ -66,7 +66,7 @@ def read_json(context: NodeContext, path: str, schema: str | None = None) -> Any
     data = _parse_json(_lenient_text(files, path), path)
     problem = None if schema is None else files.against_schema(path, schema)
     if problem is not None:
-        raise NodeError("inputs-invalid", problem, transient=False)
+        raise LastingError("inputs-invalid", problem)
     return data
 
 
@@ -74,7 +74,7 @@ def _lenient_text(files: ProjectFiles, path: str) -> str:
     """The text of a file that has to exist; bytes that are not UTF-8 are replaced."""
     text = files.text(path)
     if text is None:
-        raise NodeError("inputs-missing", f"`{path}` is missing", transient=False)
+        raise LastingError("inputs-missing", f"`{path}` is missing")
     return text
 
 
@@ -83,9 +83,9 @@ def _parse_json(text: str, path: str) -> Any:
     try:
         return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
     except RecursionError:
-        raise NodeError("inputs-invalid", f"`{path}` is nested too deeply", transient=False) from None
+        raise LastingError("inputs-invalid", f"`{path}` is nested too deeply") from None
     except ValueError as error:
-        raise NodeError("inputs-invalid", f"`{path}` is not JSON: {error}", transient=False) from error
+        raise LastingError("inputs-invalid", f"`{path}` is not JSON: {error}") from error
 
 
 def _refuse_constant(name: str) -> Any:
@@ -107,7 +107,7 @@ def put_files(files: Mapping[str, bytes], context: NodeContext) -> None:
         _permissions(real)
         if (name := secrets.found_in(content)) is not None:
             what = f"`{os.path.relpath(real, context.project)}` would contain the value of the secret variable `{name}`"
-            raise NodeError("artifact-secret", f"{what}, so nothing is written", transient=False)
+            raise LastingError("artifact-secret", f"{what}, so nothing is written")
     for real, content in files.items():
         _put_file(real, content, context)
 
@@ -132,7 +132,7 @@ def _permissions(real: str) -> int | None:
     except OSError:
         return None
     if (kind := other_kind(mode)) is not None:
-        raise NodeError("file-kind", f"`{real}` is {kind}, not a file", transient=False)
+        raise LastingError("file-kind", f"`{real}` is {kind}, not a file")
     return stat.S_IMODE(mode)
 
 
@@ -140,13 +140,13 @@ def remove_file(context: NodeContext, path: str) -> bool:
     """Remove a file of the project, or a link to one. Returns whether it was there."""
     folder = real_inside(context.project, os.path.dirname(path) or ".")
     if folder is None or os.path.basename(path) in ("", ".", ".."):
-        raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+        raise LastingError("path-escape", f"`{path}` {why_outside(path)}")
     try:
         os.unlink(os.path.join(folder, os.path.basename(path)))
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise NodeError("file-kind", f"`{path}` cannot be removed: {error.strerror}", transient=False) from error
+        raise LastingError("file-kind", f"`{path}` cannot be removed: {error.strerror}") from error
     sync_folder(folder)
     return True
 
@@ -241,7 +241,7 @@ async def _read_summary(work: Work, context: NodeContext) -> Any:
     path = work.params["path"]
     summary = _summary_in(read_json(context, path))
     if summary is None:
-        raise NodeError("inputs-invalid", f"`{path}` has no text `summary`, or it is blank", transient=False)
+        raise LastingError("inputs-invalid", f"`{path}` has no text `summary`, or it is blank")
     return {"summary": summary}
 
 
@@ -286,7 +286,7 @@ async def _ensure_summary(work: Work, context: NodeContext) -> Any:
         return {"outputFile": target, "created": False, "repaired": False, "writtenFiles": []}
     summary = _plain_text(_lenient_text(files, source))
     if not summary:
-        raise NodeError("inputs-invalid", f"`{source}` is empty", transient=False)
+        raise LastingError("inputs-invalid", f"`{source}` is empty")
     write_json(context, target, {"summary": summary})
     is_new = before == "missing"
     return {"outputFile": target, "created": is_new, "repaired": not is_new, "writtenFiles": [target]}

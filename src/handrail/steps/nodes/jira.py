@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.files import json_bytes, path_inside, put_files, read_json, utf8_bytes
@@ -81,10 +81,10 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
     paths = {name: work.params[name] for name in FILES if work.params.get(name) is not None}
     real = {name: path_inside(context, path) for name, path in paths.items()}
     if len(set(real.values())) < len(real):
-        raise NodeError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different", transient=False)
+        raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
     if work.params["jiraApiUrl"] is None:
         why = "the run was started without an issue" if context.env.get("JIRA_BASE_URL") else "JIRA_BASE_URL is not set"
-        raise NodeError("issue-unknown", f"the address of the Jira issue is not known: {why}", transient=False)
+        raise LastingError("issue-unknown", f"the address of the Jira issue is not known: {why}")
     async with jira(context.env) as service:
         answer = await fetch(service, work.params["jiraApiUrl"].strip(), with_attachments=len(paths) > 1)
     loaded = [attachment for attachment in answer.attachments if attachment.body is not None]
@@ -175,21 +175,18 @@ _ISSUE_CHECK = Node(
 async def _check_issue(work: Work, context: NodeContext) -> Any:
     allowed = [name for item in work.params["allowedIssueTypes"] if (name := as_text(item).strip())]
     if not allowed:
-        raise NodeError("params", "`allowedIssueTypes` is empty", transient=False)
+        raise LastingError("params", "`allowedIssueTypes` is empty")
     path = work.params["jiraTaskFile"]
     value, place = read_json(context, path), ""
     for name in ("fields", "issuetype", "name"):
         if not isinstance(value, dict) or name not in value:
-            message = f"`{path}` is not an issue of Jira: it has no `{place}{name}`"
-            raise NodeError("inputs-invalid", message, transient=False)
+            raise LastingError("inputs-invalid", f"`{path}` is not an issue of Jira: it has no `{place}{name}`")
         value, place = value[name], f"{place}{name}."
     if not isinstance(value, str) or not value.strip():
-        message = f"`{path}` is not an issue of Jira: `fields.issuetype.name` is not text"
-        raise NodeError("inputs-invalid", message, transient=False)
+        raise LastingError("inputs-invalid", f"`{path}` is not an issue of Jira: `fields.issuetype.name` is not text")
     kind = value.strip()
     if kind.casefold() not in {name.casefold() for name in allowed}:
-        message = f"the type of the issue is `{shown(kind, 80)}`; allowed: {', '.join(allowed)}"
-        raise NodeError("issue-type", message, transient=False)
+        raise LastingError("issue-type", f"the type of the issue is `{shown(kind, 80)}`; allowed: {', '.join(allowed)}")
     return {"issueType": kind}
 
 

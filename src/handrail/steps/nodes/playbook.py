@@ -11,7 +11,7 @@ from typing import Any
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import accept
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Work
 from handrail.source.diagnostics import as_line
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
@@ -84,7 +84,7 @@ async def _write_guidance(work: Work, context: NodeContext) -> Any:
     guidance = guide(context.project, phase, read_json(context, source), limits=(limit, threshold))
     error = _playbook_error(guidance.found)
     if error is not None and policy == POLICIES[0]:
-        raise NodeError("playbook", f"the playbook of the project is not valid: {error}", transient=False)
+        raise LastingError("playbook", f"the playbook of the project is not valid: {error}")
     data = _document(guidance, phase, limit, threshold)
     write_json(context, json_path, data)
     write_text(context, path, _guidance_markdown(data, guidance))
@@ -371,7 +371,7 @@ def _write_files(context: NodeContext, draft: dict[str, Any], manifest: str) -> 
     project = context.project
     problems = wrong_evidence(project, draft["accepted_rules"])
     if problems:
-        raise NodeError("evidence", "; ".join(problems[:5]), transient=False)
+        raise LastingError("evidence", "; ".join(problems[:5]))
     about = languages_and_frameworks(facts_of(ProjectTree(project)))
     texts, files = playbook_files(draft, os.path.basename(project), about), ProjectFiles(project)
     before = {path: files.text(path) for path in texts}
@@ -391,7 +391,7 @@ def _write_files(context: NodeContext, draft: dict[str, Any], manifest: str) -> 
             write_text(context, path, text)
     error = _playbook_error(read_playbook(project))
     if error is not None:
-        raise NodeError("playbook", f"the written playbook cannot be used: {error}", transient=False)
+        raise LastingError("playbook", f"the written playbook cannot be used: {error}")
     return _result("written", "the playbook was written", intended, written_files=intended)
 
 

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, Work
 from handrail.source.plain_text import counted
 from handrail.steps.nodes.files import time_text, write_json, write_text
 from handrail.steps.nodes.params import path_param
@@ -145,7 +145,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     try:
         facts = facts_of(tree)
     except TooManyFiles as error:
-        raise NodeError(error.code, error.message, transient=False) from error
+        raise LastingError(error.code, error.message) from error
     sections = {
         name: [_observation(rule, paths, tree) for rule, paths in rows] for name, rows in observations(tree).items()
     }

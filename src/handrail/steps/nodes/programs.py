@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.base.files import why_outside
 from handrail.driven.worktrees.records import work_folder
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, OutputVerdict, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, OutputVerdict, Work
 from handrail.settings.secrets import without_secrets
 from handrail.source.fields import SCALARS, Field, MappingReader, quoted, shape
 from handrail.source.plain_text import counted
@@ -47,8 +47,7 @@ def program_environment(work: Work, context: NodeContext, more: Mapping[str, str
 def refuse_missing_program(name: str, folder: str, env: Mapping[str, str]) -> None:
     """Raise `NodeError` if a program is neither on the PATH nor below the folder."""
     if shutil.which(name, path=env.get("PATH")) is None and not os.path.exists(os.path.join(folder, name)):
-        message = f"the program `{name}` is not installed or not on the PATH"
-        raise NodeError("program-missing", message, transient=False)
+        raise LastingError("program-missing", f"the program `{name}` is not installed or not on the PATH")
 
 
 def _check_argv(reader: MappingReader, node: TreeNode) -> None:
@@ -109,7 +108,7 @@ async def _run_command(work: Work, context: NodeContext) -> Any:
     argv, path = _words(work.params["argv"]), work.params.get("cwd") or "."
     cwd = work_folder(context, path)
     if cwd is None:
-        raise NodeError("params", f"`cwd`: `{path}` {why_outside(path)}", transient=False)
+        raise LastingError("params", f"`cwd`: `{path}` {why_outside(path)}")
     env = program_environment(work, context, _more_env(work.params.get("env") or {}))
     refuse_missing_program(argv[0], cwd, env)
     seconds, stdin = float(work.timeout or SECONDS), work.params.get("stdin")
@@ -131,7 +130,7 @@ def _words(items: list[Any]) -> list[str]:
     """The arguments as texts. Numbers and booleans are converted; a list or an object becomes JSON."""
     argv = [as_text(item) for item in items]
     if any("\0" in word for word in argv):
-        raise NodeError("params", "`argv` holds a NUL character", transient=False)
+        raise LastingError("params", "`argv` holds a NUL character")
     return argv
 
 
@@ -140,9 +139,9 @@ def _more_env(variables: dict[str, Any]) -> dict[str, str]:
     env = {str(name): as_text(value) for name, value in variables.items()}
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
-            raise NodeError("params", f"`env`: `{name}` cannot be the name of a variable", transient=False)
+            raise LastingError("params", f"`env`: `{name}` cannot be the name of a variable")
         if "\0" in value:
-            raise NodeError("params", f"`env`: the value of `{name}` holds a NUL character", transient=False)
+            raise LastingError("params", f"`env`: the value of `{name}` holds a NUL character")
     return env
 
 
@@ -174,12 +173,11 @@ async def _find_programs(work: Work, context: NodeContext) -> Any:
     """It looks where later steps look. It starts no shell, so aliases and the PATH of a login shell do not count."""
     wanted = [(item["commandName"], item.get("envVarName") or None) for item in work.params["commands"]]
     if any("\0" in name for name, _ in wanted):
-        raise NodeError("params", "a `commandName` holds a NUL character", transient=False)
+        raise LastingError("params", "a `commandName` holds a NUL character")
     found = [{"commandName": n, "envVarName": v, "path": _program_path(n, v, context)} for n, v in wanted]
     missing = [f"`{row['commandName']}`" for row in found if row["path"] is None]
     if missing:
-        message = f"not installed or not on the PATH: {', '.join(missing)}"
-        raise NodeError("program-missing", message, transient=False)
+        raise LastingError("program-missing", f"not installed or not on the PATH: {', '.join(missing)}")
     return {"resolved": found}
 
 
@@ -240,13 +238,13 @@ def _check_commands(given: Any, context: NodeContext) -> list[CheckCommand]:
         return [CheckCommand(context.check, "settings")]
     if found := find_check_commands(context.project):
         return found
-    raise NodeError("check-missing", f"no command was found that checks this project; {_CURE}", transient=False)
+    raise LastingError("check-missing", f"no command was found that checks this project; {_CURE}")
 
 
 def _check_words(given: Any) -> tuple[str, ...]:
     words = [as_text(part) for part in given] if isinstance(given, list) else _split(as_text(given), "command")
     if not words or not words[0] or any("\0" in word for word in words):
-        raise NodeError("params", f"`command` is no command: {shown(given, 80)}", transient=False)
+        raise LastingError("params", f"`command` is no command: {shown(given, 80)}")
     return tuple(words)
 
 
@@ -254,7 +252,7 @@ def _split(line: str, param: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise NodeError("params", f"`{param}` cannot be split into words: {error}", transient=False) from error
+        raise LastingError("params", f"`{param}` cannot be split into words: {error}") from error
 
 
 RESULT_BYTES = 4 * 1024 * 1024
@@ -328,7 +326,7 @@ async def _run_check_program(argv: list[str], work: Work, context: NodeContext) 
     except OSError as error:
         message = f"`{argv[0]}` cannot be started: {error.strerror}"
         if work.params["byExitCode"]:  # no agent can fix a name that a person misspelt
-            raise NodeError("program-missing", message, transient=False) from error
+            raise LastingError("program-missing", message) from error
         return ProgramResult(127, f"{message}\n", timed_out=False, seconds=0.0)
 
 

@@ -13,7 +13,7 @@ from handrail.driven.artifacts.agentweaver_params import PLANNING, QA, TaskArtif
 from handrail.driven.artifacts.names import name_text
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.forms.form import SEVERITIES_VARIABLE, blocking_severities, review_fix_suffix, severity_of
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, OutputVerdict, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, OutputVerdict, Work
 from handrail.source.fields import Field
 from handrail.source.values import Unresolved
 from handrail.steps.nodes.files import read_json, remove_file, time_text, write_json, write_text
@@ -41,7 +41,7 @@ def _task_artifacts(work: Work, context: NodeContext) -> TaskArtifacts:
     try:
         return TaskArtifacts(ProjectFiles(context.project), name_text(work.params.get("taskKey"), "key"))
     except Unresolved as error:
-        raise NodeError(error.code, error.message, transient=False) from error
+        raise LastingError(error.code, error.message) from error
 
 
 def _load_review(artifacts: TaskArtifacts, kind: str, work: Work, context: NodeContext) -> tuple[str, dict[str, Any]]:
@@ -55,7 +55,7 @@ def _severities_that_block(work: Work, context: NodeContext) -> list[str]:
     try:
         return blocking_severities(work.params.get(BLOCKING_SEVERITIES.name), context.env)
     except Unresolved as error:
-        raise NodeError(error.code, error.message, transient=False) from error
+        raise LastingError(error.code, error.message) from error
 
 
 def _blocking_titles(findings: list[dict[str, Any]], blocking: list[str]) -> list[str]:
@@ -161,7 +161,7 @@ async def _find_plans(work: Work, context: NodeContext) -> Any:
     iteration = artifacts.newest(*PLANS.values())
     if iteration is None:
         message = f"the task `{artifacts.key}` has no design and no plan; `handrail run plan` makes them"
-        raise NodeError("inputs-missing", message, transient=False)
+        raise LastingError("inputs-missing", message)
     paths = artifacts.checked(PLANS, iteration, f"the plan of iteration {iteration} is not complete")
     return {"planningIteration": iteration, **paths}
 
@@ -219,8 +219,7 @@ async def _build_fix_prompt(work: Work, context: NodeContext) -> Any:
     values = read_json(context, path, "user-input/v1")["values"]
     titles = values.get("selected_findings") or []
     if not isinstance(titles, list) or any(not isinstance(title, str) for title in titles):
-        message = f"`{path}`: `selected_findings` has to be a list of titles"
-        raise NodeError("inputs-invalid", message, transient=False)
+        raise LastingError("inputs-invalid", f"`{path}`: `selected_findings` has to be a list of titles")
     return {
         "promptSuffix": review_fix_suffix(values, path),
         "selectionMode": "auto" if work.params["autoMode"] else "interactive",

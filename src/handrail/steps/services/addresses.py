@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.source.values import shown
 
 
@@ -72,7 +72,7 @@ def base_address(name: str, variable: str, url: str) -> str:
         if parts.query or parts.fragment:
             raise ValueError("an address must not contain `?` or `#`")
     except ValueError as error:
-        raise NodeError("service-address", f"{name}: {variable}: {error}", transient=False) from None
+        raise LastingError("service-address", f"{name}: {variable}: {error}") from None
     return url.rstrip("/") + "/"
 
 
@@ -133,16 +133,16 @@ def jira_issue(reference: str, env: Mapping[str, str]) -> JiraIssue:
     if is_issue_key(given):
         if configured is None:
             message = f"{JIRA}: JIRA_BASE_URL is not set; set it to the address of your Jira"
-            raise NodeError("service-config", message, transient=False)
+            raise LastingError("service-config", message)
         return JiraIssue(given.upper(), configured)
     try:
         key, root = _jira_page(given)
     except ValueError:
         message = f"{JIRA}: `{shown(given, 80)}` is neither the key of an issue, such as ABC-12, nor the address of one"
-        raise NodeError("issue-reference", message, transient=False) from None
+        raise LastingError("issue-reference", message) from None
     if configured is not None and not is_same_host(root, configured):
         message = f"{JIRA}: the issue is on `{host_of(root)}`, but JIRA_BASE_URL is on `{host_of(configured)}`"
-        raise NodeError("service-host", message, transient=False)
+        raise LastingError("service-host", message)
     return JiraIssue(key.upper(), configured or base_address(JIRA, "the address of the issue", root))
 
 

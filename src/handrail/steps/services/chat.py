@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.steps.services.addresses import base_address, origin
 from handrail.steps.services.http import HttpLimits, Service
 
@@ -31,14 +31,11 @@ def telegram_bot(env: Mapping[str, str]) -> Bot:
     chat = _first_set(env, "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID")
     token = _first_set(env, "TELEGRAM_BOT_TOKEN", "BOT_TOKEN")
     if chat is None:
-        raise NodeError("service-config", f"{TELEGRAM}: set TELEGRAM_CHAT_ID (or chat_id) to the chat", transient=False)
+        raise LastingError("service-config", f"{TELEGRAM}: set TELEGRAM_CHAT_ID (or chat_id) to the chat")
     if token is None:
-        raise NodeError(
-            "service-config", f"{TELEGRAM}: set TELEGRAM_BOT_TOKEN (or BOT_TOKEN) to the token", transient=False
-        )
+        raise LastingError("service-config", f"{TELEGRAM}: set TELEGRAM_BOT_TOKEN (or BOT_TOKEN) to the token")
     if not token.isascii() or not token.isprintable():
-        message = f"{TELEGRAM}: TELEGRAM_BOT_TOKEN contains a character that no token has"
-        raise NodeError("service-config", message, transient=False)
+        raise LastingError("service-config", f"{TELEGRAM}: TELEGRAM_BOT_TOKEN contains a character that no token has")
     return Bot(
         token,
         _without_surrogates(chat),
@@ -66,7 +63,7 @@ async def send_telegram(sender: Bot, text: str) -> int | None:
     async with service:
         said = await service.post("sendMessage", {"chat_id": sender.chat, "text": telegram_text(text)})
     if not isinstance(said, dict) or said.get("ok") is not True:
-        raise NodeError("service-failed", f"{TELEGRAM}: it does not confirm the message", transient=False)
+        raise LastingError("service-failed", f"{TELEGRAM}: it does not confirm the message")
     result = said["result"] if isinstance(said.get("result"), dict) else {}
     id_ = result.get("message_id")
     return id_ if isinstance(id_, int) else None
@@ -112,9 +109,9 @@ def webhook_address(env: Mapping[str, str]) -> str:
                 is_plain = False
             if not is_plain:
                 message = f"{WEBHOOK}: {name} is not an address that begins with https:// and has no user"
-                raise NodeError("service-address", message, transient=False)
+                raise LastingError("service-address", message)
             return found
-    raise NodeError("service-config", f"{WEBHOOK}: set NOTIFY_WEBHOOK_URL to its address", transient=False)
+    raise LastingError("service-config", f"{WEBHOOK}: set NOTIFY_WEBHOOK_URL to its address")
 
 
 async def send_to_webhook(url: str, text: str) -> None:

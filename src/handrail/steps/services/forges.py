@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.plain_text import counted
 from handrail.steps.services.addresses import GITHUB, GITLAB, Remote, github_web, gitlab_base, host_of, is_same_host
 
@@ -167,8 +167,7 @@ def forge_token(kind: ForgeName, env: Mapping[str, str]) -> str | None:
         found = env.get(name, "").strip()
         if found:
             if not found.isascii() or not found.isprintable() or " " in found:
-                message = f"{name} contains a character that no token has"
-                raise NodeError("service-config", message, transient=False)
+                raise LastingError("service-config", f"{name} contains a character that no token has")
             return found
     return None
 
@@ -182,7 +181,7 @@ def forge_of_remote(found: Remote, env: Mapping[str, str]) -> ForgeName:
             f"the remote is on `{found.host}`, not on {known}; set GITHUB_API_URL or GITLAB_BASE_URL, or say `forge` "
             "if the name of the host is an alias"
         )
-        raise NodeError("remote-address", message, transient=False)
+        raise LastingError("remote-address", message)
     return kind
 
 
@@ -280,7 +279,7 @@ async def find_or_comment(service: Service, path: str, body: str, own: str, **qu
 
     found = await create_once(look, create)
     if not isinstance(found, dict) or number_member(found, "id") is None:
-        raise NodeError("service-json", f"{service.name}: its answer is not a comment", transient=False)
+        raise LastingError("service-json", f"{service.name}: its answer is not a comment")
     return found
 
 
@@ -288,7 +287,7 @@ async def default_branch(service: Service, path: str, what: str) -> str:
     """The default branch of the repository at a path. `what` is the forge's word for it."""
     branch = text_member(await service.get_object(path, f"a {what}"), "default_branch", "")
     if not branch:
-        raise NodeError("service-json", f"{service.name}: the {what} has no default branch", transient=False)
+        raise LastingError("service-json", f"{service.name}: the {what} has no default branch")
     return branch
 
 

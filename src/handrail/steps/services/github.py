@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.source.plain_text import counted
 from handrail.source.values import shown
 from handrail.steps.services.addresses import (
@@ -65,7 +65,7 @@ def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     if found is None:
         example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/issues/12"
         message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not an issue, such as {example}"
-        raise NodeError("issue-reference", message, transient=False)
+        raise LastingError("issue-reference", message)
     return found
 
 
@@ -78,7 +78,7 @@ def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     if found is None:
         example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/pull/12"
         message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not a pull request, such as {example}"
-        raise NodeError("pull-request-reference", message, transient=False)
+        raise LastingError("pull-request-reference", message)
     return found
 
 
@@ -100,14 +100,13 @@ def _page(url: str, kinds: tuple[str, ...], web: str) -> re.Match[str] | None:
             f"GitHub at `{host_of(web)}`; if the token is for `{host_of(url)}`, set GITHUB_API_URL to "
             f"{address_of(url)}{ENTERPRISE}"
         )
-        raise NodeError("service-host", message, transient=False)
+        raise LastingError("service-host", message)
     return found
 
 
 def checked_project(path: str) -> str:
     if not _REPOSITORY.fullmatch(path):
-        message = f"{GITHUB}: `{shown(path, 120)}` is not a repository such as OWNER/NAME"
-        raise NodeError("remote-address", message, transient=False)
+        raise LastingError("remote-address", f"{GITHUB}: `{shown(path, 120)}` is not a repository such as OWNER/NAME")
     return path
 
 
@@ -116,7 +115,7 @@ def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
     secret = forge_token("github", env)
     if secret is None:
         message = f"{GITHUB}: set GITHUB_TOKEN (or GH_TOKEN) to a token that may see the repository"
-        raise NodeError("service-config", message, transient=False)
+        raise LastingError("service-config", message)
     return Service(
         name=GITHUB,
         base=github_api(env),
@@ -361,7 +360,7 @@ async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, 
     latest = text_member(object_member(pull, "head"), "sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
-        raise NodeError("service-json", f"{GITHUB}: the pull request has no head commit", transient=False)
+        raise LastingError("service-json", f"{GITHUB}: the pull request has no head commit")
     path = f"repos/{wanted.project}/commits/{quote(sha, safe='')}"
     runs = await service.get_objects(f"{path}/check-runs", "check_runs")
     statuses = await service.get_objects(f"{path}/status", "statuses")
@@ -473,7 +472,7 @@ def _is_from_branch(item: dict[str, Any], owner: str, branch: str, base: str) ->
 def _opened_pull(item: Any, is_new: bool) -> OpenedProposal:
     found = number_member(item, "number") if isinstance(item, dict) else None
     if found is None:
-        raise NodeError("service-json", f"{GITHUB}: its answer is not a pull request", transient=False)
+        raise LastingError("service-json", f"{GITHUB}: its answer is not a pull request")
     is_merged = item.get("merged_at") is not None or item.get("merged") is True
     return OpenedProposal(
         url=text_member(item, "html_url", ""),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.source.plain_text import counted
 from handrail.source.values import shown
 from handrail.steps.services.addresses import GITLAB, address_of, gitlab_base, is_same_host, match_page
@@ -57,7 +57,7 @@ def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     if found is None:
         example = "https://gitlab.com/GROUP/PROJECT/-/issues/7"
         message = f"{GITLAB}: `{shown(reference.strip(), 120)}` is not the address of an issue, such as {example}"
-        raise NodeError("issue-reference", message, transient=False)
+        raise LastingError("issue-reference", message)
     return found
 
 
@@ -67,7 +67,7 @@ def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     if found is None:
         url, example = shown(reference.strip(), 120), "https://gitlab.com/GROUP/PROJECT/-/merge_requests/7"
         message = f"{GITLAB}: `{url}` is not the address of a merge request, such as {example}"
-        raise NodeError("merge-request-reference", message, transient=False)
+        raise LastingError("merge-request-reference", message)
     return found
 
 
@@ -84,7 +84,7 @@ def _item(reference: str, kinds: tuple[str, ...], sign: str, env: Mapping[str, s
             f"is only sent to `{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to "
             f"{address_of(url)}"
         )
-        raise NodeError("service-host", message, transient=False)
+        raise LastingError("service-host", message)
     return None if found is None else ForgeItem(found["project"], int(found["number"]), url, sign)
 
 
@@ -96,8 +96,7 @@ def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
     """The configured GitLab. Raises `NodeError` if the token is missing."""
     base, secret, scope = gitlab_base(env), forge_token("gitlab", env), "api" if writes else "read_api"
     if secret is None:
-        message = f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`"
-        raise NodeError("service-config", message, transient=False)
+        raise LastingError("service-config", f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`")
     return Service(
         name=GITLAB,
         base=base,
@@ -266,7 +265,7 @@ async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, 
     latest = text_member(details, "sha", "")
     sha = commit or latest
     if not sha:
-        raise NodeError("service-json", f"{GITLAB}: the merge request has no commit", transient=False)
+        raise LastingError("service-json", f"{GITLAB}: the merge request has no commit")
     project = _project_path(wanted.project)
     listed = await service.get_objects(f"{project}/repository/commits/{quote(sha, safe='')}/statuses")
     checks = [_check(item) for item in listed]
@@ -333,7 +332,7 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
 def _opened(item: Any, is_new: bool) -> OpenedProposal:
     number = number_member(item, "iid") if isinstance(item, dict) else None
     if number is None:
-        raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
+        raise LastingError("service-json", f"{GITLAB}: its answer is not a merge request")
     return OpenedProposal(
         url=text_member(item, "web_url", ""),
         number=number,

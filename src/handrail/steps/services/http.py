@@ -22,7 +22,7 @@ from urllib.parse import quote, urljoin
 import httpx2
 
 from handrail.base.dataclasses import dataclass, field
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.plain_text import counted
 from handrail.source.values import as_text, shown
 from handrail.steps.services.addresses import host_of, is_same_host, origin
@@ -398,7 +398,7 @@ class Service:
         return NodeError("service-slow", self._told(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
 
     def _final(self, code: str, message: str) -> NodeError:
-        return NodeError(code, self._told(message), transient=False)
+        return LastingError(code, self._told(message))
 
     def _shown(self, value: object, most: int) -> str:
         """The beginning of a value. Credentials are removed first: a part of them must not remain."""

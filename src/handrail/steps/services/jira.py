@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.values import shown
 from handrail.steps.services.addresses import JIRA, is_issue_key, is_same_host, jira_base, origin
 from handrail.steps.services.http import HttpLimits, Service
@@ -112,7 +112,7 @@ def jira(env: Mapping[str, str]) -> Service:
 
 
 def _unset(message: str) -> NodeError:
-    return NodeError("service-config", f"{JIRA}: {message}", transient=False)
+    return LastingError("service-config", f"{JIRA}: {message}")
 
 
 def _reason(said: dict[str, Any]) -> object:
@@ -127,7 +127,7 @@ async def fetch(service: Service, api: str, *, with_attachments: bool) -> Fetche
     """Everything about an issue. `api` is its address in the API; it has to be on the configured host."""
     body, issue = await service.get_both(api)
     if not isinstance(issue, dict) or not isinstance(issue.get("fields"), dict):
-        raise NodeError("service-json", f"{JIRA}: its answer is not an issue: it has no `fields`", transient=False)
+        raise LastingError("service-json", f"{JIRA}: its answer is not an issue: it has no `fields`")
     parent = await _parent(service, api, issue["fields"])
     attachments = await _attachments(service, issue["fields"]) if with_attachments else ()
     return FetchedIssue(body, issue, parent, attachments)
@@ -149,7 +149,7 @@ async def _parent(service: Service, api: str, fields: dict[str, Any]) -> Parent 
             raise
         return Parent(key, None, error.message)
     if not isinstance(found, dict):
-        raise NodeError("service-json", f"{JIRA}: its answer for the parent `{key}` is not an issue", transient=False)
+        raise LastingError("service-json", f"{JIRA}: its answer for the parent `{key}` is not an issue")
     return Parent(key, found)
 
 

@@ -27,6 +27,7 @@ from handrail.extensions.contracts import (
     AgentReader,
     AgentSaid,
     Executor,
+    LastingError,
     Launch,
     NodeContext,
     NodeError,
@@ -83,7 +84,7 @@ def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
 def _program_path(name: str, job: AgentJob) -> str:
     found = name if os.path.isabs(name) else shutil.which(name, path=job.env.get("PATH"))
     if found is None:
-        raise NodeError("agent-missing", f"the program `{name}` is not installed or not on the PATH", transient=False)
+        raise LastingError("agent-missing", f"the program `{name}` is not installed or not on the PATH")
     return found
 
 
@@ -162,12 +163,12 @@ def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> 
     route = context.route(work.group, own)
     if route is None:
         message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
-        raise NodeError("agent-missing", message, transient=False)
+        raise LastingError("agent-missing", message)
     try:
         return ChosenAgent(route, context.registry.executor(route.agent))
     except KeyError:
         hint = context.registry.executor_hint(route.agent)
-        raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
+        raise LastingError("agent-unknown", f"there is no agent `{route.agent}`; {hint}") from None
 
 
 def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
@@ -196,7 +197,7 @@ def _acp_agent(agent: ChosenAgent, context: NodeContext) -> AcpAgent | None:
     try:
         return agent_named(agent.route.agent, context.acp)
     except NoSuchAgent as error:
-        raise NodeError("agent-missing", f"{error.message}; {error.hint}", transient=False) from None
+        raise LastingError("agent-missing", f"{error.message}; {error.hint}") from None
 
 
 def _folder(work: Work, context: NodeContext) -> str:
@@ -207,7 +208,7 @@ def _folder(work: Work, context: NodeContext) -> str:
     folder = work_folder(context, given)
     if folder is None or not os.path.isdir(folder):
         why = "is not a folder" if folder is not None else why_outside(given)
-        raise NodeError("params", f"`{WORK_FOLDER.name}`: `{given}` {why}", transient=False)
+        raise LastingError("params", f"`{WORK_FOLDER.name}`: `{given}` {why}")
     return folder
 
 
@@ -215,7 +216,7 @@ def _chosen_program(agent: ChosenAgent, context: NodeContext) -> str | None:
     try:
         return chosen_program(agent.executor.PROGRAM, context.env)
     except NoSuchProgram as error:
-        raise NodeError("agent-missing", error.message, transient=False) from None
+        raise LastingError("agent-missing", error.message) from None
 
 
 async def run_job(agent: ChosenAgent, job: AgentJob, context: NodeContext) -> dict[str, Any]:

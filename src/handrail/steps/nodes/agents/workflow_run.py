@@ -14,7 +14,16 @@ from typing import Any
 
 from handrail.base.dataclasses import replace
 from handrail.base.errors import StateError
-from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import (
+    AgentJob,
+    AgentSaid,
+    Guide,
+    GuideStatus,
+    LastingError,
+    Node,
+    NodeContext,
+    Work,
+)
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 from handrail.steps.nodes.agents.agent_jobs import (
@@ -69,7 +78,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     held = [name for name in context.registry.hosts() if name in executors]
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
-        raise NodeError("agent-unguided", message, transient=False)
+        raise LastingError("agent-unguided", message)
     host = _latest(guide, agent.route.agent, context)
     standing, missing = guide.standing(host), correction_text(context)
     if standing is not None and standing.status != "active" and context.failure is not None:
@@ -146,7 +155,7 @@ class WorkflowDriver:
             idle = 0 if standing.steps > before.steps else idle + 1
             if idle > self.guide.idle_stops:
                 told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
-                raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
+                raise LastingError("stuck", f"{standing.status_line}: {told}")
             job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
             self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
         return standing
@@ -165,14 +174,14 @@ class WorkflowDriver:
         if not self.is_heard:
             agent = self.agent.route.agent
             message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
-            raise NodeError("unguarded", f"{message} (do its settings switch hooks off?)", transient=False)
+            raise LastingError("unguarded", f"{message} (do its settings switch hooks off?)")
 
     def _refuse_circles(self) -> None:
         """Raise `NodeError` if the agent was told often enough that its exit checks always fail in the same way."""
         standing = self._standing()
         if standing.warnings > self.guide.idle_stops:
             told = f"its exit checks failed in the same way {standing.same_failures} times in a row"
-            raise NodeError("same-failure", f"{standing.status_line}: {told}", transient=False)
+            raise LastingError("same-failure", f"{standing.status_line}: {told}")
 
     async def _following(self) -> None:
         """Tell what happens in the session while the agent works."""
@@ -189,12 +198,12 @@ class WorkflowDriver:
     def _standing(self) -> GuideStatus:
         standing = self.guide.standing(self.host)
         if standing is None:
-            raise NodeError("session-lost", "the session of this workflow does not exist any more", transient=False)
+            raise LastingError("session-lost", "the session of this workflow does not exist any more")
         return standing
 
     def _account(self, standing: GuideStatus) -> dict[str, Any]:
         if standing.status != "done":
-            raise NodeError(standing.status, f"the workflow was {standing.status}", transient=False)
+            raise LastingError(standing.status, f"the workflow was {standing.status}")
         return {
             "session": standing.session,
             "status": standing.status,

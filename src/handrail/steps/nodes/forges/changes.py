@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, Work
 from handrail.source.fields import Field
 from handrail.source.values import shown
 from handrail.steps.nodes.files import json_bytes, time_text, utf8_bytes
@@ -153,8 +153,7 @@ def _full_commit(value: str | None) -> str | None:
     """The commit of a param; None if there is none. Raises `NodeError` if it is no whole hash."""
     commit = (value or "").strip()
     if commit and not _COMMIT.fullmatch(commit):
-        message = f"`commit` has to be the whole hash of a commit, found `{shown(commit, 80)}`"
-        raise NodeError("params", message, transient=False)
+        raise LastingError("params", f"`commit` has to be the whole hash of a commit, found `{shown(commit, 80)}`")
     return commit.lower() or None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
 from handrail.steps.nodes.files import path_inside, put_files
 from handrail.steps.nodes.params import path_param, text_param
@@ -50,7 +50,7 @@ def output_files(work: Work, context: NodeContext, *optional: str) -> OutputFile
     given = {name: work.params[name] for name in names}
     real = {name: path_inside(context, path) for name, path in given.items()}
     if len(set(real.values())) < len(real):
-        raise NodeError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different", transient=False)
+        raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
     return OutputFiles(given, real)
 
 

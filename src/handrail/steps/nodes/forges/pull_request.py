@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.extensions.contracts import LastingError, Node, NodeContext, Preview, Work, refuse_changed
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
@@ -133,7 +133,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         owner=None if params.get("headOwner") is None else params["headOwner"].strip(),
     )
     if wanted.head == base:
-        raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
+        raise LastingError("params", f"`head` and `base` are the same branch, `{base}`")
     forge_named(kind).checked_project(project)
     return PullRequest(kind, project, wanted, await commit_at(checkout, f"refs/heads/{wanted.head}"))
 
@@ -148,6 +148,6 @@ async def _project(checkout: Repository, params: dict[str, Any], context: NodeCo
     found = parse_remote(address)
     if found is None:
         message = f"`{shown(public_address(address), 120)}` is not the address of a repository on GitHub or GitLab"
-        raise NodeError("remote-address", f"{message}; say `forge` and `repository`", transient=False)
+        raise LastingError("remote-address", f"{message}; say `forge` and `repository`")
     kind = given or forge_of_remote(found, context.env)
     return kind, project_path(found, kind, context.env) if named is None else named

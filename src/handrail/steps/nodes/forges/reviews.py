@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 from handrail.source.values import as_text, shown
@@ -114,7 +114,7 @@ def _utc_time(value: Any, *, exact: bool) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError:
         message = f"`after` has to be a time such as 2026-01-31T12:00:00Z, found `{shown(value, 80)}`"
-        raise NodeError("params", message, transient=False) from None
+        raise LastingError("params", message) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if exact else "%Y-%m-%dT%H:%M:%SZ")
 
@@ -261,7 +261,7 @@ async def _run_findings(work: Work, context: NodeContext) -> Any:
     real = [path_inside(context, work.params[name]) for name in FINDINGS_NAMES]
     given = work.params["gitlabReviewJsonFile"]
     if len({*real, path_inside(context, given)}) < 3:
-        raise NodeError("params", "the three files have to be different", transient=False)
+        raise LastingError("params", "the three files have to be different")
     said = read_json(context, given, "gitlab-review/v1")
     comments = [comment for comment in said["comments"] if comment["body"].strip()]
     findings = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import some
 from handrail.source.values import shown
@@ -52,7 +52,7 @@ async def _find_changes(work: Work, context: NodeContext) -> Any:
     repository = await open_repository(work, context)
     changes = await repository.changes()
     if not changes and not work.params["mayBeClean"]:
-        raise NodeError("no-changes", "git reports no changed files", transient=False)
+        raise LastingError("no-changes", "git reports no changed files")
     diff = await _diff(repository, "--cached") + await _diff(repository)
     value = {
         "files": [_entry(change) for change in changes],
@@ -136,7 +136,7 @@ async def _refuse_changes(repository: Repository, name: str) -> None:
     if changes:
         files = some([shown_name(change.name) for change in changes])
         message = f"there are uncommitted changes, so the branch is not changed to `{name}`: {files}"
-        raise NodeError("git-dirty", message, transient=False)
+        raise LastingError("git-dirty", message)
 
 
 async def _base(repository: Repository, params: dict[str, Any]) -> str:
@@ -147,7 +147,7 @@ async def _base(repository: Repository, params: dict[str, Any]) -> str:
         if commit is not None:
             return commit
     what = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"
-    raise NodeError("git-missing", f"`base`: {what}", transient=False)
+    raise LastingError("git-missing", f"`base`: {what}")
 
 
 STATUS = OneNode(_STATUS, _find_changes)

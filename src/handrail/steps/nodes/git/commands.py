@@ -18,7 +18,7 @@ from handrail.base.processes import CapturedOutput, ProgramResult, Task, capture
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.worktrees.git import REDIRECTING_VARIABLES
 from handrail.driven.worktrees.records import work_root
-from handrail.extensions.contracts import NodeContext, NodeError, Work
+from handrail.extensions.contracts import LastingError, NodeContext, NodeError, Work
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 from handrail.source.values import shown
@@ -85,8 +85,7 @@ class Repository:
         if printed.exit_code != 0:
             raise git_error(_command(args), printed.exit_code, printed.errors)
         if printed.left_out:
-            message = f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes"
-            raise NodeError("git-failed", message, transient=False)
+            raise LastingError("git-failed", f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes")
         return printed.data
 
     async def perform(self, *args: str, stdin: bytes | None = None, **env: str) -> ProgramResult:
@@ -138,18 +137,18 @@ async def open_repository(work: Work, context: NodeContext) -> Repository:
     root = work_root(context, given)
     folder = None if root is None else real_inside(root, given)
     if root is None or folder is None:
-        raise NodeError("path-escape", f"`cwd`: `{given}` {why_outside(given)}", transient=False)
+        raise LastingError("path-escape", f"`cwd`: `{given}` {why_outside(given)}")
     if not os.path.isdir(folder):
-        raise NodeError("params", f"`cwd`: `{given}` is not a folder", transient=False)
+        raise LastingError("params", f"`cwd`: `{given}` is not a folder")
     env = git_environment(work, context)
     if shutil.which("git", path=env.get("PATH")) is None:
-        raise NodeError("program-missing", "the program `git` is not installed or not on the PATH", transient=False)
+        raise LastingError("program-missing", "the program `git` is not installed or not on the PATH")
     seconds = float(work.timeout or SECONDS)
     repository = Repository(folder=folder, root=root, env=env, seconds=seconds, hold=context.hold())
     printed = await repository.tell("rev-parse", "--show-prefix")
     if printed.exit_code != 0:
         message = f"`{given}` is not a folder in which git can work: {tail(printed.errors, LINES)}"
-        raise NodeError("git-repository", message, transient=False)
+        raise LastingError("git-repository", message)
     return replace(repository, prefix=printed.data.removesuffix(b"\n"))
 
 
@@ -189,8 +188,7 @@ async def checked_branch(repository: Repository, name: str, param: str) -> str:
     printed = await repository.tell("check-ref-format", "--branch", name) if is_short else None
     said = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
     if said != name or name in ("HEAD", "@"):
-        message = f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch"
-        raise NodeError("params", message, transient=False)
+        raise LastingError("params", f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch")
     return name
 
 
@@ -206,8 +204,7 @@ async def branch_of_param(repository: Repository, params: Mapping[str, Any], par
         return await checked_branch(repository, params[param], param)
     current = await current_branch(repository)
     if current is None:
-        message = f"no branch is checked out, so say in `{param}` which one is {verb}"
-        raise NodeError("git-missing", message, transient=False)
+        raise LastingError("git-missing", f"no branch is checked out, so say in `{param}` which one is {verb}")
     return current
 
 
@@ -227,7 +224,7 @@ async def remote_address(repository: Repository, name: str, *more: str) -> str:
     found = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
     if not found:
         message = f"the repository has no remote `{shown(name, 80)}`; `git remote add` adds one"
-        raise NodeError("git-missing", message, transient=False)
+        raise LastingError("git-missing", message)
     return found
 
 
@@ -252,7 +249,7 @@ async def hook_digests(repository: Repository, names: Iterable[str]) -> str:
             try:
                 digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
             except Unreadable as error:
-                raise NodeError("git-failed", f"the hook `{name}` {error.message}", transient=False) from error
+                raise LastingError("git-failed", f"the hook `{name}` {error.message}") from error
             listed.append(f"{name} (sha256 {digest})")
     return ", ".join(listed)
 

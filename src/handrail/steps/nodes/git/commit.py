@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from handrail.base.dataclasses import replace
 from handrail.base.files import path_flaw, real_inside, why_outside
 from handrail.base.processes import tail
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, Preview, Work, refuse_changed
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import some
@@ -64,7 +64,7 @@ async def planned_commit(repository: Repository, names: Sequence[bytes]) -> Plan
 
 def _nothing_to_commit(names: Sequence[bytes]) -> NodeError:
     what = "no given file has changed" if names else "nothing is staged"
-    return NodeError("nothing-to-commit", f"there is nothing to commit: {what}", transient=False)
+    return LastingError("nothing-to-commit", f"there is nothing to commit: {what}")
 
 
 async def _separate_repository(repository: Repository, folder: str) -> Repository:
@@ -156,8 +156,7 @@ async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]
 def _message(given: Any) -> str:
     message = as_text(given)
     if "\0" in message or len(message.encode()) > MOST_MESSAGE:
-        problem = f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character"
-        raise NodeError("params", problem, transient=False)
+        raise LastingError("params", f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character")
     return message
 
 
@@ -185,8 +184,7 @@ async def _refuse_strangers(repository: Repository) -> None:
         printed = await repository.tell("var", name)
         if printed.exit_code != 0:
             cure = "`git config user.name NAME` and `git config user.email ADDRESS` tell it"
-            message = f"git does not know who commits; {cure}: {tail(printed.errors, LINES)}"
-            raise NodeError("git-identity", message, transient=False)
+            raise LastingError("git-identity", f"git does not know who commits; {cure}: {tail(printed.errors, LINES)}")
 
 
 async def _add(repository: Repository, files: list[str], context: NodeContext) -> list[bytes]:
@@ -199,7 +197,7 @@ async def _add(repository: Repository, files: list[str], context: NodeContext) -
         if new:
             await repository.perform("--literal-pathspecs", "reset", "--quiet", *FROM_STDIN, stdin=b"\0".join(new))
         message = f"the changes contain the value of the secret `{name}`, so they are not committed"
-        raise NodeError("commit-secret", message, transient=False)
+        raise LastingError("commit-secret", message)
     names += _renamed(own)
     found = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
     ready = found.split(b"\0")[:-1]
@@ -232,7 +230,7 @@ async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[b
     own = [change for change in changes if _is_in(change.name, set(names))]
     conflicts = [shown_name(change.name) for change in own if change.is_conflict]
     if conflicts:
-        raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
+        raise LastingError("git-conflict", f"files have merge conflicts: {some(conflicts)}")
     return names, own
 
 
@@ -265,12 +263,12 @@ def _inside(repository: Repository, file: str) -> bytes:
     parent, last = os.path.split(os.path.join(folder, file).rstrip("/"))
     real = real_inside(repository.root, parent)
     if not file or last in ("", "."):
-        raise NodeError("params", f"`files`: `{file}` is not the name of a file", transient=False)
+        raise LastingError("params", f"`files`: `{file}` is not the name of a file")
     if real is None or last == ".." or path_flaw(file):
-        raise NodeError("path-escape", f"`files`: `{file}` {why_outside(file)}", transient=False)
+        raise LastingError("path-escape", f"`files`: `{file}` {why_outside(file)}")
     name = os.path.relpath(os.path.join(real, last), folder)
     if name.startswith("../"):
-        raise NodeError("path-escape", f"`files`: `{file}` is outside of `cwd`", transient=False)
+        raise LastingError("path-escape", f"`files`: `{file}` is outside of `cwd`")
     return name.encode()
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.processes import Task, run_task, tail
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, Preview, Work, refuse_changed
 from handrail.settings.environment import with_git_settings
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
@@ -94,7 +94,7 @@ class Transport:
             if not refused:
                 raise self._failure("push", printed.exit_code, printed.errors)
             told = self._clean("\n".join([refused[0].split("\t")[-1], tail(printed.errors, LINES)]).strip())
-            raise NodeError("git-rejected", f"`{self.shown}` does not take the commit: {told}", transient=False)
+            raise LastingError("git-rejected", f"`{self.shown}` does not take the commit: {told}")
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
@@ -123,7 +123,7 @@ class Transport:
         told = self._clean(tail(said, LINES))
         if any(words in said for words in _REFUSED):
             cure = "set GITHUB_TOKEN or GITLAB_TOKEN for the configured forge, or let git log in without a question"
-            return NodeError("git-login", f"`{self.shown}` does not accept the login; {cure}: {told}", transient=False)
+            return LastingError("git-login", f"`{self.shown}` does not accept the login; {cure}: {told}")
         return NodeError("git-failed", f"`git {command}` ended with {exit_code}: {told}")
 
     def _clean(self, text: str) -> str:
@@ -278,6 +278,6 @@ async def _prepared(work: Work, context: NodeContext) -> Push:
     to = branch if work.params.get("to") is None else await checked_branch(repository, work.params["to"], "to")
     commit = await commit_at(repository, f"refs/heads/{branch}")
     if commit is None:
-        raise NodeError("git-missing", f"there is no branch `{branch}` with a commit", transient=False)
+        raise LastingError("git-missing", f"there is no branch `{branch}` with a commit")
     at = await open_transport(repository, work.params["remote"], work, context)
     return Push(repository, at, branch, to, commit, await at.commit_of(f"refs/heads/{to}"), is_forced)

@@ -16,7 +16,7 @@ from handrail.driven.worktrees.lifecycle import (
     standing,
 )
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, Work
 from handrail.settings.folders import UserFolders
 from handrail.settings.settings import read_user_settings
 from handrail.source.fields import Field
@@ -50,7 +50,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         return await (job.create() if action == "create" else job.end(action))
     except HandrailError as error:
         message = error.message + (f"; {error.hint}" if error.hint else "")
-        raise NodeError("worktree", message, transient=False) from error
+        raise LastingError("worktree", message) from error
 
 
 class _WorktreeAction:
@@ -106,7 +106,7 @@ class _WorktreeAction:
         message = "the steps of this run made several worktrees; name its branch in `branch`"
         if not trees:
             message = "no step of this run made a worktree" + (f" on branch `{self.branch}`" if self.branch else "")
-        raise NodeError("worktree", message, transient=False)
+        raise LastingError("worktree", message)
 
     async def _outputs(self, tree: Worktree) -> dict[str, Any]:
         now = await standing(tree, Git(folder=tree.repository, env=self.env))
@@ -119,5 +119,5 @@ def _text(value: str | None) -> str | None:
 
 def _commands(setup: list[list[Any]]) -> list[list[str]]:
     if not all(setup):
-        raise NodeError("params", f"`setup` has to be a list of lists, found {shown(setup, 80)}", transient=False)
+        raise LastingError("params", f"`setup` has to be a list of lists, found {shown(setup, 80)}")
     return [[as_text(word) for word in argv] for argv in setup]

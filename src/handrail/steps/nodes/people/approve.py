@@ -15,7 +15,7 @@ from typing import Any
 from handrail.base.dataclasses import dataclass
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, FormField, accept
-from handrail.extensions.contracts import Node, NodeContext, NodeError, Preview, Waiting, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, Preview, Waiting, Work
 from handrail.settings.approval_rules import STEP
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
@@ -152,7 +152,7 @@ class ApprovalDecision:
         """The outputs that every such node has. Raises `NodeError` if a no fails the step."""
         if not self.approved and otherwise == FAIL:
             why = f": {plain(' '.join(self.reason.split()))}" if self.reason.strip() else ""
-            raise NodeError(REFUSED, f"a person said no to `{self.seen['title']}`{why}", transient=False)
+            raise LastingError(REFUSED, f"a person said no to `{self.seen['title']}`{why}")
         stopped = not self.approved and otherwise == STOP
         given = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
         return {**given, "stopped": stopped}
@@ -195,8 +195,7 @@ class Agreement:
                         return agreed
                 self.void(number)
             before = seen
-        message = f"what is to be approved has changed {MOST_ROUNDS} times after it was asked"
-        raise NodeError("unstable", message, transient=False)
+        raise LastingError("unstable", f"what is to be approved has changed {MOST_ROUNDS} times after it was asked")
 
     async def changed(self) -> list[str]:
         """The names of what has changed since the open question was asked; empty if nothing has. Records nothing."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, accept, answers_summary, found, prompt_suffix, with_initial
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
 from handrail.source.tree import TreeNode
@@ -48,7 +48,7 @@ def form_of(params: Mapping[str, Any]) -> Form:
     try:
         return form_params.form_from(params)
     except Unresolved as error:
-        raise NodeError(error.code, error.message, transient=False) from error
+        raise LastingError(error.code, error.message) from error
 
 
 async def _fill_in(form: Form, target: str | None, context: NodeContext) -> dict[str, Any]:
@@ -193,7 +193,7 @@ _GIT_COMMIT = Node(
 
 
 async def _confirm_commit(work: Work, context: NodeContext) -> Any:
-    refused = NodeError(NOT_CONFIRMED, "a person did not confirm the commit", transient=False)
+    refused = LastingError(NOT_CONFIRMED, "a person did not confirm the commit")
     if context.failure is not None and context.failure[0] == NOT_CONFIRMED:
         raise refused  # the answer counts, also if the files are others when the run is resumed
     message = "\n\n".join(filter(None, _proposed_message(work, context)))
@@ -219,7 +219,7 @@ def _files_field(work: Work, context: NodeContext) -> dict[str, Any]:
             letters = entry.get("xy") if isinstance(entry.get("xy"), str) else ""
             options.setdefault(name, {"value": name, "label": f"{letters} {label}"})
     if not options:
-        raise NodeError("no-changes", f"`{path}` has no changed files to choose from", transient=False)
+        raise LastingError("no-changes", f"`{path}` has no changed files to choose from")
     return {
         "id": SELECTED_FILES,
         "type": "multi-select",
@@ -373,11 +373,11 @@ def _read_object(context: NodeContext, path: str) -> dict[str, Any]:
         data = json.loads(read_text(context, path))
     except json.JSONDecodeError as error:
         message = f"`{path}` is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise NodeError("json-invalid", message, transient=False) from error
+        raise LastingError("json-invalid", message) from error
     except (RecursionError, ValueError) as error:
-        raise NodeError("json-invalid", f"`{path}` is not JSON that can be read: {error}", transient=False) from error
+        raise LastingError("json-invalid", f"`{path}` is not JSON that can be read: {error}") from error
     if not isinstance(data, dict):
-        raise NodeError("json-invalid", f"`{path}` has to hold an object, found {found(data)}", transient=False)
+        raise LastingError("json-invalid", f"`{path}` has to hold an object, found {found(data)}")
     return data
 
 
@@ -387,12 +387,11 @@ def _object_list(data: dict[str, Any], name: str, path: str) -> list[dict[str, A
     if items is None:
         return []
     if not isinstance(items, list):
-        message = f"`{name}` in `{path}` has to be a list, found {found(items)}"
-        raise NodeError("json-invalid", message, transient=False)
+        raise LastingError("json-invalid", f"`{name}` in `{path}` has to be a list, found {found(items)}")
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict):
             message = f"item {number} of `{name}` in `{path}` has to be an object, found {found(item)}"
-            raise NodeError("json-invalid", message, transient=False)
+            raise LastingError("json-invalid", message)
     return items
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from handrail.base.processes import Task, run_task, tail
-from handrail.extensions.contracts import Node, NodeContext, NodeError, OneNode, Preview, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Preview, Work
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.fields import ANYTHING, SCALARS, Field
 from handrail.source.plain_text import command_line, counted
@@ -59,7 +59,7 @@ async def _desktop(message: Message, context: NodeContext) -> None:
     elif shutil.which("osascript", path=path):
         argv = ["osascript", "-e", _APPLE_SCRIPT, f" {text}", f" {title}"]  # a word must not begin with a dash
     else:
-        raise NodeError("program-missing", "neither `notify-send` nor `osascript` is installed", transient=False)
+        raise LastingError("program-missing", "neither `notify-send` nor `osascript` is installed")
     await _run_program(argv, None, message, context)
 
 
@@ -67,7 +67,7 @@ async def _command(message: Message, context: NodeContext) -> None:
     """A program of the user's own: it gets the message on its standard input."""
     argv = list(message.argv)
     if not argv:
-        raise NodeError("params", "the channel `command` needs `command`, a program and its arguments", transient=False)
+        raise LastingError("params", "the channel `command` needs `command`, a program and its arguments")
     refuse_missing_program(argv[0], context.project, context.env)
     await _run_program(argv, message.whole, message, context)
 
@@ -81,8 +81,7 @@ async def _run_program(argv: list[str], stdin: str | None, message: Message, con
     try:
         ended = await run_task(task)
     except OSError as error:
-        reason = f"`{argv[0]}` cannot be started: {error.strerror}"
-        raise NodeError("program-missing", reason, transient=False) from None
+        raise LastingError("program-missing", f"`{argv[0]}` cannot be started: {error.strerror}") from None
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(message.seconds, 'second')}")
     if ended.exit_code != 0:
@@ -173,7 +172,7 @@ async def _preview_notify(work: Work, context: NodeContext) -> Preview:
 
 def _refuse_blank(text: str) -> None:
     if not text.strip():
-        raise NodeError("params", "`message` is blank", transient=False)
+        raise LastingError("params", "`message` is blank")
 
 
 def _channels(given: list[str]) -> list[str]:
@@ -181,8 +180,7 @@ def _channels(given: list[str]) -> list[str]:
     for name in given:
         if name not in CHANNELS:
             known = ", ".join(f"`{channel}`" for channel in CHANNELS)
-            message = f"an item of `channels` has to be one of {known}, found `{shown(name, 40)}`"
-            raise NodeError("params", message, transient=False)
+            raise LastingError("params", f"an item of `channels` has to be one of {known}, found `{shown(name, 40)}`")
     return list(dict.fromkeys(given))
 
 

@@ -11,7 +11,17 @@ from functools import partial
 from typing import Any, cast
 
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, NodeKind, Preview, Work
+from handrail.extensions.contracts import (
+    CHANGED,
+    EffectKind,
+    LastingError,
+    Node,
+    NodeContext,
+    NodeError,
+    NodeKind,
+    Preview,
+    Work,
+)
 from handrail.settings.secrets import refuse_lost
 from handrail.source.field_checks import Later, check_fields, refuse_unknown
 from handrail.source.fields import SCALARS, Field, MappingReader
@@ -144,10 +154,10 @@ class ProposeNode:
         effect = work.params["effect"]
         inner = replace(work, node=effect, params=work.params.get("params") or {})
         if _declared(self._nodes, effect) is None:
-            raise NodeError("params", "; ".join(_why_not(self._nodes, effect)), transient=False)
+            raise LastingError("params", "; ".join(_why_not(self._nodes, effect)))
         kind = cast(EffectKind, self._nodes[effect])
         if wrong := _wrong(kind.NODE, inner.params):
-            raise NodeError("params", f"`{effect}`: {wrong}", transient=False)
+            raise LastingError("params", f"`{effect}`: {wrong}")
         return inner, kind
 
     def _agreement(self, work: Work, context: NodeContext) -> Agreement:
@@ -180,8 +190,7 @@ async def _perform(
     if has_begun and declared.rerun != "safe":
         if declared.unknown is not None:
             return dict(declared.unknown)
-        message = f"`{inner.node}` was interrupted and may have finished; it must not run twice"
-        raise NodeError("rerun", message, transient=False)
+        raise LastingError("rerun", f"`{inner.node}` was interrupted and may have finished; it must not run twice")
     context.remember(mark, True)
     params = agreed.seen["params"]
     refuse_lost(params)
