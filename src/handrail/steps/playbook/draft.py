@@ -10,6 +10,7 @@ import json
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,7 +51,12 @@ def rules_of(facts: Iterable[ProjectFact]) -> list[dict[str, Any]]:
     rules = [_command_rule(fact) for fact in every if fact.kind in PURPOSES]
     of_files = [_files_rule(every, kind, rule) for kind, rule in _FILES_RULES.items()]
     rules += [rule for rule in (_layout_rules(every), *of_files) if rule is not None]
-    return _with_own_ids(rules)
+    counts: Counter[str] = Counter()
+    for rule in rules:
+        counts[rule["id"]] += 1
+        if (number := counts[rule["id"]]) > 1:
+            rule["id"] = f"{rule['id']}-{number}"
+    return rules
 
 
 def _command_rule(fact: ProjectFact) -> dict[str, Any]:
@@ -61,9 +67,7 @@ def _command_rule(fact: ProjectFact) -> dict[str, Any]:
         "rule": f"The command is `{fact.value}`. {_WHEN[fact.kind]}",
         "evidence_paths": [fact.evidence],
         "severity": "must" if fact.kind in _MUST else "should",
-        "phases": ["implement", "review", "repair"]
-        if fact.kind != "test"
-        else ["plan", "implement", "review", "repair"],
+        "phases": [*(["plan"] if fact.kind == "test" else []), "implement", "review", "repair"],
     }
     return {**rule, "applies_to": {"languages": [fact.language]}} if fact.language else rule
 
@@ -87,16 +91,6 @@ def _files_rule(facts: list[ProjectFact], kind: str, rule: dict[str, Any]) -> di
     found = [fact for fact in facts if fact.kind == kind]
     text = f"{rule['rule']}\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
     return {**rule, "rule": text, "evidence_paths": [fact.evidence for fact in found]} if found else None
-
-
-def _with_own_ids(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rules with ids that differ."""
-    seen: dict[str, int] = {}
-    for rule in rules:
-        number = seen[rule["id"]] = seen.get(rule["id"], 0) + 1
-        if number > 1:
-            rule["id"] = f"{rule['id']}-{number}"
-    return rules
 
 
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
@@ -174,12 +168,8 @@ def _one_line(text: str) -> str:
 
 def path_and_line(evidence: str) -> tuple[str, int | None]:
     """`Makefile:3` is a path and a line; `Makefile` is a path."""
-    path, colon, line = evidence.rpartition(":")
-    return (
-        (path, int(line))
-        if colon and path and line.isascii() and line.isdigit() and len(line) < 9
-        else (evidence, None)
-    )
+    found = re.fullmatch(r"(?s)(.+):([0-9]{1,8})", evidence)
+    return (evidence, None) if found is None else (found[1], int(found[2]))
 
 
 LARGEST_EVIDENCE = 4 * 1_048_576
@@ -198,22 +188,18 @@ def draft_from(facts: list[ProjectFact], project: str) -> dict[str, Any]:
     built = f", with {some(about['frameworks'], 6)}" if about["frameworks"] else ""
     languages = some(about["languages"], 6) if about["languages"] else "files"
     rules = rules_of(facts)
-    told = f"{counted(len(rules), 'practice')} from the files of the project" if rules else "No practices were found"
-    return {
-        "summary": f"{project}: {languages}{built}.\n\n{told}.",
-        "accepted_rules": rules,
-    }
+    count = f"{counted(len(rules), 'practice')} from the files of the project" if rules else "No practices were found"
+    return {"summary": f"{project}: {languages}{built}.\n\n{count}.", "accepted_rules": rules}
 
 
 def wrong_evidence(project: str, rules: Iterable[dict[str, Any]]) -> list[str]:
     """What is wrong with the evidence of rules: a path outside, a file or a line that does not exist."""
-    wrong: list[str] = []
-    for rule in rules:
-        for evidence in rule["evidence_paths"]:
-            why = _why_no_evidence(project, evidence)
-            if why is not None:
-                wrong.append(f"the evidence `{evidence}` of `{rule['title']}` {why}")
-    return wrong
+    return [
+        f"the evidence `{evidence}` of `{rule['title']}` {reason}"
+        for rule in rules
+        for evidence in rule["evidence_paths"]
+        if (reason := _why_no_evidence(project, evidence)) is not None
+    ]
 
 
 def _why_no_evidence(project: str, evidence: str) -> str | None:

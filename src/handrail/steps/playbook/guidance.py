@@ -24,6 +24,8 @@ THRESHOLD = 300
 MAX_NAMED = 30
 """How many entries are named at most, beside those that are told in full."""
 _SEVERITY = {"must": 30, "should": 10}
+_WEIGHTS = {"keyword_match": 0, "glob_match": 40, "language_match": 30, "framework_match": 30}
+"""The score of what fits a task. Keywords are counted, so each of them has a score instead."""
 _REASONS = {
     "always_include": "for every task",
     "phase_match": "for this phase",
@@ -60,8 +62,7 @@ class ChosenEntry:
     @property
     def why(self) -> str:
         """The reasons in words: `for this phase, language python, must`."""
-        told = [f"{_REASONS[code]} {detail}".strip() for code, detail in self.reasons]
-        return ", ".join(told)
+        return ", ".join(f"{_REASONS[code]} {detail}".strip() for code, detail in self.reasons)
 
     @property
     def tokens(self) -> int:
@@ -99,29 +100,27 @@ class Selection:
         return sum(len(one.entry.body) for one in self.chosen if one.is_told)
 
 
-def select(playbook: Playbook, wish: SelectionRequest) -> Selection:
+def select(playbook: Playbook, request: SelectionRequest) -> Selection:
     """The entries that a task needs in a phase."""
-    matching = wish.matching or playbook.matching
-    if matching == "agentweaver":
-        limit = BUDGETS.get(phase_key(wish.phase), playbook.budget(wish.phase))
-        scored = [_scored_as_agentweaver(entry, playbook, wish) for entry in playbook.entries]
-    else:
-        limit = playbook.budget(wish.phase)
-        scored = [_scored(entry, playbook, wish) for entry in playbook.entries]
+    is_strict = (request.matching or playbook.matching) != "agentweaver"
+    budget = playbook.budget(request.phase)
+    if not is_strict:
+        budget = BUDGETS.get(phase_key(request.phase), budget)
+    limit = budget if request.limit is None else request.limit
+    scored = [_scored(entry, playbook, request, is_strict) for entry in playbook.entries]
     ordered = sorted((one for one in scored if one is not None), key=_order)
-    if matching != "agentweaver":
+    if is_strict:
         ordered = _with_fewer_examples(ordered, playbook)
-    limit = limit if wish.limit is None else wish.limit
-    chosen, used = _with_told(ordered, limit, wish.threshold)
-    named = chosen if matching == "agentweaver" else _named_entries(chosen)
+    chosen, used = _with_full_texts(ordered, limit, request.threshold)
+    named = _named_entries(chosen) if is_strict else chosen
     return Selection(
-        phase=wish.phase,
+        phase=request.phase,
         chosen=tuple(named),
         dropped=tuple(one for one in chosen if one not in named),
         always=playbook.always,
         limit=limit,
         used=used,
-        threshold=wish.threshold,
+        threshold=request.threshold,
     )
 
 
@@ -131,20 +130,20 @@ def _order(one: ChosenEntry) -> tuple[bool, int, int, int, str]:
     return not is_always, -one.score, -(entry.priority or 0), -_SEVERITY.get(entry.severity or "", 0), entry.id
 
 
-def _with_told(ordered: list[ChosenEntry], limit: int, threshold: int) -> tuple[list[ChosenEntry], int]:
+def _with_full_texts(ordered: list[ChosenEntry], limit: int, threshold: int) -> tuple[list[ChosenEntry], int]:
     """The entries, with the practices marked that are told in full; and how many tokens these have."""
-    found: list[ChosenEntry] = []
+    entries: list[ChosenEntry] = []
     used = 0
     for one in ordered:
-        too_long, too_much = one.tokens > threshold, one.tokens > limit - used
-        if too_long or too_much:
-            found.append(replace(one, left_out="inline_threshold_exceeded" if too_long else "over_budget"))
-        elif one.entry.kind == "practice":
-            used += one.tokens
-            found.append(replace(one, is_told=True))
+        if one.tokens > threshold:
+            entries.append(replace(one, left_out="inline_threshold_exceeded"))
+        elif one.tokens > limit - used:
+            entries.append(replace(one, left_out="over_budget"))
         else:
-            found.append(one)
-    return found, used
+            is_told = one.entry.kind == "practice"
+            used += one.tokens if is_told else 0
+            entries.append(replace(one, is_told=is_told))
+    return entries, used
 
 
 def _named_entries(chosen: list[ChosenEntry]) -> list[ChosenEntry]:
@@ -160,38 +159,24 @@ def _with_fewer_examples(ordered: list[ChosenEntry], playbook: Playbook) -> list
     return [one for one in ordered if one.entry.kind == "practice" or one in wanted]
 
 
-def _start(entry: PlaybookEntry, playbook: Playbook, phase: str) -> tuple[int, list[tuple[str, str]]] | None:
-    """The score and the reasons of an entry's place. None if it is for other phases."""
-    score, reasons = 0, []
-    if entry.path in playbook.always:
-        score, reasons = 1000, [("always_include", "")]
-    if not entry.phases or phase_key(phase) in entry.phases:
-        return score + 100, [*reasons, ("phase_match", "")]
-    return (score, reasons) if reasons else None
-
-
-def _end(entry: PlaybookEntry, score: int, reasons: list[tuple[str, str]]) -> ChosenEntry:
-    """The entry with its priority and its severity counted."""
-    if entry.priority is not None:
-        reasons = [*reasons, ("priority", str(entry.priority))]
-    if entry.severity is not None:
-        reasons = [*reasons, ("severity", entry.severity)]
+def _scored(entry: PlaybookEntry, playbook: Playbook, request: SelectionRequest, is_strict: bool) -> ChosenEntry | None:
+    """The entry with its score and the reasons for it. None if it is not for the phase, or does not fit the task."""
+    is_always = entry.path in playbook.always
+    is_for_phase = not entry.phases or phase_key(request.phase) in entry.phases
+    if not is_always and not is_for_phase:
+        return None
+    fitting = (_fitting if is_strict else _fitting_as_agentweaver)(entry, playbook, request.signals)
+    if is_strict and not fitting and not entry.applies.is_open and not is_always:
+        return None
+    reasons = [("always_include", "")] if is_always else []
+    reasons += [("phase_match", "")] if is_for_phase else []
+    reasons += [(code, " ".join(details)) for code, details in fitting.items()]
+    reasons += [("priority", str(entry.priority))] if entry.priority is not None else []
+    reasons += [("severity", entry.severity)] if entry.severity is not None else []
+    score = 1000 * is_always + 100 * is_for_phase
+    score += sum(_WEIGHTS[code] for code in fitting) + 8 * min(len(fitting.get("keyword_match", ())), 10)
     score += (entry.priority or 0) * 5 + _SEVERITY.get(entry.severity or "", 0)
     return ChosenEntry(entry, score, tuple(reasons))
-
-
-def _scored(entry: PlaybookEntry, playbook: Playbook, wish: SelectionRequest) -> ChosenEntry | None:
-    start = _start(entry, playbook, wish.phase)
-    if start is None:
-        return None
-    score, reasons = start
-    fitting = _fitting(entry, playbook, wish.signals)
-    if not fitting and not entry.applies.is_open and entry.path not in playbook.always:
-        return None
-    for code, details in fitting.items():
-        score += 8 * min(len(details), 10) if code == "keyword_match" else 40 if code == "glob_match" else 30
-        reasons = [*reasons, (code, " ".join(details))]
-    return _end(entry, score, reasons)
 
 
 def _fitting(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
@@ -202,7 +187,7 @@ def _fitting(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict
         languages = frozenset(map(usual_name, playbook.languages))
     if not frameworks and not signals.touched:
         frameworks = frozenset(map(usual_name, playbook.frameworks))
-    found = {
+    fitting = {
         "keyword_match": [word for word in applies.keywords or () if signals.says(word)],
         "glob_match": [path for path in signals.touched if any(glob_matches(g, path) for g in applies.globs or ())][:3],
         "language_match": [name for name in applies.languages or () if usual_name(name) in languages],
@@ -210,28 +195,23 @@ def _fitting(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict
             name for name in applies.frameworks or () if usual_name(name) in frameworks or signals.says(name)
         ],
     }
-    return {code: details for code, details in found.items() if details}
+    return {code: details for code, details in fitting.items() if details}
 
 
-def _scored_as_agentweaver(entry: PlaybookEntry, playbook: Playbook, wish: SelectionRequest) -> ChosenEntry | None:
-    """As AgentWeaver 0.1.18 does it: `applies_to` only adds to the score, and an entry's own text has keywords."""
-    start = _start(entry, playbook, wish.phase)
-    if start is None:
-        return None
-    score, reasons = start
-    applies, signals = entry.applies, wish.signals
-    text = f"{entry.id} {entry.title} {entry.body}".lower()
+def _fitting_as_agentweaver(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
+    """As AgentWeaver 0.1.18 does it: an entry's own text has keywords, too, and only they are told as details."""
+    del playbook
+    applies, text = entry.applies, f"{entry.id} {entry.title} {entry.body}".lower()
     words = signals.keywords if applies.keywords is None else applies.keywords
     hits = [word for word in words if word.lower() in signals.keywords or word.lower() in text]
-    if hits:
-        score, reasons = score + 8 * min(len(hits), 10), [*reasons, ("keyword_match", " ".join(hits))]
-    if any(glob_matches(glob, path.removeprefix("./")) for glob in applies.globs or () for path in signals.paths):
-        score, reasons = score + 40, [*reasons, ("glob_match", "")]
-    if any(name.lower() in signals.languages for name in applies.languages or ()):
-        score, reasons = score + 30, [*reasons, ("language_match", "")]
-    if any(name.lower() in signals.frameworks for name in applies.frameworks or ()):
-        score, reasons = score + 30, [*reasons, ("framework_match", "")]
-    return _end(entry, score, reasons)
+    paths = [path.removeprefix("./") for path in signals.paths]
+    matches = {
+        "glob_match": any(glob_matches(glob, path) for glob in applies.globs or () for path in paths),
+        "language_match": any(name.lower() in signals.languages for name in applies.languages or ()),
+        "framework_match": any(name.lower() in signals.frameworks for name in applies.frameworks or ()),
+    }
+    keywords = {"keyword_match": hits} if hits else {}
+    return {**keywords, **{code: [] for code, is_match in matches.items() if is_match}}
 
 
 @dataclass(frozen=True)
@@ -266,29 +246,22 @@ def guidance_text(selection: Selection, folder: str) -> str:
     """The chosen practices as Markdown: short ones in full, of others the path. Empty if nothing was chosen."""
     if selection.is_empty:
         return ""
-    told = [one for one in selection.practices if one.is_told and one.entry.body.strip()]
-    others = [one for one in selection.chosen if one not in told]
+    full = [one for one in selection.practices if one.is_told and one.entry.body.strip()]
+    others = [one for one in selection.chosen if one not in full]
     chosen = {one.entry.path for one in selection.chosen}
     always = [path for path in selection.always if path not in chosen]
-    parts = [_practice(one) for one in told]
-    read = [f"- `{folder}/{path}`{' (about the project)' if path == PAGE else ''}" for path in always]
-    read += [f"- `{folder}/{one.entry.path}`: {_line(one.entry.title)}{_binding(one)}" for one in others]
-    if read:
-        parts.append("Read what your task needs of these files:\n" + "\n".join(read))
+    parts = [f"### {_heading(one)}\n\n{one.entry.body.strip()}" for one in full]
+    lines = [f"- `{folder}/{path}`{' (about the project)' if path == PAGE else ''}" for path in always]
+    lines += [f"- `{folder}/{one.entry.path}`: {_heading(one)}" for one in others]
+    if lines:
+        parts.append("Read what your task needs of these files:\n" + "\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _practice(one: ChosenEntry) -> str:
-    return f"### {_line(one.entry.title)}{_binding(one)}\n\n{one.entry.body.strip()}"
-
-
-def _binding(one: ChosenEntry) -> str:
+def _heading(one: ChosenEntry) -> str:
     kind = " (example)" if one.entry.kind == "example" else ""
-    return f" ({one.entry.severity})" if one.entry.severity in ("must", "should") else kind
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    binding = f" ({one.entry.severity})" if one.entry.severity in ("must", "should") else kind
+    return " ".join(one.entry.title.split()) + binding
 
 
 PHASE_SIGNS = {

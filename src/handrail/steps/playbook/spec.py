@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from handrail.base.dataclasses import dataclass, field
-from handrail.source.fields import Field, json_schema, shape
+from handrail.source.fields import Field, Shape, json_schema, shape
 
 MANIFEST = "manifest.yaml"
 PAGE = "project.md"
@@ -98,33 +98,29 @@ class Playbook:
         return self.budgets.get(key, BUDGETS.get(key, OTHER_BUDGET))
 
 
-_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string", "minLength": 1}}
+def _texts(name: str, about: str, *example: str) -> Field:
+    """A list of texts that are not empty."""
+    items = {"type": "array", "items": {"type": "string", "minLength": 1}}
+    return Field(name, ("list",), about, schema=items, examples=(list(example),) if example else ())
+
+
+def _nested(name: str, about: str, keys: Shape, *, required: bool = False) -> Field:
+    return Field(name, ("mapping",), about, required=required, schema=json_schema(keys))
+
 
 PROJECT = shape(
     "project",
     "What the project is.",
     Field("name", ("text",), "the name of the project", required=True, examples=("shop",)),
-    Field("stack", ("list",), "what it is built with, for people", schema=_TEXTS, examples=(["Django"],)),
-    Field(
-        "languages",
-        ("list",),
-        "its programming languages; a task that names none is about these",
-        schema=_TEXTS,
-        examples=(["python"],),
-    ),
-    Field("frameworks", ("list",), "its frameworks; a task that names none is about these", schema=_TEXTS),
+    _texts("stack", "what it is built with, for people", "Django"),
+    _texts("languages", "its programming languages; a task that names none is about these", "python"),
+    _texts("frameworks", "its frameworks; a task that names none is about these"),
 )
 FILES_KEYS = shape(
     "files",
     "Files of the playbook: `paths`, `globs` or both.",
-    Field("paths", ("list",), "paths in the folder of the playbook", schema=_TEXTS, examples=(["practices/tests.md"],)),
-    Field(
-        "globs",
-        ("list",),
-        "globs for such paths: `*`, `?`, `**` and `{a,b}`; each has to match a file",
-        schema=_TEXTS,
-        examples=(["practices/*.md"],),
-    ),
+    _texts("paths", "paths in the folder of the playbook", "practices/tests.md"),
+    _texts("globs", "globs for such paths: `*`, `?`, `**` and `{a,b}`; each has to match a file", "practices/*.md"),
 )
 SELECTION = shape(
     "selection",
@@ -144,22 +140,11 @@ MANIFEST_KEYS = shape(
     "manifest.yaml",
     "The manifest of a playbook: the practices of a project, and how many of them an agent is told.",
     Field("version", ("integer", "number"), "the version of this format: 1", required=True, schema={"const": 1}),
-    Field("project", ("mapping",), "what the project is", required=True, schema=lambda: json_schema(PROJECT)),
-    Field("practices", ("mapping",), "rules that an agent has to follow", schema=lambda: json_schema(FILES_KEYS)),
-    Field(
-        "examples",
-        ("mapping",),
-        "examples of good work; an agent is told where they are",
-        schema=lambda: json_schema(FILES_KEYS),
-    ),
-    Field("templates", ("mapping",), "files that new files may begin with", schema=lambda: json_schema(FILES_KEYS)),
-    Field(
-        "always_include",
-        ("list",),
-        "files of the playbook that are for every task",
-        schema=_TEXTS,
-        examples=(["practices/tests.md"],),
-    ),
+    _nested("project", "what the project is", PROJECT, required=True),
+    _nested("practices", "rules that an agent has to follow", FILES_KEYS),
+    _nested("examples", "examples of good work; an agent is told where they are", FILES_KEYS),
+    _nested("templates", "files that new files may begin with", FILES_KEYS),
+    _texts("always_include", "files of the playbook that are for every task", "practices/tests.md"),
     Field(
         "context_budgets",
         ("mapping",),
@@ -167,33 +152,34 @@ MANIFEST_KEYS = shape(
         schema={"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
         examples=({"plan": 1200, "implement": 1400},),
     ),
-    Field("selection", ("mapping",), "how practices and examples are chosen", schema=lambda: json_schema(SELECTION)),
-    Field("evidence_paths", ("list",), "files of the project that the practices come from, for people", schema=_TEXTS),
+    _nested("selection", "how practices and examples are chosen", SELECTION),
+    _texts("evidence_paths", "files of the project that the practices come from, for people"),
 )
 APPLIES_TO = shape(
     "applies_to",
     "For which tasks an entry is. One fitting item is enough; without any, it is for every task.",
-    Field("languages", ("list",), "programming languages, such as `python`", schema=_TEXTS, examples=(["python"],)),
-    Field("frameworks", ("list",), "frameworks, such as `react`", schema=_TEXTS, examples=(["react"],)),
-    Field(
-        "globs", ("list",), "globs for paths in the project, such as `src/**`", schema=_TEXTS, examples=(["src/**"],)
-    ),
-    Field("keywords", ("list",), "words of the task, in any script", schema=_TEXTS, examples=(["migration"],)),
+    _texts("languages", "programming languages, such as `python`", "python"),
+    _texts("frameworks", "frameworks, such as `react`", "react"),
+    _texts("globs", "globs for paths in the project, such as `src/**`", "src/**"),
+    _texts("keywords", "words of the task, in any script", "migration"),
 )
 ENTRY = shape(
     "entry",
     "Front matter of a practice or an example; the text below it is what an agent is told.",
     Field("id", ("text",), "unique in the playbook", required=True, examples=("tests-first",)),
     Field("title", ("text",), "what people call it", required=True, examples=("Tests come first",)),
-    Field("phases", ("list",), f"the phases that it is for: {', '.join(PHASES)} or names of your own; without it, all",
-          schema=_TEXTS, examples=(["implement", "review"],)),
-    Field("applies_to", ("mapping",), "the tasks that it is for", schema=lambda: json_schema(APPLIES_TO)),
+    _texts(
+        "phases",
+        f"the phases that it is for: {', '.join(PHASES)} or names of your own; without it, all",
+        *("implement", "review"),
+    ),
+    _nested("applies_to", "the tasks that it is for", APPLIES_TO),
     Field("priority", ("integer",), "a higher number comes first", least=0, examples=(5,)),
     Field("severity", ("text",), "how binding it is", choices=SEVERITIES, examples=(SEVERITIES[0],)),
-    Field("related", ("list",), "ids of other entries", schema=_TEXTS, examples=(["naming"],)),
-    Field("related_practices", ("list",), "ids of practices", schema=_TEXTS),
-    Field("related_examples", ("list",), "ids of examples", schema=_TEXTS),
-)  # fmt: skip
+    _texts("related", "ids of other entries", "naming"),
+    _texts("related_practices", "ids of practices"),
+    _texts("related_examples", "ids of examples"),
+)
 SHAPES = (MANIFEST_KEYS, PROJECT, FILES_KEYS, SELECTION, ENTRY, APPLIES_TO)
 """All shapes, in the order of the reference."""
 

@@ -282,36 +282,24 @@ class ProjectTree:
             if len(found) > MOST_PROJECT_FILES:
                 raise TooManyFiles(f"the project has more than {MOST_PROJECT_FILES} files")
         left_out = {os.path.relpath(os.path.join(self.project, path), self.project) for path in self.own}
-        return tuple(sorted(p for p in found if path_flaw(p) is None and _is_printable(p) and p not in left_out))
+        usual = (path for path in found if path_flaw(path) is None and path.encode("utf-8", "replace").decode() == path)
+        return tuple(sorted(set(usual) - left_out))
 
     def text(self, path: str) -> str:
         """The text of a small file; empty for any other, and for a link."""
         if path not in self._texts:
-            self._texts[path] = self._read(path)
+            try:
+                data = read_limited(os.path.join(self.project, path), LARGEST_PROJECT_TEXT, follows=False)
+            except Unreadable:
+                data = b""
+            self._texts[path] = data.decode("utf-8", "replace")
         return self._texts[path]
-
-    def _read(self, path: str) -> str:
-        real = os.path.join(self.project, path)
-        if os.path.islink(real):
-            return ""
-        try:
-            return read_limited(real, LARGEST_PROJECT_TEXT).decode("utf-8", "replace")
-        except Unreadable:
-            return ""
 
     @cached_property
     def scripts(self) -> dict[str, str]:
         """The scripts in `package.json`, by name."""
-        found = _mapping(_mapping(_json(self.text("package.json"))).get("scripts"))
-        return {name: line for name, line in sorted(found.items()) if isinstance(line, str)}
-
-
-def _is_printable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        scripts = _mapping(_mapping(_json(self.text("package.json"))).get("scripts"))
+        return {name: line for name, line in sorted(scripts.items()) if isinstance(line, str)}
 
 
 def facts_of(tree: ProjectTree) -> list[ProjectFact]:
