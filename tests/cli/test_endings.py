@@ -14,7 +14,15 @@ from handrail.source.codes import endings, problem_kinds
 from support import Project
 
 SOURCE = Path(handrail.__file__).parent
-PLACES = {"NodeError": 0, "Unresolved": 0, "FlowFailed": 1, "StepFailed": 1, "Refusal": 0, "RunEnded": 4}
+PLACES = {
+    "NodeError": 0,
+    "LastingError": 0,
+    "Unresolved": 0,
+    "FlowFailed": 1,
+    "StepFailed": 1,
+    "Refusal": 0,
+    "RunEnded": 4,
+}
 PLACES |= {"RetryableFailure": 0, "_final": 0}
 """What reports a code, and the place of the code among its arguments."""
 PASSED_ON = {"error.code", "failure.code", "failed[0].code", "code", "None", "outcome"}
