@@ -38,6 +38,7 @@ from handrail.source.values import Unresolved, as_text, is_true
 
 FileExists = Callable[[str], bool]
 MOST_CONDITIONS = 3
+MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -48,149 +49,6 @@ class PreviewInput:
     context: Mapping[str, Any]
     later: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class PreviewVerdict:
-    """What happens to a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
-
-    verdict: str = "runs"
-    why: str = ""
-    on: tuple[str, ...] = ()
-
-
-class PreviewEvaluator:
-    """One flow, seen from one of its phases. `exists` is None once files may have changed."""
-
-    def __init__(self, plan: FlowPlan, given: PreviewInput) -> None:
-        self.plan = plan
-        self.given = given
-        self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
-        self.exists: FileExists | None = None
-        self._guards: dict[tuple[int, bool], Expression] = {}
-        self._repeat: dict[str, Any] = {}
-        self._later = given.later
-        self._hidden = given.hidden
-
-    def skip(self, phase: Phase) -> None:
-        """Mark all steps of a phase as skipped."""
-        self.steps[phase.id] = {step.id: skipped() for step in phase.steps}
-
-    def evaluate(self, expression: Expression) -> Expression:
-        """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
-        try:
-            return self._evaluator(self._is_later).evaluate(expression)
-        except Unresolved as error:
-            raise error_with_place(error, expression) from error
-
-    def show(self, expression: Expression) -> Expression:
-        """The same for people: hides the environment, and leaves what cannot be resolved."""
-        try:
-            return self._evaluator(self._is_not_shown).evaluate(expression)
-        except Unresolved:
-            return expression
-
-    def words(self, expression: Expression) -> str:
-        return in_words(self.show(expression))
-
-    def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
-        env = self.given.context.get("env", {})
-        allowed = {name: value for name, value in env.items() if name in self.plan.env}
-        values = {
-            "params": self.given.params,
-            "flow": self.plan.constants,
-            "context": {**self.given.context, "env": allowed},
-            "repeat": self._repeat,
-            "steps": self.steps,
-        }
-        return PartialEvaluator(values, is_later, self.exists)
-
-    def _is_later(self, ref: Ref) -> bool:
-        parts = ref.names
-        match parts:
-            case ["steps", phase, step, field, *_]:
-                known = self.steps.get(phase, {}).get(step)
-                return known is None or field not in known
-            case ["steps", *_]:
-                return True
-            case ["context", name, *_]:
-                return name != "env" and name not in self.given.context
-        return ".".join(parts[:2]) in self._later
-
-    def _is_not_shown(self, ref: Ref) -> bool:
-        parts = ref.names
-        return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
-
-    def enter(self, phase: Phase) -> dict[str, Any]:
-        """Move to this phase. Returns the numbers and items of its round, as they are shown."""
-        self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
-        about: dict[str, Any] = dict(round_numbers(phase))
-        for name, item in phase.items:
-            shown = self.show(item)
-            about[name] = as_data(shown)
-            try:
-                seen = self.evaluate(item)
-            except Unresolved:
-                seen = item
-            if isinstance(seen, Const):
-                self._repeat[name] = seen.value
-            else:
-                self._later |= {f"repeat.{name}"}
-            if not isinstance(shown, Const):
-                self._hidden |= {f"repeat.{name}"}
-        return about
-
-    def verdict(self, guards: tuple[Expression, ...], when: Expression | None) -> PreviewVerdict:
-        """The verdict on a phase or a step that runs only if all these conditions hold."""
-        left: list[Expression] = []
-        for condition in (*guards, *([when] if when is not None else [])):
-            try:
-                seen = self._guard(condition) if condition is not when else self.evaluate(condition)
-            except Unresolved:
-                if not left:
-                    raise
-                seen = condition  # the run may never evaluate it
-            if not isinstance(seen, Const):
-                left.append(condition)
-            elif not is_true(seen.value):
-                return PreviewVerdict("skipped", f"{in_words(condition)} does not hold")
-        return self._depends(left) if left else PreviewVerdict()
-
-    def _guard(self, guard: Expression) -> Expression:
-        """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
-        key = (id(guard), self.exists is None)
-        if key not in self._guards:
-            self._guards[key] = self.evaluate(guard)
-        return self._guards[key]
-
-    def _depends(self, left: list[Expression]) -> PreviewVerdict:
-        """Shows only the last conditions: earlier rounds have shown the others."""
-        shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]
-        on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
-        more = len(left) - len(shown)
-        why = " and ".join(map(in_words, shown)) + (f", and {more} more" if more else "")
-        return PreviewVerdict("depends", why, tuple(on))
-
-    def prompt(self, prompt: Prompt) -> str:
-        """The prompt for an agent."""
-        for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
-            self.evaluate(value)
-        body = self.words(Template(prompt.text, prompt.names, prompt.values))
-        extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
-        more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
-        language = language_part(self.given.context.get("language"), is_foreign=self.plan.is_foreign)
-        return compose_prompt(body, [more, language], is_plain=prompt.plain)
-
-    def expectation(self, expectation: Expectation) -> Expectation | None:
-        """The expectation with known values filled in. None if its condition does not hold."""
-        when = None if expectation.when is None else self.show(expectation.when)
-        if isinstance(when, Const) and not is_true(when.value):
-            return None
-        params = {name: self.show(value) for name, value in expectation.params.items()}
-        return replace(expectation, params=params, when=None if isinstance(when, Const) else when)
-
-
-MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -237,8 +95,8 @@ class _TooManyRows(Exception):
     """The preview has more than `MAX_ROWS` rows."""
 
 
-class _UnknownParam:
-    """Stands for a parameter that is not known yet."""
+_UNKNOWN = object()
+"""Stands for a parameter that is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -274,27 +132,35 @@ def preview(
     part: PreviewPart | None = None,
 ) -> list[PreviewRow]:
     """One row per phase and step. `exists` tells whether a file exists now."""
-    part = part or PreviewPart()
     shared = _Shared(exists, find)
     try:
-        _FlowPreview(plan, PreviewInput(params, context), shared).run(part)
+        _FlowPreview(plan, PreviewInput(params, context), shared).run(part or PreviewPart())
     except _TooManyRows:
         shared.rows.append(PreviewRow("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
     return shared.rows
 
 
 class _FlowPreview:
-    """The preview of one flow. A nested flow has its own, below the path of its step."""
+    """The preview of one flow. A nested flow has its own, below the path of its step.
+
+    `exists` is None once files may have changed.
+    """
 
     def __init__(self, plan: FlowPlan, given: PreviewInput, shared: _Shared, base: str = "", level: int = 0) -> None:
         self.plan = plan
         self.shared = shared
         self.base = base
         self.level = level
-        self.prospect = PreviewEvaluator(plan, given)
+        self.given = given
+        self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
+        self.exists = shared.exists
+        self._guards: dict[tuple[int, bool], Expression] = {}
+        self._repeat: dict[str, Any] = {}
+        self._later = given.later
+        self._hidden = given.hidden
 
     def run(self, part: PreviewPart) -> _EarlyEnd | None:
-        """Why the flow does not reach its last phase. None if it does, or if that is not known."""
+        """Returns why the flow does not reach its last phase. None if it does, or if that is not known."""
         ids = [phase.id for phase in self.plan.phases]
         before = set(ids[: ids.index(part.start)]) if part.start in ids else set()
         end: _EarlyEnd | None = None
@@ -313,9 +179,12 @@ class _FlowPreview:
                 end = self.phase(phase)
                 continue
             why = "the run starts after this phase" if end is None else end.why
-            self.shared.add(replace(self._row(phase), verdict="skipped", why=why))
-            self.prospect.skip(phase)
+            self._skip(replace(self._row(phase), why=why), phase)
         return end
+
+    def _skip(self, row: PreviewRow, phase: Phase) -> None:
+        self.shared.add(replace(row, verdict="skipped"))
+        self.steps[phase.id] = {step.id: skipped() for step in phase.steps}
 
     def _row(self, phase: Phase, step: Step | None = None) -> PreviewRow:
         path = self.base + path_segment(phase.id)
@@ -327,45 +196,46 @@ class _FlowPreview:
         return replace(row, node=step.node, attempts=step.retry.attempts)
 
     def phase(self, phase: Phase) -> _EarlyEnd | None:
-        self.prospect.exists = self.shared.exists
-        row = replace(self._row(phase), rounds=self.prospect.enter(phase))
+        self.exists = self.shared.exists
+        row = replace(self._row(phase), rounds=self._enter(phase))
         try:
-            verdict = self.prospect.verdict(phase.guards, phase.when)
+            row = self._judged(row, phase.guards, phase.when)
         except Unresolved as error:
             return self._fails(row, error.message)
-        self.shared.add(replace(row, **vars(verdict)))
-        if verdict.verdict == "skipped":
-            self.prospect.skip(phase)
+        if row.verdict == "skipped":
+            self._skip(row, phase)
             return None
+        self.shared.add(row)
         end: _EarlyEnd | None = None
         for step in phase.steps:
             if end is not None and phase.parallel.limit == 1:
                 self.shared.add(replace(self._row(phase, step), verdict="skipped", why=end.why))
             else:
-                end = self.step(phase, step, is_sure=verdict.verdict == "runs") or end
-        return end if verdict.verdict == "runs" else None
+                end = self.step(phase, step, is_sure=row.verdict == "runs") or end
+        return end if row.verdict == "runs" else None
 
     def step(self, phase: Phase, step: Step, *, is_sure: bool) -> _EarlyEnd | None:
         """Why the rest of this flow is not reached after this step. None if it is reached, or if that is not known."""
-        self.prospect.exists = self.shared.exists
-        row, verdict = self._row(phase, step), PreviewVerdict()
+        self.exists = self.shared.exists
+        row = self._row(phase, step)
         try:
-            verdict = self.prospect.verdict((), step.when)
-            row = replace(row, **vars(verdict))
-            if verdict.verdict == "skipped":
-                self.prospect.steps[phase.id][step.id] = skipped()
+            row = self._judged(row, (), step.when)
+            if row.verdict == "skipped":
+                self.steps[phase.id][step.id] = skipped()
                 self.shared.add(row)
                 return None
-            row, child = self._work(row, step)
+            child, row = self._work(row, step)
         except (Unresolved, NodeError) as error:
             return self._fails(row, error.message)
-        runs = verdict.verdict == "runs"
+        runs = row.verdict == "runs"
         if runs and is_sure:
-            self.prospect.steps[phase.id][step.id] = {"status": "done"}
-        stop = None if step.stop_if is None else self.prospect.show(step.stop_if)
-        always = isinstance(stop, Const) and is_true(stop.value)
-        if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
-            row = replace(row, stops=in_words(step.stop_if if always else stop))
+            self.steps[phase.id][step.id] = {"status": "done"}
+        always = False
+        if step.stop_if is not None:
+            stop = self.show(step.stop_if)
+            always = isinstance(stop, Const) and is_true(stop.value)
+            if always or not isinstance(stop, Const):
+                row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
         failed = child.run(PreviewPart()) if child is not None else None
         if failed is not None and failed.is_failure:
@@ -379,18 +249,18 @@ class _FlowPreview:
         self.shared.add(replace(row, verdict="fails", why=message))
         return _EarlyEnd(f"`{row.path}` fails first", is_failure=True)
 
-    def _work(self, row: PreviewRow, step: Step) -> tuple[PreviewRow, _FlowPreview | None]:
-        """The row with params, prompt, expectations and files of a step, and the flow that the step runs."""
-        seen = {name: self.prospect.evaluate(value) for name, value in step.params.items()}
-        shown = {name: self.prospect.show(value) for name, value in step.params.items()}
+    def _work(self, row: PreviewRow, step: Step) -> tuple[_FlowPreview | None, PreviewRow]:
+        """The flow that a step runs, and its row with params, prompt, expectations and files."""
+        seen = {name: self.evaluate(value) for name, value in step.params.items()}
+        shown = {name: self.show(value) for name, value in step.params.items()}
         self._refuse_paths(step, seen, shown)
         nests = step.declared.nests
         child = self._child(nests, seen, shown, row.path) if nests is not None else None
-        prompt = None if step.prompt is None else self.prospect.prompt(step.prompt)
-        self.prospect.exists = None  # expectations are checked after the node has run
-        expect = filter(None, map(self.prospect.expectation, step.expect or ()))
-        makes = [replace(made, path=self.prospect.show(made.path)) for made in step.makes]
-        row = replace(
+        prompt = None if step.prompt is None else self.prompt(step.prompt)
+        self.exists = None  # expectations are checked after the node has run
+        expect = filter(None, map(self.expectation, step.expect or ()))
+        makes = [replace(made, path=self.show(made.path)) for made in step.makes]
+        return child, replace(
             row,
             flow=None if child is None else child.plan.id,
             nested=nests,
@@ -400,12 +270,11 @@ class _FlowPreview:
             expect=tuple(map(expectation_words, expect)),
             makes=tuple(map(made_file_words, makes)),
         )
-        return row, child
 
     def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
         """Raise an error for a known path that is outside the project."""
         for name in (param.name for param in step.declared.params if param.names == "path"):
-            value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
+            value, project = seen.get(name), str(self.given.context.get("project", ""))
             if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
                 message = f"`{name}` leads out of the project: {in_words(shown[name])}"
                 raise NodeError("path-escape", message, transient=False)
@@ -422,17 +291,124 @@ class _FlowPreview:
             raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
         if self.level >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        given = {key: value.value if isinstance(value, Const) else _UnknownParam for key, value in seen.items()}
+        given = {key: value.value if isinstance(value, Const) else _UNKNOWN for key, value in seen.items()}
         del given[nested]
         if plan.is_foreign:
-            of_scope = dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UnknownParam)
+            of_scope = dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UNKNOWN)
             given = {**of_scope, **child_params(plan.kind, given)}
-            given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _UnknownParam)
+            given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _UNKNOWN)
         params = with_defaults(plan, given)
-        later = frozenset(f"params.{key}" for key, value in params.items() if value is _UnknownParam)
+        later = frozenset(f"params.{key}" for key, value in params.items() if value is _UNKNOWN)
         hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))
-        inner = PreviewInput(params, self.prospect.given.context, later, hidden)
+        inner = PreviewInput(params, self.given.context, later, hidden)
         return _FlowPreview(plan, inner, self.shared, f"{path}/", self.level + 1)
+
+    def evaluate(self, expression: Expression) -> Expression:
+        """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
+        try:
+            return self._evaluator(self._is_later).evaluate(expression)
+        except Unresolved as error:
+            raise error_with_place(error, expression) from error
+
+    def show(self, expression: Expression) -> Expression:
+        """The same for people: hides the environment, and leaves what cannot be resolved."""
+        try:
+            return self._evaluator(self._is_not_shown).evaluate(expression)
+        except Unresolved:
+            return expression
+
+    def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
+        env = self.given.context.get("env", {})
+        allowed = {name: value for name, value in env.items() if name in self.plan.env}
+        values = {
+            "params": self.given.params,
+            "flow": self.plan.constants,
+            "context": {**self.given.context, "env": allowed},
+            "repeat": self._repeat,
+            "steps": self.steps,
+        }
+        return PartialEvaluator(values, is_later, self.exists)
+
+    def _is_later(self, ref: Ref) -> bool:
+        parts = ref.names
+        match parts:
+            case ["steps", phase, step, field, *_]:
+                known = self.steps.get(phase, {}).get(step)
+                return known is None or field not in known
+            case ["steps", *_]:
+                return True
+            case ["context", name, *_]:
+                return name != "env" and name not in self.given.context
+        return ".".join(parts[:2]) in self._later
+
+    def _is_not_shown(self, ref: Ref) -> bool:
+        parts = ref.names
+        return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
+
+    def _enter(self, phase: Phase) -> dict[str, Any]:
+        """Move to this phase. Returns the numbers and items of its round, as they are shown."""
+        self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
+        about: dict[str, Any] = dict(round_numbers(phase))
+        for name, item in phase.items:
+            shown = self.show(item)
+            about[name] = as_data(shown)
+            try:
+                seen = self.evaluate(item)
+            except Unresolved:
+                seen = item
+            if isinstance(seen, Const):
+                self._repeat[name] = seen.value
+            else:
+                self._later |= {f"repeat.{name}"}
+            if not isinstance(shown, Const):
+                self._hidden |= {f"repeat.{name}"}
+        return about
+
+    def _judged(self, row: PreviewRow, guards: tuple[Expression, ...], when: Expression | None) -> PreviewRow:
+        """The row of a phase or a step that runs only if all these conditions hold, with its verdict."""
+        left: list[Expression] = []
+        for condition in (*guards, *([when] if when is not None else [])):
+            try:
+                seen = self._guard(condition) if condition is not when else self.evaluate(condition)
+            except Unresolved:
+                if not left:
+                    raise
+                seen = condition  # the run may never evaluate it
+            if not isinstance(seen, Const):
+                left.append(condition)
+            elif not is_true(seen.value):
+                return replace(row, verdict="skipped", why=f"{in_words(condition)} does not hold")
+        if not left:
+            return row
+        shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]  # earlier rounds have shown the others
+        on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
+        more = f", and {len(left) - len(shown)} more" if len(left) > len(shown) else ""
+        return replace(row, verdict="depends", why=" and ".join(map(in_words, shown)) + more, on=tuple(on))
+
+    def _guard(self, guard: Expression) -> Expression:
+        """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
+        key = (id(guard), self.exists is None)
+        if key not in self._guards:
+            self._guards[key] = self.evaluate(guard)
+        return self._guards[key]
+
+    def prompt(self, prompt: Prompt) -> str:
+        """The prompt for an agent."""
+        for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
+            self.evaluate(value)
+        body = in_words(self.show(Template(prompt.text, prompt.names, prompt.values)))
+        extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
+        more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
+        language = language_part(self.given.context.get("language"), is_foreign=self.plan.is_foreign)
+        return compose_prompt(body, [more, language], is_plain=prompt.plain)
+
+    def expectation(self, expectation: Expectation) -> Expectation | None:
+        """The expectation with known values filled in. None if its condition does not hold."""
+        when = None if expectation.when is None else self.show(expectation.when)
+        if isinstance(when, Const) and not is_true(when.value):
+            return None
+        params = {name: self.show(value) for name, value in expectation.params.items()}
+        return replace(expectation, params=params, when=None if isinstance(when, Const) else when)
 
 
 SIGNS = {"runs": "●", "skipped": "·", "depends": "?", "fails": "✗"}
