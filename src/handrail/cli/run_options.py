@@ -21,8 +21,7 @@ from handrail.cli.table import WIDEST, two_columns, wrapped
 from handrail.driven.expressions.tree import Const
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.outline import Block, PhaseBlock, RepeatBlock, phase_blocks
-from handrail.driven.flows.overview import Brief, WrittenFile, brief
+from handrail.driven.flows.overview import Block, Brief, PhaseBlock, RepeatBlock, WrittenFile, brief, phase_blocks
 from handrail.driven.flows.plan import Param, Phase
 from handrail.driven.flows.prompts import LANGUAGES
 from handrail.driven.forms.form import blocking_severities

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driven.flows.everyflow import CHILD, EVERY, flow
-from handrail.driven.expressions.partial_evaluation import PartialEvaluator
 from handrail.driven.expressions.tree import (
     Comparison,
     Const,
@@ -21,6 +20,7 @@ from handrail.driven.expressions.tree import (
     ExpressionScope,
     Items,
     Not,
+    PartialEvaluator,
     Ref,
     Truth,
 )

@@ -1,24 +1,96 @@
-"""What a flow takes, writes, asks, uses and runs, in short: for its help, its page and its approval. Pure."""
+"""What a flow takes, writes, asks, uses and runs, in short: for its help, its page and its approval. Pure.
+
+Its phases are in blocks, as its file has them: a block is a phase, a repeat with all its rounds, or parallel phases.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from handrail.base.dataclasses import dataclass
+from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.artifacts.schemas import artifact_table
 from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref
 from handrail.driven.expressions.words import as_data, in_words
-from handrail.driven.flows.outline import Block, blocks_of
-from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, with_nested
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, round_numbers, with_nested
 from handrail.driven.flows.results import params_read, uses_task
 from handrail.settings.routes import DEFAULT
 from handrail.settings.trust import ProgramUse, unique_programs
 from handrail.source.plain_text import command_line
 from handrail.source.values import as_text
 
-SCOPE_FOLDERS = {True: ".agentweaver/scopes/SCOPE", False: ".handrail/scopes/SCOPE"}
-_TASK = {"task", "jiraRef", "jiraApiUrl"}
+
+@dataclass(frozen=True)
+class PhaseBlock:
+    """One phase. In a repeat, `name` has the name of the round's number in place of the number."""
+
+    name: str
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class RepeatBlock:
+    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run."""
+
+    count: int
+    again: str | None
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class ParallelBlock:
+    """Phases that run in parallel, up to `limit` of them."""
+
+    limit: int
+    blocks: tuple[Block, ...]
+
+
+Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
+
+
+def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
+    """All blocks of a plan, in order."""
+    blocks: list[Block] = []
+    for lane, members in itertools.groupby(plan.phases, key=lambda phase: phase.lane and phase.lane.group):
+        inner = tuple(_folded(list(members), ()))
+        blocks += inner if lane is None else [ParallelBlock(plan.groups[lane].limit, inner)]
+    return tuple(blocks)
+
+
+def phase_blocks(blocks: Sequence[Block]) -> Iterator[PhaseBlock]:
+    """The phases in blocks, each once."""
+    for block in blocks:
+        if isinstance(block, PhaseBlock):
+            yield block
+        else:
+            yield from phase_blocks(block.blocks)
+
+
+def _folded(phases: Sequence[Phase], done: tuple[str, ...]) -> Iterator[Block]:
+    """The phases with their repeats folded. `done` are the names of the repeats around them."""
+    inner = lambda phase: next((name for name in round_numbers(phase) if name not in done), None)  # noqa: E731 - short
+    for name, members in itertools.groupby(phases, key=inner):
+        inside = list(members)
+        if name is None:
+            yield from (PhaseBlock(_name(phase, done), phase) for phase in inside)
+            continue
+        numbers = list(dict.fromkeys(phase.rounds[name] for phase in inside))
+        first = [phase for phase in inside if phase.rounds[name] == numbers[0]]
+        later = next((phase for phase in inside if phase.rounds[name] != numbers[0]), None)
+        guards = later.guards[len(first[0].guards) :] if later is not None else ()
+        again = in_words(guards[0]) if guards else None
+        yield RepeatBlock(len(numbers), again, tuple(_folded(first, (*done, name))))
+
+
+def _name(phase: Phase, done: tuple[str, ...]) -> str:
+    """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
+    name = phase.id
+    for number in reversed([phase.rounds[one] for one in done]):
+        head, found, tail = name.rpartition(str(number))
+        name = f"{head}N{tail}" if found else name
+    return name
 
 
 @dataclass(frozen=True)
@@ -68,7 +140,7 @@ def takes_task(plan: FlowPlan) -> bool:
     read = params_read(plan)
     if plan.params is not None and not plan.is_foreign:
         return any(param.name == "task" for param in plan.params)
-    return read is None or bool(read & _TASK) or uses_task(plan)
+    return read is None or bool(read & {"task", "jiraRef", "jiraApiUrl"}) or uses_task(plan)
 
 
 def _agents(step: Step) -> Iterator[str]:
@@ -98,10 +170,10 @@ def _path(expression: Expression) -> str | None:
     match expression:
         case Artifact(kind=str() as kind) if kind in artifact_table().kinds:
             file = artifact_table().kinds[kind].file
-            return f"{SCOPE_FOLDERS[True]}/{file}".replace("{key}", "SCOPE").replace("{iteration}", "N")
+            return f"{AGENTWEAVER}/SCOPE/{file}".replace("{key}", "SCOPE").replace("{iteration}", "N")
         case Artifact(name=Const(value=str() as name)):
             turn = "" if expression.iteration is None else "-N"
-            return f"{SCOPE_FOLDERS[False]}/{name}{turn}.{expression.extension}"
+            return f"{HANDRAIL}/SCOPE/{name}{turn}.{expression.extension}"
         case Default(choices=choices):
             return next((path for path in map(_path, choices) if path is not None), None)
         case Ref():
@@ -114,7 +186,6 @@ def _schema(expression: Expression) -> str | None:
     return None if kind is None else kind.schema
 
 
-ARGV = "argv"
 WorkflowPrograms = Callable[[str], list[ProgramUse]]
 
 
@@ -123,30 +194,26 @@ def programs_of(plan: FlowPlan, find: FlowFinder, workflows: WorkflowPrograms | 
 
     `find` returns a nested flow by its name, and `workflows` what a workflow would run, by the name of the workflow.
     """
-    found: list[ProgramUse] = []
+    programs: list[ProgramUse] = []
     for flow in with_nested(plan, find):
         for step in flow.steps:
-            found += _of_step(flow, f"{flow.id}/{step.id}", step)
-            found += _of_workflow(step, workflows)
-    return unique_programs(found)
+            programs += _of_step(flow, f"{flow.id}/{step.id}", step)
+            is_driven = any(field.names == "workflow" for field in step.declared.params)
+            if workflows is not None and is_driven and "workflow" in step.params:
+                programs += workflows(in_words(step.params["workflow"]))
+    return unique_programs(programs)
 
 
 def _of_step(flow: FlowPlan, by: str, step: Step) -> Iterator[ProgramUse]:
     is_known = step.flow is None or isinstance(as_data(step.flow), str)
     if not step.declared.is_harmless or not is_known:
-        kind = "agent" if step.declared.calls_agent else "program" if ARGV in step.params else "node"
-        what = _line(as_data(step.params[ARGV])) if kind == "program" else step.node
+        kind = "agent" if step.declared.calls_agent else "program" if "argv" in step.params else "node"
+        what = _line(as_data(step.params["argv"])) if kind == "program" else step.node
         yield ProgramUse(kind, what, by, flow.file, step.line)
     for expected in step.expect or ():
         if not expected.declared.is_harmless:
-            told = next((_line(as_data(value)) for value in expected.params.values()), expected.kind)
-            yield ProgramUse("program", told, by, flow.file, expected.line)
-
-
-def _of_workflow(step: Step, workflows: WorkflowPrograms | None) -> list[ProgramUse]:
-    """The exit checks of the workflow through which a step drives an agent."""
-    name, is_driven = step.params.get("workflow"), any(field.names == "workflow" for field in step.declared.params)
-    return workflows(in_words(name)) if workflows is not None and is_driven and name is not None else []
+            what = next((_line(as_data(value)) for value in expected.params.values()), expected.kind)
+            yield ProgramUse("program", what, by, flow.file, expected.line)
 
 
 def _line(value: Any) -> str:

@@ -12,8 +12,17 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAM_NAMES, child_params, missing_iterations
-from handrail.driven.expressions.partial_evaluation import PartialEvaluator, waits_for
-from handrail.driven.expressions.tree import Const, Expression, Ref, Template
+from handrail.driven.expressions.tree import (
+    Artifact,
+    Const,
+    Exists,
+    Expression,
+    PartialEvaluator,
+    Ref,
+    Template,
+    is_open,
+    walk,
+)
 from handrail.driven.expressions.words import as_data, error_with_place, in_words
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import (
@@ -381,7 +390,7 @@ class _FlowPreview:
         if not left:
             return row
         shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]  # earlier rounds have shown the others
-        on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
+        on = dict.fromkeys(name for condition in shown for name in _waits_for(condition))
         more = f", and {len(left) - len(shown)} more" if len(left) > len(shown) else ""
         return replace(row, verdict="depends", why=" and ".join(map(in_words, shown)) + more, on=tuple(on))
 
@@ -409,6 +418,19 @@ class _FlowPreview:
             return None
         params = {name: self.show(value) for name, value in expectation.params.items()}
         return replace(expectation, params=params, when=None if isinstance(when, Const) else when)
+
+
+def _waits_for(expression: Expression) -> list[str]:
+    """What an expression depends on: steps as `steps.PHASE.STEP`, other references in full, files by path."""
+    found: list[str] = []
+    for part in walk(expression):
+        if isinstance(part, Ref):
+            found.append(".".join(part.names[:3] if part.names[:1] == ["steps"] else part.names))
+        elif isinstance(part, Exists) and not is_open(part.path):
+            found.append(in_words(part.path))
+        elif isinstance(part, Artifact):
+            found.append(in_words(part)[2:-1])
+    return list(dict.fromkeys(found))
 
 
 SIGNS = {"runs": "●", "skipped": "·", "depends": "?", "fails": "✗"}

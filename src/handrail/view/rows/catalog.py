@@ -15,7 +15,7 @@ from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.words import in_words
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
-from handrail.driven.flows.outline import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, child_of
 from handrail.guided.workflows.catalog import Catalog
 from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.expressions.words import in_words
-from handrail.driven.flows.outline import Block, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.overview import Block, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import (
     FlowFinder,
     FlowPlan,
