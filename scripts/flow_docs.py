@@ -8,8 +8,7 @@ from pathlib import Path
 
 from handrail.cli.run_options import about_param, examples, name_of_param
 from handrail.driven.flows.files import ShippedFlow, ShippedFlows
-from handrail.driven.flows.overview import PhaseBlock, phase_blocks
-from handrail.driven.flows.overview import Brief, brief
+from handrail.driven.flows.overview import Brief, PhaseBlock, brief, phase_blocks
 from handrail.extensions.registry import Registry
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows
