@@ -24,7 +24,7 @@ from handrail.driven.flows.references import NestedReference, nested_references,
 from handrail.driven.flows.results import computes_nested_flow
 from handrail.settings.folders import name_prefix
 from handrail.source.definition_files import MAX_BYTES, Root, Source, UnopenedFile, decode
-from handrail.source.diagnostics import Diagnostic, Severity, blame, file_problem, has_errors, sorted_problems
+from handrail.source.diagnostics import Diagnostic, Severity, blame, file_problem, is_usable, sorted_problems
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import nearest
 
@@ -55,11 +55,6 @@ class FoundFlow:
     @property
     def is_shipped(self) -> bool:
         return self.source == SHIPPED_SOURCE
-
-    @property
-    def is_foreign(self) -> bool:
-        """True if the file was written for AgentWeaver."""
-        return is_foreign(self.file)
 
     def with_names(self, names: Mapping[str, str]) -> FoundFlow:
         """The same flow with other names for the flows that it runs."""
@@ -233,26 +228,20 @@ def read_flows(
     if shipped is not None:
         found += _read_shipped(shipped, found, wanted, known, problems)
     usable: dict[str, FoundFlow] = {}
-    for flow in found:
-        if flow.plan is None:
-            continue
+    for flow in (one for one in found if one.plan is not None):
         first = usable.setdefault(flow.id, flow)
         if first is not flow and first.plan is not None and not first.plan.overrides:
-            message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
+            other = f"`{os.path.basename(flow.file)}` ({flow.source})"
+            if first.source == flow.source:
+                other = f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
+            message = f"there are two flows `{flow.id}`; the other is {other}"
             hint = "rename one of them, or write `overrides: true` here; until then, only this one is used"
             problems.append(file_problem("flow-id-twice", first.file, message, hint))
     problems.extend(taken_id_warnings(usable.values()))
-    catalog = FlowCatalog(usable, tuple(found), ())
+    catalog = FlowCatalog(usable, tuple(found), (), known.workflow_problems, known.prompts)
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
-    return FlowCatalog(left, tuple(found), tuple(sorted_problems(problems)), known.workflow_problems, known.prompts)
-
-
-def _other(first: FoundFlow, flow: FoundFlow) -> str:
-    """The name of the other file: relative to the common folder if both are from the same source."""
-    if first.source != flow.source:
-        return f"`{os.path.basename(flow.file)}` ({flow.source})"
-    return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
+    return replace(catalog, flows=left, problems=tuple(sorted_problems(problems)))
 
 
 def _read_file(
@@ -321,43 +310,34 @@ def _shipped_id(name: str, shipped: ShippedFlows, taken: Collection[str], overri
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
     """Ids of flows that cannot be used: a nested flow is missing or broken, gets wrong params, or is too deep."""
     broken: set[str] = set()
-    suggestions = Suggestions()
-    runs: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in catalog.flows}
+    suggestions, called = Suggestions(), _called(catalog)
     every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
     calls: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in every}
-    called = _called(catalog)
     for flow in catalog.found:
-        is_used, source = catalog.flows.get(flow.id) is flow, Source(flow.file, flow.text)
-        targets: dict[str, FoundFlow] = {}
+        source, targets, wrong = Source(flow.file, flow.text), dict[str, FoundFlow](), list[Diagnostic]()
         for use in flow.nested:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
             target = flow_meant(use.name, usable)
             if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
                 calls[flow.id].setdefault(one.id, use)
-            if target is None:
+            if target is not None:
+                targets[use.name] = target
+                wrong += _param_problems(source, use, target, suggestions)
+            elif meant and not usable:
+                wrong.append(_echo(flow, use, meant[0]))
+            else:
                 near = None if meant else suggestions.near(use.name, catalog.flows)
-                if meant and not usable:
-                    problems.append(_echo(flow, use, meant[0]))
-                else:
-                    message, hint = _missing(use, [other.id for other in usable], near)
-                    problems.append(source.problem("flow-missing", use.place, message, hint))
-                broken.update([flow.id] if is_used else [])
-                continue
-            targets[use.name] = target
-            if is_used:
-                runs[flow.id].setdefault(target.id, use)
-            for code, place, message, hint in _param_problems(use, target, suggestions):
-                problems.append(source.problem(code, place, message, hint))
-                broken.update([flow.id] if is_used else [])
-        wrong = list(_inside_problems(flow, source, targets, suggestions))
-        problems.extend(wrong)
-        broken.update([flow.id] if is_used and has_errors(wrong) else [])
+                message, hint = _missing(use, [other.id for other in usable], near)
+                wrong.append(source.problem("flow-missing", use.place, message, hint))
+        wrong += _inside_problems(flow, source, targets, suggestions)
+        problems += wrong
+        broken.update([flow.id] if not is_usable(wrong) and catalog.flows.get(flow.id) is flow else [])
     for id_, target_id, code, message, hint in nesting_problems(calls):
         source = Source(every[id_].file, every[id_].text)
         problems.append(source.problem(code, calls[id_][target_id].place, message, hint))
         broken.update([id_] if id_ in catalog.flows else [])
-    _mark_users(catalog, runs, broken, problems)
+    _mark_users(catalog, calls, broken, problems)
     return broken
 
 
@@ -379,14 +359,14 @@ def _inside_problems(
         wrong = wrong_nested_reference(inside, plan) if plan is not None else None
         if wrong is not None:
             hint = suggestions.near(wrong.name, wrong.known) or wrong.hint
-            severity: Severity = "warning" if flow.is_foreign else "error"
+            severity: Severity = "warning" if is_foreign(flow.file) else "error"
             yield source.problem(wrong.code, inside.place, wrong.message, hint, severity)
 
 
 def _param_problems(
-    use: NestedFlow, target: FoundFlow, suggestions: Suggestions
-) -> Iterator[tuple[str, SourcePlace, str, str]]:
-    """Problems with the params that a step gives to its flow: (code, place, message, hint)."""
+    source: Source, use: NestedFlow, target: FoundFlow, suggestions: Suggestions
+) -> Iterator[Diagnostic]:
+    """Problems with the params that a step gives to its flow."""
     if target.plan is None or (params := target.plan.params) is None:
         return
     names = [param.name for param in params]
@@ -394,12 +374,11 @@ def _param_problems(
         if name not in names:
             hint = f"its params: {some(names)}" if names else "it takes no params; remove this one"
             message = f"flow `{target.id}` has no param `{name}`"
-            yield "param-unknown", place, message, suggestions.near(name, names) or hint
-    given = {name for name, _ in use.given}
+            yield source.problem("param-unknown", place, message, suggestions.near(name, names) or hint)
     for param in params:
-        if param.required and param.name not in given:
+        if param.required and param.name not in dict(use.given):
             message = f"flow `{target.id}` needs the param `{param.name}`"
-            yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
+            yield source.problem("param-missing", use.place, message, f"add `{param.name}:` to `params`")
 
 
 def _missing(use: NestedFlow, usable: list[str], near: str | None) -> tuple[str, str]:
@@ -415,16 +394,16 @@ def _echo(flow: FoundFlow, use: NestedFlow, target: FoundFlow) -> Diagnostic:
 
 
 def _mark_users(
-    catalog: FlowCatalog, runs: Mapping[str, Mapping[str, NestedFlow]], broken: set[str], problems: list[Diagnostic]
+    catalog: FlowCatalog, calls: Mapping[str, Mapping[str, NestedFlow]], broken: set[str], problems: list[Diagnostic]
 ) -> None:
     """Mark flows that run a broken flow as broken too."""
-    users = _users(runs)
+    users = _users(calls)
     waiting = sorted(broken)
     while waiting:
         target = waiting.pop()
         for user in users.get(target, ()):
-            if user not in broken:
-                problems.append(_echo(catalog.flows[user], runs[user][target], catalog.flows[target]))
+            if user in catalog.flows and user not in broken:
+                problems.append(_echo(catalog.flows[user], calls[user][target], catalog.flows[target]))
                 broken.add(user)
                 waiting.append(user)
 

@@ -11,9 +11,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from handrail.base.dataclasses import dataclass, replace
+from handrail.base.dataclasses import dataclass
 from handrail.base.errors import DefinitionError, HandrailError
 from handrail.settings.folders import name_prefix
 from handrail.source.definition_files import Root, UnopenedFile, decode
@@ -43,23 +44,51 @@ class PromptFile:
 class PromptLibrary(Mapping[str, PromptFile]):
     """Prompts by name: the path below their folder without the extension. An earlier folder wins.
 
-    A file is read on first use. Raises `DefinitionError` if it cannot be used. `schema` returns a schema by its id.
+    The folders are listed and a file is read on first use. Raises `DefinitionError` if it cannot be used. `schema`
+    returns a schema by its id.
     """
 
     def __init__(self, roots: Iterable[tuple[str, str]], schema: Callable[[str], Mapping[str, Any]]) -> None:
+        self._roots = roots
         self._schema = schema
-        self._places: dict[str, tuple[str, str]] = {}
         self._read: dict[str, PromptFile] = {}
-        for source, root in roots:
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, str]]:
+        places: dict[str, tuple[str, str]] = {}
+        for source, root in self._roots:
+            prefix = name_prefix(source)
             for name in _names(root):
-                self._places.setdefault(name_prefix(source) + name, (source, root))
+                places.setdefault(prefix + name, (source, root))
+        return places
 
     def __getitem__(self, name: str) -> PromptFile:
         if name not in self._read:
             source, root = self._places[name]
-            found = _prompt(source, root, name.removeprefix(name_prefix(source)))
-            self._read[name] = replace(found, text=_with_schemas(found.text, name, self._schema))
+            self._read[name] = self._prompt(source, root, name.removeprefix(name_prefix(source)))
         return self._read[name]
+
+    def _prompt(self, source: str, root: str, name: str) -> PromptFile:
+        file = os.path.join(root, name + ENDING)
+        unusable = f"the prompt `{name_prefix(source)}{name}` cannot be used"
+        opened = Root(root).open(root, name + ENDING)
+        if isinstance(opened, UnopenedFile):
+            raise DefinitionError(f"{unusable}: {opened.message}", opened.hint)
+        text, problems = decode(file, opened.data)
+        if problems:
+            raise DefinitionError(f"{unusable}: {problems[0].message}", problems[0].hint)
+        if not text.text.strip():
+            raise DefinitionError(f"the prompt `{name}` is empty", "write its text, or name another prompt")
+
+        def block(mark: re.Match[str]) -> str:
+            """The schema that a line names, as JSON."""
+            try:
+                schema = without_references(self._schema(mark[1]))
+            except HandrailError as error:
+                raise DefinitionError(f"{unusable}: {error.message}", error.hint) from error
+            return f"```json\n{json.dumps(schema, indent=2, ensure_ascii=False)}\n```"
+
+        return PromptFile(source, file, _SCHEMA.sub(block, text.text))
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
@@ -71,42 +100,16 @@ class PromptLibrary(Mapping[str, PromptFile]):
         return len(self._places)
 
 
-def _names(root: str) -> Iterator[str]:
+def _names(root: str) -> list[str]:
     """The names of the prompts below a folder. Links to folders are not followed."""
-    count = 0
+    names: list[str] = []
     for visited, (folder, folders, files) in enumerate(os.walk(root)):
-        if visited >= MAX_FOLDERS:
-            return
+        if visited >= MAX_FOLDERS or len(names) >= MAX_PROMPTS:
+            break
         folders.sort()
-        for file in sorted(files):
-            if file.endswith(ENDING) and not file.startswith(".") and count < MAX_PROMPTS:
-                count += 1
-                yield os.path.relpath(os.path.join(folder, file), root)[: -len(ENDING)].replace(os.sep, "/")
-
-
-def _prompt(source: str, root: str, name: str) -> PromptFile:
-    file = os.path.join(root, name + ENDING)
-    opened = Root(root).open(root, name + ENDING)
-    if isinstance(opened, UnopenedFile):
-        raise DefinitionError(f"the prompt `{name}` cannot be used: {opened.message}", opened.hint)
-    text, problems = decode(file, opened.data)
-    if problems:
-        raise DefinitionError(f"the prompt `{name}` cannot be used: {problems[0].message}", problems[0].hint)
-    if not text.text.strip():
-        raise DefinitionError(f"the prompt `{name}` is empty", "write its text, or name another prompt")
-    return PromptFile(source, file, text.text)
-
-
-def _with_schemas(text: str, name: str, schema: Callable[[str], Mapping[str, Any]]) -> str:
-    """The text with each named schema in its place, as a block of JSON."""
-
-    def block(found: re.Match[str]) -> str:
-        try:
-            return f"```json\n{json.dumps(without_references(schema(found[1])), indent=2, ensure_ascii=False)}\n```"
-        except HandrailError as error:
-            raise DefinitionError(f"the prompt `{name}` cannot be used: {error.message}", error.hint) from error
-
-    return _SCHEMA.sub(block, text)
+        below = os.path.relpath(folder, root).replace(os.sep, "/") + "/" if folder != root else ""
+        names += [below + name[: -len(ENDING)] for name in sorted(files) if name.endswith(ENDING) and name[0] != "."]
+    return names[:MAX_PROMPTS]
 
 
 def is_made_from(text: str, template: str) -> bool:
