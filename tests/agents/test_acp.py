@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handrail.agents.acp import executor
-from handrail.agents.acp.client import Policy
+from handrail.agents.acp.driver import Policy
 from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError
 from handrail.extensions.registry import Registry
 from handrail.settings.acp_agents import AcpAgent

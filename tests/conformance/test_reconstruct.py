@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences
-from handrail.agents.pi.pi_workflows import PiSessionState, newest_state
+from handrail.agents.pi.pi_workflows import foreign_state
+from handrail.extensions.contracts.messages import ForeignState
 
 DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "cancelled": False}
 
 
 @corpus.every("reconstruct")
 def test_a_session_of_pi_workflows_keeps_its_position(case: corpus.Case) -> None:
-    found = newest_state(case["branch"])
+    found, _ = foreign_state(case["branch"])
     told = None if found is None else as_entry(found)
     expected = differences.expected(case)
     if expected is None or ("seedQuirk" in case and not has_whole_indexes(expected)):
@@ -27,15 +28,15 @@ def has_whole_indexes(state: dict[str, Any]) -> bool:
     return all(isinstance(index, int) and index >= 0 for index in indexes)
 
 
-def as_entry(found: PiSessionState) -> dict[str, Any]:
+def as_entry(found: ForeignState) -> dict[str, Any]:
     return {
-        "active": found.active,
-        "workflowKey": found.workflow,
-        "currentPath": [{"workflowKey": key, "phaseIndex": index} for key, index in found.path],
-        "globalStepCount": found.steps,
-        "taskId": found.task_id,
-        "taskDescription": found.task,
-        "startedAt": round(found.started * 1000),
-        "completionNotified": found.told,
-        "cancelled": found.cancelled,
+        "active": found["status"] == "active",
+        "workflowKey": found["workflow"],
+        "currentPath": [{"workflowKey": key, "phaseIndex": index} for key, index in found["path"]],
+        "globalStepCount": found["steps"],
+        "taskId": found["task_id"],
+        "taskDescription": found["task"],
+        "startedAt": round(found["started"] * 1000),
+        "completionNotified": found["told"],
+        "cancelled": found["status"] == "cancelled",
     }

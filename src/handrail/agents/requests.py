@@ -13,23 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Enforcement
-    from handrail.extensions.contracts.messages import (
-        AgentStops,
-        BranchChanged,
-        BranchPoint,
-        CallArguments,
-        CommandTyped,
-        ConversationOpened,
-        ModelCalled,
-        PromptGiven,
-        RequestOrigin,
-        StepCall,
-        StepCaller,
-        StopPolicy,
-        SubagentStarted,
-        ToolCall,
-    )
+    from handrail.extensions.contracts.messages import CallArguments, PromptGiven, RequestOrigin, StepCaller
 
 
 ENFORCED: dict[str, Enforcement] = {
@@ -72,7 +58,7 @@ def tool(
     *,
     is_harmless: bool = False,
     is_subagent: bool = False,
-) -> ToolCall:
+) -> messages.ToolCall:
     return {
         **origin,
         "event": "tool",
@@ -84,7 +70,7 @@ def tool(
     }
 
 
-def step(origin: RequestOrigin, tool: str, arguments: Mapping[str, Any], *, is_subagent: bool) -> StepCall:
+def step(origin: RequestOrigin, tool: str, arguments: Mapping[str, Any], *, is_subagent: bool) -> messages.StepCall:
     action = str(arguments.get("action"))
     return {**origin, "event": "step", "tool": tool, "action": action, "is_subagent": is_subagent}
 
@@ -97,31 +83,31 @@ def prompt(origin: RequestOrigin, turn: str | None = None) -> PromptGiven:
 
 def command(
     origin: RequestOrigin, name: Literal["start", "cancel"], arguments: str = "", turn: str | None = None
-) -> CommandTyped:
-    typed: CommandTyped = {**origin, "event": "command", "name": name, "arguments": arguments}
+) -> messages.CommandTyped:
+    typed: messages.CommandTyped = {**origin, "event": "command", "name": name, "arguments": arguments}
     return typed if turn is None else {**typed, "turn": turn}
 
 
-def opened(origin: RequestOrigin, source: str) -> ConversationOpened:
+def opened(origin: RequestOrigin, source: str) -> messages.ConversationOpened:
     """A conversation was opened. `source` is the word of a host that has `compact` and `fork`, and words for others."""
     known: Literal["compact", "fork", "resume"] = "compact" if source == "compact" else "resume"
     return {**origin, "event": "begin", "source": "fork" if source == "fork" else known}
 
 
-def model(origin: RequestOrigin, told: Any) -> ModelCalled:
+def model(origin: RequestOrigin, told: Any) -> messages.ModelCalled:
     """The model is about to be called. `told` are the marks that a plugin found in the history."""
     return {**origin, "event": "model", "told": tuple(str(mark) for mark in told or ())}
 
 
-def branch(origin: RequestOrigin, at: BranchPoint | None) -> BranchChanged:
+def branch(origin: RequestOrigin, at: messages.BranchPoint | None) -> messages.BranchChanged:
     return {**origin, "event": "branch", "at": at, "foreign": None}
 
 
-def subagent(origin: RequestOrigin) -> SubagentStarted:
+def subagent(origin: RequestOrigin) -> messages.SubagentStarted:
     return {**origin, "event": "subagent"}
 
 
-def stop(origin: RequestOrigin, *, was_aborted: bool = False) -> AgentStops:
+def stop(origin: RequestOrigin, *, was_aborted: bool = False) -> messages.AgentStops:
     """The agent stops, and the host knows of no background work and of no progress."""
     return {
         **origin,
@@ -133,7 +119,7 @@ def stop(origin: RequestOrigin, *, was_aborted: bool = False) -> AgentStops:
     }
 
 
-def for_person(answer: StopPolicy) -> str | None:
+def for_person(answer: messages.StopPolicy) -> str | None:
     """What a person is told when the agent stops; None if there is nothing to tell."""
     return answer["farewell"] or answer["let_go"]
 
@@ -225,7 +211,7 @@ def plugin_files(*path: str) -> dict[str, str]:
     return {name: plugin_file(*path, name) for name in sorted(os.listdir(folder))}
 
 
-def branch_point(data: Any) -> BranchPoint | None:
+def branch_point(data: Any) -> messages.BranchPoint | None:
     """The place that a plugin found in the history; None if there is none."""
     if not isinstance(data, dict):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.calls.step_tool import TOOL
+from handrail.agents.calls.servers import TOOL
 from handrail.agents.pi import install
 from handrail.agents.pi.install import is_original
 from handrail.extensions.contracts import Stubs

@@ -1,15 +1,20 @@
 """Answers requests that need definitions: commands that a person types, names, foreign workflows.
 
 A workflow that another program began in a conversation continues in Handrail at the same phase; if that is not
-possible, it is left as it is, and the person is told why. Needs all packages, so it is imported by name.
+possible, it is left as it is, and the person is told why. Also finds the agents of plugins. Needs all packages, so it
+is imported by name.
 """
 
 from __future__ import annotations
+
+import os
+import sys
 
 from handrail.agents.calls.branches import follow_branch
 from handrail.agents.calls.turns import context, context_mark
 from handrail.app import App
 from handrail.base.errors import HandrailError, StateError, UntrustedError
+from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, words
 from handrail.guided.sessions.machine import Adopt, State, state_to_json
 from handrail.guided.sessions.sessions import Conversation
@@ -20,17 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from handrail.extensions.contracts import Host
-    from handrail.extensions.contracts.messages import (
-        BranchChanged,
-        CommandTyped,
-        Context,
-        ForeignState,
-        Held,
-        HostAnswer,
-        NamesAsked,
-        PromptGiven,
-    )
+    from handrail.extensions.contracts import Host, messages
+    from handrail.extensions.contracts.messages import BranchChanged, CommandTyped, NamesAsked, PromptGiven
     from handrail.guided.sessions.store import SessionReport
 
 REPLACE = "--replace"
@@ -39,7 +35,7 @@ PERSON = "person"
 
 def answer(
     host: Host, agent: str, request: CommandTyped | PromptGiven | NamesAsked | BranchChanged, env: Mapping[str, str]
-) -> HostAnswer:
+) -> messages.HostAnswer:
     app = App(owning_project(UserFolders(env), find_root(request["cwd"])), env, by=PERSON)
     if request["event"] == "names":
         return {"kind": "names", "names": {spec.command: spec.name for spec in app.catalog.visible()}}
@@ -57,7 +53,7 @@ def answer(
         return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
 
 
-def held(text: str) -> Held:
+def held(text: str) -> messages.Held:
     return {"kind": "held", "text": text}
 
 
@@ -70,14 +66,14 @@ class _TypedCommand:
         self.conversation = conversation
         self.link = app.sessions.link(conversation)
 
-    def cancel(self) -> Held:
+    def cancel(self) -> messages.Held:
         if hook_files.is_link_absent(self.link):
             return held("No workflow is active in this conversation.")
         sessions = self.app.sessions_at(self.link)
         report = sessions.cancel(self.conversation.session, confirmed=True, link=self.link)
         return held("\n".join([report.message, *report.notices]))
 
-    def start(self, arguments: str, turn: str | None) -> Held | Context:
+    def start(self, arguments: str, turn: str | None) -> messages.Held | messages.Context:
         name, task, replaces = parse_start(arguments)
         command = self.host.COMMANDS["start"]
         if not name:
@@ -150,7 +146,7 @@ def _title(app: App, arguments: str) -> str | None:
     return words.session_title(spec, task) if task else None
 
 
-def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
+def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.Context:
     """Continue the foreign workflow of a branch, unless the conversation has an active one."""
     found, conversation = request["foreign"], Conversation(agent, request["conversation"])
     assert found is not None, "only a request with a foreign state comes here"
@@ -172,5 +168,19 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> Context:
     return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
 
 
-def _left_alone(found: ForeignState, why: str) -> Context:
+def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
+    """The registry of the project in which an agent of a plugin started this process. None if it cannot be used."""
+    if sys.flags.no_site:
+        import site
+
+        site.main()
+    registry = App(owning_project(UserFolders(env), find_root(os.getcwd())), env).registry
+    error = registry.unusable(agent)
+    if error is None:
+        return registry
+    sys.stderr.write(f"error: {error.message}\n")
+    return None
+
+
+def _left_alone(found: messages.ForeignState, why: str) -> messages.Context:
     return context(None, notice=f"Handrail does not continue the workflow that {found['origin']} began: {why}.")

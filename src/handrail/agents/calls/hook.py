@@ -135,7 +135,7 @@ def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
     """What knows an agent. None if it is of a plugin that cannot be used; the reason was printed."""
     if "/" not in agent:
         return Registry()
-    found: Registry | None = import_lazily("handrail.agents.calls.plugin_agents").find_registry(agent, env)
+    found: Registry | None = import_lazily("handrail.agents.calls.commands").find_registry(agent, env)
     return found
 
 

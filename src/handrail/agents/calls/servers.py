@@ -14,7 +14,6 @@ from _thread import allocate_lock
 
 from handrail import FOR_ONE_CALL, STEP_TOOL, __version__
 from handrail.agents.calls.hook import find_registry, import_lazily, respond
-from handrail.agents.calls.step_tool import ACTIONS, TOOL
 from handrail.base import jsonlite
 from handrail.base.errors import HandrailError
 from handrail.extensions.registry import Registry
@@ -31,6 +30,26 @@ if TYPE_CHECKING:
     from handrail.guided.sessions.store import SessionReport
     from handrail.guided.workflows.plan import ExitCheck
 
+ACTIONS = ("status", "next", "loop", "cancel")
+TOOL: dict[str, Any] = {
+    "name": STEP_TOOL,
+    "title": "Workflow step",
+    "description": (
+        "Moves through the workflow that is active in this conversation. `next`: the current phase is finished, show "
+        "the next one; Handrail first runs the exit checks of the phase and refuses if one fails. `status`: show the "
+        "current phase and what to do now. `loop`: restart the current part of the workflow. `cancel`: cancel the "
+        "workflow; call it twice in a row to confirm."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": list(ACTIONS)},
+            "summary": {"type": "string", "description": "With `next`: what was done in this phase, in a line or two."},
+        },
+        "required": ["action"],
+    },
+}
+"""The tool `workflow_step` as agents see it."""
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
 NOT_GATED = (

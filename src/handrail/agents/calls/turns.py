@@ -14,26 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from handrail.extensions.contracts import Host
-    from handrail.extensions.contracts.messages import (
-        AgentStops,
-        CardBody,
-        Context,
-        ConversationOpened,
-        ModelCalled,
-        PromptGiven,
-        StateData,
-        StopPolicy,
-        SubagentEnded,
-        SubagentStarted,
-    )
+    from handrail.extensions.contracts import Host, messages
+    from handrail.extensions.contracts.messages import Context, ModelCalled, PromptGiven, SubagentEnded
     from handrail.guided.sessions.hook_files import SessionRef
 
 
 def tell(
     host: Host,
     ref: SessionRef | None,
-    request: PromptGiven | ConversationOpened | ModelCalled | SubagentStarted | SubagentEnded,
+    request: PromptGiven | messages.ConversationOpened | ModelCalled | messages.SubagentStarted | SubagentEnded,
 ) -> Context:
     if ref is not None and request["event"] == "subagent-end":
         hook_files.end_subagent(ref.folder)
@@ -56,7 +45,7 @@ def context(text: str | None, title: str | None = None, notice: str | None = Non
     return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
 
 
-def _news(folder: str, card: CardBody) -> Context:
+def _news(folder: str, card: messages.CardBody) -> Context:
     """The context text with its mark, if the agent does not have it yet."""
     text = new_context(folder, card)
     return context(None) if text is None else {**context(text), "mark": context_mark(card["state"])}
@@ -81,7 +70,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     hook_files.set_mark(folder, hook_files.TURN, turn)
 
 
-def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:
+def _begin(host: Host, ref: SessionRef, card: messages.CardBody, request: messages.ConversationOpened) -> Context:
     """Repeat the context text if the history has lost it: after compaction, or after the host was killed.
 
     A host that tells only that compaction begins gets nothing now: the agent is told at its next prompt or call.
@@ -104,7 +93,7 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     return context(None) if request.get("waits") else _news(ref.folder, card)
 
 
-def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
+def _before_model(folder: str, card: messages.CardBody, request: ModelCalled) -> Context:
     """The brief for a subagent; for the main agent the context text, if its history does not have it.
 
     The history does not keep this text, so it is not recorded as told: the next prompt tells it.
@@ -126,7 +115,7 @@ def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
     return context(None if hook_files.last_shown(folder)[0] == mark else card["context"])
 
 
-def _is_in_history(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:
+def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript: str | None) -> bool:
     """True if the conversation's history contains what the agent was told last.
 
     A host that is killed loses what it had not written yet. Without a transcript this assumes that nothing is lost.
@@ -148,19 +137,19 @@ def _is_in_history(host: Host, folder: str, card: CardBody, transcript: str | No
     return jsonlite.dumps(_fingerprint(card))[1:-1].encode() in history
 
 
-def _fingerprint(card: CardBody) -> str:
+def _fingerprint(card: messages.CardBody) -> str:
     """The part of a context text that no other has: from the task id to the number of the step."""
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
     return text[text.rfind(task, 0, step) : step]
 
 
-def context_mark(state: StateData) -> str:
+def context_mark(state: messages.StateData) -> str:
     """A key that changes whenever the agent needs a new context text."""
     return f"{state['task_id']} {state['steps']} {state['plan']}"
 
 
-def new_context(folder: str, card: CardBody) -> str | None:
+def new_context(folder: str, card: messages.CardBody) -> str | None:
     """The context text if the agent does not have it yet, else None. Records that it is told."""
     mark = context_mark(card["state"])
     if hook_files.last_shown(folder)[0] == mark:
@@ -176,8 +165,8 @@ LET_WAIT = (
 
 
 def decide_stop(
-    host: Host, agent: str, ref: SessionRef | None, request: AgentStops, env: Mapping[str, str]
-) -> StopPolicy:
+    host: Host, agent: str, ref: SessionRef | None, request: messages.AgentStops, env: Mapping[str, str]
+) -> messages.StopPolicy:
     if ref is None or current_card(ref) is None or _is_of_another_stub(ref, env):
         return _policy()
     answer = _decide_stop(host, agent, ref, request)
@@ -198,17 +187,17 @@ def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
     return ref.link is not None and known is not None and known.run is not None
 
 
-def _times_sent_on(ref: SessionRef, request: AgentStops) -> int:
+def _times_sent_on(ref: SessionRef, request: messages.AgentStops) -> int:
     """How often the agent was sent on since the last prompt."""
     known = hook_files.mark_text(ref.folder, hook_files.SENT) if request.get("was_sent_on") else ""
     return int(known) if known.isdigit() else 0
 
 
-def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> StopPolicy:
+def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> messages.StopPolicy:
     return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
 
 
-def _decide_stop(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> StopPolicy:
+def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.AgentStops) -> messages.StopPolicy:
     import time
 
     from handrail.guided.sessions.machine import AgentStopped, LetGo, SentOn, Tell

@@ -20,17 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        CommandTyped,
-        Context,
-        HostAnswer,
-        HostRequest,
-        PromptGiven,
-        RequestOrigin,
-        Verdict,
-    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
@@ -86,8 +77,7 @@ TAIL = 262_144
 """So many bytes at the end of a transcript are read."""
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     return {
         "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
         "reads": paths(given.get(_READS.get(tool, "")), cwd),
@@ -96,7 +86,6 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
 
 
@@ -113,8 +102,7 @@ def foreign_aliases(tool: str) -> tuple[str, ...]:
     return (*names, *(f"mcp:{'_'.join(parts[at:])}/{name}" for at in range(1, len(parts))))
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The hook message as a request; None for an event that Handrail ignores."""
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
@@ -133,7 +121,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return None
 
 
-def _before_tool(data: Mapping[str, Any]) -> HostRequest:
+def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
     names, is_subagent = aliases(tool), bool(data.get("agent_id"))
     if STEP_TOOL in names or tool == PROJECT_STEP:
@@ -158,7 +146,7 @@ def _is_own_server(tool: str, server: Any) -> bool:
     return bool(server.get("source") == ("project" if tool == PROJECT_STEP else "plugin"))
 
 
-def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> PromptGiven:
+def _prompt(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.PromptGiven:
     text = str(data.get("prompt", ""))
     first, rest = (*text.split(None, 1), "", "")[:2]
     prompt = requests.prompt(origin, data.get("prompt_id"))
@@ -169,7 +157,7 @@ def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> PromptGiven:
     return prompt
 
 
-def _command(data: Mapping[str, Any], origin: RequestOrigin) -> CommandTyped | None:
+def _command(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.CommandTyped | None:
     name = _typed_command(str(data.get("command_name", "")))
     if name is None:
         return None
@@ -189,8 +177,7 @@ def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in listed)
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
-    """The answer in the format of the hook; None for an empty answer."""
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     del request
     if answer["kind"] == "verdict":
         return _decision(data, answer)
@@ -206,7 +193,7 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     return _context(str(event), answer) if answer["kind"] == "context" else None
 
 
-def _context(event: str, answer: Context) -> dict[str, Any] | None:
+def _context(event: str, answer: messages.Context) -> dict[str, Any] | None:
     output: dict[str, Any] = {}
     if answer["text"]:
         output["additionalContext"] = fitting(answer["text"])
@@ -218,7 +205,7 @@ def _context(event: str, answer: Context) -> dict[str, Any] | None:
     return out or None
 
 
-def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
+def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     if not answer["allow"]:
         decision: dict[str, Any] = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}

@@ -20,14 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCaller,
-    )
 
 COMMANDS: Commands = {"start": "$workflow", "cancel": "$cancel-workflow"}
 CONVERSATION: str | None = None
@@ -79,7 +73,6 @@ def bare_name(tool: str) -> str:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     if tool == OWN_STEP:
         return (STEP_TOOL,)
     if tool.startswith("mcp__"):
@@ -100,8 +93,7 @@ def other_tools(tool: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], .
     return (PATCH,) if tool == "Bash" and _has_patch(_command(given)) else ()
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     command, runs = _command(given), tool in ("Bash", *_NAMES["exec_command"], "exec_command", "shell")
     return {
         "runs": command if runs and command else None,
@@ -138,11 +130,8 @@ def _patched_paths(text: str, cwd: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(absolute(name, folder) for name in patched_files(text) for folder in folders))
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The hook message as a request; None for an event that Handrail ignores.
-
-    Prompts and stops of a subagent have the id of its main conversation, too, but they are not about it.
-    """
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
+    """Prompts and stops of a subagent have the id of its main conversation, too, but they are not about it."""
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
@@ -158,7 +147,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return requests.stop(origin) if event == "Stop" else None
 
 
-def _before_tool(data: Mapping[str, Any]) -> HostRequest:
+def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     """A call of a tool. The settings of a project can name another server as ours is named in the user's."""
     origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
     is_subagent = bool(data.get("agent_id"))
@@ -198,7 +187,7 @@ def _mentions_server(path: str) -> bool:
     return b"mcp_servers" in text and b"handrail" in text
 
 
-def _prompt(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
+def _prompt(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it.
 
     An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
@@ -221,11 +210,8 @@ def typed(text: str) -> tuple[Literal["start", "cancel"] | None, str]:
     return _TYPED.get(word), rest
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
-    """The answer in the format of the hook; None for an empty answer.
-
-    The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure.
-    """
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
+    """The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure."""
     del request
     event = data["hook_event_name"]
     if answer["kind"] == "verdict":
@@ -274,7 +260,7 @@ def forked_from(history: bytes) -> str | None:
     return str(parent) if parent else None
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session.
 
     Codex skips a hook at another place in `hooks.json` than the one that the person trusts, and tells nobody.

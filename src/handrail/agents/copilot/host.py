@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCall,
-        Verdict,
-    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -96,8 +89,8 @@ _HOOK = b'{"type":"hook.'
 _COMPLETE = b'"type":"tool.execution_complete","data":{"toolCallId":"'
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes. A patch is in an argument of any name."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+    """A patch is in an argument of any name."""
     runs, several = given.get(_RUNS.get(tool, "")), given.get("paths")
     named = [given.get("path"), *(several if isinstance(several, list) else [several])]
     if tool == "apply_patch":
@@ -111,7 +104,6 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     return other_names(tool, _NAMES[tool]) if tool in _NAMES else foreign_aliases(tool)
 
 
@@ -131,11 +123,10 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["sessionId"])
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The hook message as a request; None for an event that Handrail ignores.
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
+    """A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork.
 
-    A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork. What a hook adds
-    there is lost when the conversation is resumed again, so the agent is told at its next prompt.
+    What a hook adds there is lost when the conversation is resumed again, so the agent is told at its next prompt.
     """
     if "toolName" in data:
         return _tool(data)
@@ -152,13 +143,13 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return {**_origin(data), "event": "begin", "source": "fork", "waits": True}
 
 
-def _origin(data: Mapping[str, Any]) -> RequestOrigin:
+def _origin(data: Mapping[str, Any]) -> messages.RequestOrigin:
     """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
     named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
     return requests.origin(named, data.get("cwd"), record_path(named))
 
 
-def _tool(data: Mapping[str, Any]) -> HostRequest | None:
+def _tool(data: Mapping[str, Any]) -> messages.HostRequest | None:
     tool, given = str(data["toolName"]), _given(data)
     if tool == ASKED_STEP and "toolInput" in data:
         step = _step(data, given)
@@ -185,7 +176,7 @@ def _given(data: Mapping[str, Any]) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
+def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> messages.StepCall:
     step = requests.step(_origin(data), OWN_STEP, given, is_subagent=bool(data.get("agentId")))
     claimed = _claimed(step["cwd"])
     if claimed is not None:
@@ -213,7 +204,7 @@ def _claimed(cwd: str) -> str | None:
     return None
 
 
-def _prompt(data: Mapping[str, Any]) -> HostRequest | None:
+def _prompt(data: Mapping[str, Any]) -> messages.HostRequest | None:
     text = str(data["prompt"])
     if data.get("agentId") or "transformedPrompt" in data or text.startswith(HANDRAIL):
         return None
@@ -221,7 +212,7 @@ def _prompt(data: Mapping[str, Any]) -> HostRequest | None:
     return requests.prompt(_origin(data)) if command is None else requests.command(_origin(data), *command)
 
 
-def _stop(data: Mapping[str, Any]) -> HostRequest | None:
+def _stop(data: Mapping[str, Any]) -> messages.HostRequest | None:
     if data.get("agentId"):
         return None
     command = typed_command(last_typed(data.get("transcriptPath")))
@@ -233,8 +224,7 @@ def _stop(data: Mapping[str, Any]) -> HostRequest | None:
     }
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
-    """The answer in the format of the hook; None for an empty answer."""
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     if answer["kind"] == "verdict":
         return _decision(data, request, answer)
     if answer["kind"] == "held":
@@ -249,7 +239,7 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     return {"additionalContext": text} if text else {}
 
 
-def _decision(data: Mapping[str, Any], request: HostRequest, answer: Verdict) -> dict[str, Any]:
+def _decision(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     is_step = answer["rule"] == "workflow-step"
     if "toolInput" in data:

@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        Context,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        Verdict,
-    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = "GEMINI_SESSION_ID"
@@ -81,8 +74,7 @@ _HEAD = 200
 _CANCELLED = b'"type":"info","content":"Request cancelled.'
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     return {
         "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
         "reads": paths(given.get(_READS.get(tool, "")), cwd),
@@ -100,7 +92,6 @@ def _command(given: Mapping[str, Any]) -> str:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     return _NAMES[tool] if tool in _NAMES else foreign_aliases(tool)
 
 
@@ -117,8 +108,7 @@ def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
     return joined_aliases(rest, "_")
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The hook message as a request; None for an event that Handrail ignores."""
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     event = data["hook_event_name"]
     if event == "BeforeTool":
         return _before_tool(data)
@@ -136,7 +126,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return None
 
 
-def _begin(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
+def _begin(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     """A conversation was resumed, compressed, or begun as a copy of another. It is told at its next prompt.
 
     What a hook adds when a conversation begins hides the first prompt when the conversation is resumed later.
@@ -148,7 +138,7 @@ def _begin(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     return {**origin, "event": "begin", "source": "fork" if copy else "resume", "waits": True}
 
 
-def _before_tool(data: Mapping[str, Any]) -> HostRequest:
+def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     origin, tool, server = requests.hook_origin(data), str(data["tool_name"]), data.get("mcp_context")
     given = requests.given(data.get("tool_input"))
     if tool == OWN_STEP and _is_own_server(server):
@@ -168,7 +158,7 @@ def _is_own_server(server: Any) -> bool:
     return server.get("server_name") == SERVER and given == _OWN_COMMAND
 
 
-def _prompt(text: str, origin: RequestOrigin) -> HostRequest | None:
+def _prompt(text: str, origin: messages.RequestOrigin) -> messages.HostRequest | None:
     """A prompt, or a command that a person typed. None for a reminder of ours, which comes in the same turn."""
     if text.startswith(SENDS_ON):
         return None
@@ -185,8 +175,7 @@ def _messages(data: Mapping[str, Any]) -> list[Any]:
     return messages if isinstance(messages, list) else []
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
-    """The answer in the format of the hook; None for an empty answer."""
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     if answer["kind"] == "verdict":
         return _decision(data, answer)
     if answer["kind"] == "held":
@@ -202,7 +191,7 @@ def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> 
     return _before_model(data, answer) if request["event"] == "model" else _context(answer)
 
 
-def _context(answer: Context) -> dict[str, Any] | None:
+def _context(answer: messages.Context) -> dict[str, Any] | None:
     """The text goes into the history of the conversation; the person sees where the workflow stands."""
     out: dict[str, Any] = {}
     if answer["text"]:
@@ -213,7 +202,7 @@ def _context(answer: Context) -> dict[str, Any] | None:
     return out or None
 
 
-def _before_model(data: Mapping[str, Any], answer: Context) -> dict[str, Any] | None:
+def _before_model(data: Mapping[str, Any], answer: messages.Context) -> dict[str, Any] | None:
     """One more message in this call of the model. Gemini CLI replaces all messages by those that a hook returns."""
     if not answer["text"]:
         return None
@@ -221,7 +210,7 @@ def _before_model(data: Mapping[str, Any], answer: Context) -> dict[str, Any] | 
     return {"hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_request": {"messages": messages}}}
 
 
-def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
+def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     if not answer["allow"]:
         return {"decision": "deny", "reason": answer["reason"]}

@@ -16,14 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCaller,
-    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -59,8 +53,7 @@ _WRITES = ("edit", "multiedit", "write")
 _READS = {"read": "filePath", "glob": "path", "grep": "path", "list": "path", "lsp": "filePath"}
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     command = given.get("command")
     writes = paths(given.get("filePath"), cwd) if tool in _WRITES else ()
     if tool in ("apply_patch", "patch"):
@@ -73,7 +66,6 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     return other_names(tool, _NAMES[tool]) if tool in _NAMES else joined_aliases(tool, "_")
 
 
@@ -81,8 +73,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session"])
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """A message of the plugin as a request; None for one that Handrail does not know."""
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     kind, origin = data["type"], requests.origin(conversation(data), data.get("cwd"))
     if kind == "tool":
         return _before_tool(data, origin)
@@ -100,7 +91,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return requests.stop(origin, was_aborted=bool(data.get("wasAborted"))) if kind == "stop" else None
 
 
-def _before_tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
+def _before_tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
@@ -110,7 +101,7 @@ def _before_tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     """The answer for the plugin. A verdict always has one of the keys `allow` and `deny`."""
     del data
     if answer["kind"] == "verdict":
@@ -144,7 +135,7 @@ def was_told(history: bytes, call: str) -> bool:
     return call.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
     del arguments
     return requests.caller(requests.given(meta.get("handrail")), "session", "isSubagent", "call")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.agents import recipes
-from handrail.agents.calls.step_tool import TOOL
+from handrail.agents.calls.servers import TOOL
 from handrail.agents.recipes import FileRecipe, JsonEntries, below, served_trial
 from handrail.agents.requests import CHILD, plugin_file
 from handrail.extensions.contracts import Stubs

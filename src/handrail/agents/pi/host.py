@@ -17,14 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCaller,
-    )
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
@@ -54,8 +48,7 @@ _WRITES = ("edit", "write")
 _RUNS = ("bash", "powershell")
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
-    """What a call runs, reads and writes."""
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     command = given.get("command")
     paths = _paths(given, cwd)
     return {
@@ -75,7 +68,6 @@ def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool. A workflow may use any of them."""
     return other_names(tool, _NAMES[tool]) if tool in _NAMES else mcp_aliases(tool)
 
 
@@ -83,8 +75,7 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["conversation"])
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
-    """The message of the extension as a request; None for an event that Handrail ignores."""
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     event, origin = data["event"], requests.origin(conversation(data), data.get("cwd"))
     if event == "tool_call":
         return _tool(data, origin)
@@ -100,7 +91,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     return {**origin, "event": "names"} if event == "names" else None
 
 
-def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
+def _tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     tool, given, is_subagent = str(data["tool"]), requests.given(data.get("input")), bool(data.get("isSubagent"))
     if tool == STEP_TOOL and data.get("isOwn", True):
         return requests.step(origin, tool, given, is_subagent=is_subagent)
@@ -109,7 +100,7 @@ def _tool(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
-def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
+def _branch(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     request = requests.branch(origin, requests.branch_point(data.get("at")))
     if data.get("states"):
         from handrail.agents.pi.pi_workflows import foreign_state
@@ -120,8 +111,7 @@ def _branch(data: Mapping[str, Any], origin: RequestOrigin) -> HostRequest:
     return request
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
-    """The answer in the words of the extension."""
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     del data
     if answer["kind"] == "verdict":
         return {"allow": answer["allow"], "reason": answer["reason"]}
@@ -149,7 +139,7 @@ def was_told(history: bytes, call: str) -> bool:
     return call.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
     del arguments
     return requests.caller(meta, "conversation", "isSubagent", "call")

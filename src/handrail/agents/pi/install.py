@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from handrail.agents.calls.step_tool import TOOL
+from handrail.agents.calls.servers import TOOL
 from handrail.agents.recipes import FileRecipe, as_json, below, home, served_trial, skill_files, variables
 from handrail.agents.requests import CHILD, plugin_file, plugin_files
 from handrail.extensions.contracts import Stubs

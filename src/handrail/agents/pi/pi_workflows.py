@@ -5,60 +5,26 @@ Pure; standard library only. Checks the shape of the entries; does not read defi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-from handrail.base.dataclasses import dataclass
-from handrail.extensions.contracts.messages import ForeignState
+    from handrail.extensions.contracts.messages import ForeignState
 
+ORIGIN = "pi-workflows"
 STATE_ENTRY = "workflow:state"
 _REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
 _OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PiSessionState:
-    """The state of a session. `path` is the stack of (workflow key, index), the top level first."""
-
-    workflow: str
-    path: tuple[tuple[str, int], ...]
-    steps: int
-    task: str
-    task_id: str
-    started: float
-    active: bool
-    cancelled: bool
-    told: bool
-
-
-ORIGIN = "pi-workflows"
-
-
 def foreign_state(entries: Sequence[Any]) -> tuple[ForeignState | None, str | None]:
-    """The state for a request, and why the newest entry cannot be used; both are None if there is no entry."""
-    found = newest_state(entries)
-    if found is None:
-        is_damaged = any(_state(entry) is not None for entry in entries)
-        return None, f"The state that {ORIGIN} stored here is damaged. Handrail leaves it." if is_damaged else None
-    return {
-        "origin": ORIGIN,
-        "workflow": found.workflow,
-        "path": found.path,
-        "status": "active" if found.active else "cancelled" if found.cancelled else "done",
-        "steps": found.steps,
-        "task": found.task,
-        "task_id": found.task_id,
-        "started": found.started,
-        "told": found.told,
-    }, None
-
-
-def newest_state(entries: Sequence[Any]) -> PiSessionState | None:
-    """The state of the newest state entry; None if it is damaged or there is none. Older entries are outdated."""
-    for entry in reversed(entries):
-        if (data := _state(entry)) is not None:
-            return _adopted(data)
-    return None
+    """The newest state, and why it cannot be used; both are None if there is no entry. Older entries are outdated."""
+    data = next((data for data in map(_state, reversed(entries)) if data is not None), None)
+    if data is None:
+        return None, None
+    state = _adopted(data)
+    return state, None if state else f"The state that {ORIGIN} stored here is damaged. Handrail leaves it."
 
 
 def _state(entry: Any) -> dict[str, Any] | None:
@@ -68,7 +34,7 @@ def _state(entry: Any) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("workflowKey") is not None else None
 
 
-def _adopted(data: dict[str, Any]) -> PiSessionState | None:
+def _adopted(data: dict[str, Any]) -> ForeignState | None:
     required = all(isinstance(data.get(name), kind) for name, kind in _REQUIRED.items())
     optional = all(isinstance(data[name], kind) for name, kind in _OPTIONAL.items() if name in data)
     path, started = _path(data), data.get("startedAt")
@@ -78,17 +44,17 @@ def _adopted(data: dict[str, Any]) -> PiSessionState | None:
     if steps is None:
         return None
     task = data.get("taskDescription")
-    return PiSessionState(
-        workflow=data["workflowKey"],
-        path=path,
-        steps=steps,
-        task=task if isinstance(task, str) else "",
-        task_id=data.get("taskId", ""),
-        started=data["startedAt"] / 1000,
-        active=data["active"],
-        cancelled=data.get("cancelled", False),
-        told=data.get("completionNotified", False),
-    )
+    return {
+        "origin": ORIGIN,
+        "workflow": data["workflowKey"],
+        "path": path,
+        "status": "active" if data["active"] else "cancelled" if data.get("cancelled") else "done",
+        "steps": steps,
+        "task": task if isinstance(task, str) else "",
+        "task_id": data.get("taskId", ""),
+        "started": data["startedAt"] / 1000,
+        "told": data.get("completionNotified", False),
+    }
 
 
 def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -96,10 +62,8 @@ def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
     segments = data.get("currentPath")
     if segments is None and "currentPhaseIndex" in data:
         segments = [{"workflowKey": data["workflowKey"], "phaseIndex": data["currentPhaseIndex"]}]
-    if not isinstance(segments, list):
-        return ()
     path: list[tuple[str, int]] = []
-    for segment in segments:
+    for segment in segments if isinstance(segments, list) else ():
         key = segment.get("workflowKey") if isinstance(segment, dict) else None
         index = _non_negative_int(segment.get("phaseIndex")) if isinstance(segment, dict) else None
         if not isinstance(key, str) or index is None:

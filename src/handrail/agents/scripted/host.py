@@ -15,14 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from handrail.extensions.contracts import messages
     from handrail.extensions.contracts.agent import Commands, Enforcement
-    from handrail.extensions.contracts.messages import (
-        CallArguments,
-        HostAnswer,
-        HostRequest,
-        RequestOrigin,
-        StepCaller,
-    )
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Enforcement] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
@@ -35,9 +29,9 @@ def conversation(data: Mapping[str, Any]) -> str:
     return str(data["session"])
 
 
-def request(data: Mapping[str, Any]) -> HostRequest | None:
+def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     event, project = data["event"], str(data["project"])
-    origin: RequestOrigin = {**requests.origin(conversation(data), project), "project": project}
+    origin: messages.RequestOrigin = {**requests.origin(conversation(data), project), "project": project}
     if event == "tool":
         tool, names = str(data["tool"]), tuple(data.get("aliases") or ())
         return requests.tool(origin, tool, names, arguments(tool, requests.given(data.get("input")), origin["cwd"]))
@@ -49,7 +43,7 @@ def request(data: Mapping[str, Any]) -> HostRequest | None:
     raise ValueError(f"unknown event: {event}")
 
 
-def reply(data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> dict[str, Any] | None:
+def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
     """The answer as one JSON object, with the key names that the player uses."""
     del data, request
     if answer["kind"] == "verdict":
@@ -67,7 +61,7 @@ def aliases(tool: str) -> tuple[str, ...]:
     return ()
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     named = paths(given.get("path") or given.get("file_path"), cwd)
     command = given.get("command")
     return {
@@ -88,6 +82,6 @@ def was_told(history: bytes, call: str) -> bool:
     return True
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     del meta
     return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}
