@@ -73,7 +73,7 @@ def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
 def test_only_events_after_the_offset_are_parsed(tmp_path: Path) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
-    offset = book.recorder.end
+    offset = book.end
     book.record(note(2))
     book.close()
     data = Path(book.path).read_bytes()
@@ -87,7 +87,7 @@ def test_only_events_after_the_offset_are_parsed(tmp_path: Path) -> None:
 def test_a_half_written_record_is_seen_when_it_is_complete(tmp_path: Path, cut: int) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
-    offset = book.recorder.end
+    offset = book.end
     book.record(note(2))
     book.close()
     data = Path(book.path).read_bytes()

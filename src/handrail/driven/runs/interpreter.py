@@ -286,8 +286,7 @@ class Interpreter:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         if step.expect:
             await proof.check_expectations(self.durable, self.values, phase, step, path)
-        if phase.again is not None:
-            self.rounds.refuse_same(phase, step, self.same)
+        self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
         declared = step.declared

@@ -187,10 +187,10 @@ class RoundResults:
     def refuse_same(self, phase: Phase, step: Step, most: int) -> None:
         """Raise `NodeError` if a step failed as in the rounds before. `most` holds if the repeat does not say."""
         again = phase.again
-        if again is None or (failure := self.told(phase, step).failure) is None:
+        if again is None or (step.declared.verdict is None and step.declared.nests is None):
             return
-        limit = most if again.limit is None else again.limit
-        if limit < 2:
+        limit, failure = most if again.limit is None else again.limit, self.told(phase, step).failure
+        if limit < 2 or failure is None:
             return
         number, at = phase.steps.index(step), phase
         for _ in range(limit - 1):

@@ -343,6 +343,8 @@ def with_checked_params(kind: NodeKind) -> NodeKind:
 
 
 def _with_usable_params(node: Node, work: Work) -> Work:
+    if not node.params:
+        return work
     try:
         return replace(work, params=usable(node.params, work.params))
     except ValueError as error:

@@ -329,7 +329,7 @@ class Embedded:
         payloads = Payloads(folder)
         for event in events:
             ledger.record_stored(_moved(stored_event(event, self.secrets), payloads), durable=False)
-        ledger.recorder.flush(durable=True)
+        ledger.flush(durable=True)
         ledger.close()
         return ledger.history
 

@@ -99,14 +99,28 @@ class Payloads:
 
 SOON = 0.05
 ROOM = 1 << 16
+JOURNAL = "journal"
 
 
-class Recorder:
-    """An open journal. The caller holds the run's lock."""
+class Ledger:
+    """One attempt's journal, open for reading and writing. The caller holds the run's lock.
 
-    def __init__(self, path: str, clock: Callable[[], float]) -> None:
-        self.path = path
+    `waiting` are events that are not written yet, `number` and `end` where the next record begins. With `is_reading`,
+    nothing is recorded.
+    """
+
+    def __init__(
+        self, attempt: str, clock: Callable[[], float], secrets: Secrets, observer: Observer | None = None
+    ) -> None:
+        self.attempt = attempt
+        self.path = f"{attempt}/{JOURNAL}"
         self.clock = clock
+        self.secrets = secrets
+        self.observer = observer
+        self.listener: Observer | None = None
+        self.state = RunState()
+        self.records: list[EventRecord] = []
+        self.is_reading = False
         self.waiting: list[dict[str, Any]] = []
         self.number = self.end = 0
         self._handle: int | None = None
@@ -114,33 +128,57 @@ class Recorder:
         self._is_clean = False
         self._room = 0
 
-    def continue_from(self, number: int, end: int) -> None:
-        """Continue a journal that has `number` records and ends at offset `end`."""
-        self.number, self.end = number, end
+    @property
+    def history(self) -> History:
+        offset, number = offset_at(self.attempt, self.end), number_of(self.attempt)
+        return History(records=self.records, offset=offset, attempt=number, state=self.state)
 
-    def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
-        """Add an event in its stored form, and return it as it is written: with its time."""
+    def read(self) -> None:
+        """Read the whole journal."""
+        with without_collector():
+            scan = read_journal(self.path)
+            self.records = events_of(scan.records, self.path)
+            self.state = fold(self.records)
+        self.number, self.end = len(scan.records), scan.end
+
+    def record(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event, without the values of secrets. With `durable` it is on disk when this returns."""
+        self.record_stored(stored_event(event, self.secrets), durable=durable)
+
+    def record_stored(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event that is already in its stored form."""
+        if self.is_reading:
+            return
         data = event_to_json(event)
-        data["t"] = int(self.clock() * 1000) / 1000
+        data["t"] = at = int(self.clock() * 1000) / 1000
         self.waiting.append(data)
         if durable:
             self.flush(durable=True)
         elif self._timer is None:
             with contextlib.suppress(RuntimeError):  # without an event loop it is written by `close`
                 self._timer = asyncio.get_running_loop().call_later(SOON, self._flush_later)
-        return data
+        self.state.take(data["type"], vars(event), at)
+        self.records.append((at, event))
+        for observe in (self.listener, self.observer):
+            if observe is not None:
+                observe(event)
 
-    def _flush_later(self) -> None:
-        """Write what waits. If this fails, the next durable event retries it, and its caller gets the error."""
-        self._timer = None
-        with contextlib.suppress(StateError):
-            self.flush()
+    def note(self, event: Event) -> None:
+        """Add an event that only informs people. It is added once, even if the run was resumed."""
+        event = stored_event(event, self.secrets)
+        if self.state.is_news(event):
+            self.record_stored(event, durable=False)
 
-    def drop_last(self) -> None:
-        """Drop the last event, because it could not be written."""
-        self.waiting.pop()
+    def start(self, event: run_events.NodeStarted, *, durable: bool) -> None:
+        """Add the start of a node, which is already in its stored form."""
+        try:
+            self.record_stored(event, durable=durable)
+        except StateError:  # the node does not start, so the journal must not say that it did
+            self.waiting.pop()
+            raise
 
     def flush(self, *, durable: bool = False) -> None:
+        """Write what waits, as one record."""
         if not self.waiting:
             return
         line = jsonlite.encode_line({"n": self.number, "events": self.waiting})
@@ -149,7 +187,7 @@ class Recorder:
                 created = not os.path.exists(self.path)
                 self._handle = journal.open_for_writing(self.path)
                 if created:
-                    sync_folder(os.path.dirname(self.path))
+                    sync_folder(self.attempt)
             if self._is_clean and self.end + len(line) > self._room:
                 self._room = journal.preallocate(self._handle, self.end, max(ROOM, len(line)))
             journal.write_line(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
@@ -159,6 +197,12 @@ class Recorder:
             raise journal.write_error(self.path, error) from error
         self.waiting = []
         self.number, self.end = self.number + 1, self.end + len(line)
+
+    def _flush_later(self) -> None:
+        """Write what waits. If this fails, the next durable event retries it, and its caller gets the error."""
+        self._timer = None
+        with contextlib.suppress(StateError):
+            self.flush()
 
     def close(self) -> None:
         if self._timer is not None:
@@ -172,71 +216,6 @@ class Recorder:
                     os.ftruncate(self._handle, self.end)
                 os.close(self._handle)
                 self._handle = None
-
-
-JOURNAL = "journal"
-
-
-class Ledger:
-    """One attempt's journal, open for reading and writing."""
-
-    def __init__(
-        self, attempt: str, clock: Callable[[], float], secrets: Secrets, observer: Observer | None = None
-    ) -> None:
-        self.attempt = attempt
-        self.path = f"{attempt}/{JOURNAL}"
-        self.observer = observer
-        self.listener: Observer | None = None
-        self.state = RunState()
-        self.records: list[EventRecord] = []
-        self.secrets = secrets
-        self.recorder = Recorder(self.path, clock)
-        self.is_reading = False
-
-    @property
-    def history(self) -> History:
-        offset = offset_at(self.attempt, self.recorder.end)
-        return History(records=self.records, offset=offset, attempt=number_of(self.attempt), state=self.state)
-
-    def read(self) -> None:
-        """Read the whole journal."""
-        with without_collector():
-            scan = read_journal(self.path)
-            self.records = events_of(scan.records, self.path)
-            self.state = fold(self.records)
-        self.recorder.continue_from(len(scan.records), scan.end)
-
-    def record(self, event: Event, *, durable: bool = True) -> None:
-        """Add an event, without the values of secrets. With `durable` it is on disk when this returns."""
-        self.record_stored(stored_event(event, self.secrets), durable=durable)
-
-    def record_stored(self, event: Event, *, durable: bool = True) -> None:
-        """Add an event that is already in its stored form."""
-        if self.is_reading:
-            return
-        written = self.recorder.add(event, durable=durable)
-        self.state.apply(event, written["t"])
-        self.records.append((written["t"], event))
-        for told in (self.listener, self.observer):
-            if told is not None:
-                told(event)
-
-    def note(self, event: Event) -> None:
-        """Add an event that only informs people. It is added once, even if the run was resumed."""
-        event = stored_event(event, self.secrets)
-        if self.state.is_news(event):
-            self.record_stored(event, durable=False)
-
-    def start(self, event: run_events.NodeStarted, *, durable: bool) -> None:
-        """Add the start of a node, which is already in its stored form."""
-        try:
-            self.record_stored(event, durable=durable)
-        except StateError:  # the node does not start, so the journal must not say that it did
-            self.recorder.drop_last()
-            raise
-
-    def close(self) -> None:
-        self.recorder.close()
 
 
 def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
