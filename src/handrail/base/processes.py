@@ -24,7 +24,7 @@ TABLE = "/proc"
 
 def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set[int]:
     """The descendants of a process and the processes with its mark, without the process itself."""
-    parents = living_processes() if parents is None else parents
+    parents = living_processes(younger=True) if parents is None else parents
     return descendants({pid}, parents) | processes_with(f"{MARK}={mark}", parents) - {pid}
 
 
@@ -48,24 +48,36 @@ def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[
     return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, wanted)}
 
 
-def living_processes() -> dict[int, int]:
+def living_processes(*, younger: bool = False) -> dict[int, int]:
     """All living processes, each with the id of its parent; empty if the system has no `/proc`.
 
-    Reading the whole table takes milliseconds, so a caller that needs it twice passes it on.
+    With `younger`, only those that did not begin before this process: it can have started no others. Reading the whole
+    table takes milliseconds, so a caller that needs it twice passes it on.
     """
     found: dict[int, int] = {}
     try:
         names = os.listdir(TABLE)
-    except OSError:
+        oldest = int(_status("self")[19]) if younger else 0
+    except (OSError, ValueError, IndexError):
         return found
     for name in names:
         if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"{TABLE}/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                if fields[0] not in (b"Z", b"X"):
+            try:
+                fields = _status(name)
+                if fields[0] not in (b"Z", b"X") and int(fields[19]) >= oldest:
                     found[int(name)] = int(fields[1])
+            except (OSError, ValueError, IndexError):
+                continue
     return found
+
+
+def _status(name: str) -> list[bytes]:
+    """The fields of a process behind its name: its state, its parent, …, and when it began (19)."""
+    handle = os.open(f"{TABLE}/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 4096).rpartition(b")")[2].split()
+    finally:
+        os.close(handle)
 
 
 def _has_entry(pid: int, wanted: bytes) -> bool:
@@ -392,7 +404,7 @@ class RunningProgram:
 
     def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
         """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
-        running = living_processes()
+        running = living_processes(younger=True)
         self._family |= family(process.pid, self.mark, running)
         self._family &= running.keys()
         return process.returncode is None or bool(self._family) or (not running and has_group(process.pid))
