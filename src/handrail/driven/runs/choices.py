@@ -1,13 +1,13 @@
 """What a person chooses for a run: its agents, what it may use at most, which effects are approved. Pure.
 
 All that the current attempt used counts for its bounds, also in earlier lives. A run that reaches a bound ends and can
-be resumed with a higher one. `Bounded`, `Routed` and `Permitted` are also events of a run.
+be resumed with a higher one. `Bounded`, `Routed` and `Permitted` are events of a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts import Exhausted
@@ -15,13 +15,21 @@ from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
 from handrail.source.plain_text import counted
 
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Event:
+    """An event of a run. Each subclass is a frozen dataclass; the others are in `run_events`."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
 BOUND_NAMES = ("usd", "minutes", "tokens")
 BOUND_OPTIONS = {"usd": "--max-usd", "minutes": "--max-minutes", "tokens": "--max-tokens"}
 BUDGET_CODE = "budget"
 
 
-@dataclass(frozen=True)
-class Bounded:
+class Bounded(Event):
     """From here on, a run may use at most this. None: as much as it needs.
 
     `places` says for bounds of the settings where they are: `FILE:LINE`, by name. Others come from the command line.
@@ -135,8 +143,7 @@ def _tokens(usage: Mapping[str, Any]) -> int:
     return sum(int(count) for count in found if isinstance(count, int | float))
 
 
-@dataclass(frozen=True)
-class Permitted:
+class Permitted(Event):
     """From here on, these effects are approved without a question."""
 
     effects: list[str] = field(default_factory=list)
@@ -161,8 +168,7 @@ class RunChoice:
     approve: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Routed:
+class Routed(Event):
     """From here on, steps get their agents by this. `routes` come from `--route`, `table` from the settings.
 
     `preset` is empty if there is none, and None in runs of 0.1.0, which did not record it.

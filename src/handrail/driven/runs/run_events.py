@@ -9,10 +9,10 @@ event classes, so these names never change.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.runs.choices import Bounded as Bounded
+from handrail.driven.runs.choices import Event as Event
 from handrail.driven.runs.choices import Permitted as Permitted
 from handrail.driven.runs.choices import Routed as Routed
 from handrail.driven.runs.state import CANCELLED as CANCELLED
@@ -24,8 +24,7 @@ from handrail.settings.secrets import Secrets, masked
 from handrail.source.values import restore, texts_in
 
 
-@dataclass(frozen=True)
-class AttemptStarted:
+class AttemptStarted(Event):
     """A nested flow is tried again. With `again` it had ended, so all of its steps run again."""
 
     path: str
@@ -33,8 +32,7 @@ class AttemptStarted:
     again: bool
 
 
-@dataclass(frozen=True)
-class AttemptFailed:
+class AttemptFailed(Event):
     """An attempt failed, and no `NodeFailed` says so. `refuted`: its work was finished, but its proof does not hold."""
 
     path: str
@@ -43,8 +41,7 @@ class AttemptFailed:
     refuted: bool
 
 
-@dataclass(frozen=True)
-class TimeSpent:
+class TimeSpent(Event):
     """How many seconds of a time limit are used up, over all lives of the run. `is_over`: the limit was reached.
 
     Only time in which the run was driven counts. The path of the whole run is empty.
@@ -63,8 +60,7 @@ StepStatus = Literal["pending", "running", "done", "skipped", "failed"]
 PhaseStatus = Literal["running", "done", "skipped"]
 
 
-@dataclass(frozen=True)
-class RunStarted:
+class RunStarted(Event):
     """`digest` is the digest of all definitions that the run was started with. The run keeps these.
 
     Here and below, `by` says who caused the event: `person`, `script`, `agent:NAME` or `run:ID`. None if not known.
@@ -76,8 +72,7 @@ class RunStarted:
     by: str | None = None
 
 
-@dataclass(frozen=True)
-class RunResumed:
+class RunResumed(Event):
     """`rewound` are the finished phases that run again."""
 
     mode: Mode
@@ -86,34 +81,28 @@ class RunResumed:
     by: str | None = None
 
 
-@dataclass(frozen=True)
-class PhaseStarted:
+class PhaseStarted(Event):
     path: str
 
 
-@dataclass(frozen=True)
-class PhaseSkipped:
+class PhaseSkipped(Event):
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class PhaseDone:
+class PhaseDone(Event):
     path: str
 
 
-@dataclass(frozen=True)
-class StepStarted:
+class StepStarted(Event):
     path: str
 
 
-@dataclass(frozen=True)
-class StepSkipped:
+class StepSkipped(Event):
     path: str
 
 
-@dataclass(frozen=True)
-class NodeStarted:
+class NodeStarted(Event):
     """A node was started. `input` is the digest of its name, params and prompt; the same input is the same work.
 
     `given` has its `prompt` and `params`. If they are long, they are in a file, and `payload` is its digest. Journals
@@ -127,8 +116,7 @@ class NodeStarted:
     payload: str | None = None
 
 
-@dataclass(frozen=True)
-class NodeFinished:
+class NodeFinished(Event):
     """`value` is the result. If it is large, it is in a file, and `payload` is its digest."""
 
     path: str
@@ -138,8 +126,7 @@ class NodeFinished:
     payload: str | None = None
 
 
-@dataclass(frozen=True)
-class NodeFailed:
+class NodeFailed(Event):
     path: str
     input: str
     attempt: int
@@ -147,8 +134,7 @@ class NodeFailed:
     message: str
 
 
-@dataclass(frozen=True)
-class FactFound:
+class FactFound(Event):
     """Something about the world that an expression used. A resumed run uses the recorded value again."""
 
     path: str
@@ -158,8 +144,7 @@ class FactFound:
     value: Any
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Event):
     """A person has to answer a form. `input` is its digest. Another form or attempt is another question (`id`)."""
 
     path: str
@@ -168,8 +153,7 @@ class Asked:
     id: str = ""
 
 
-@dataclass(frozen=True)
-class Answered:
+class Answered(Event):
     """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known.
 
     `surface` is where: `cli`, `tui` or `web`; None if it is not known.
@@ -184,8 +168,7 @@ class Answered:
     surface: str | None = None
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(Event):
     """The `expect` of a step was looked at: name, kind, held, detail and seconds of each check.
 
     `held` is None if a check did not run: its condition did not hold, or what it needs is missing.
@@ -195,14 +178,12 @@ class Checked:
     results: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class ArtifactPublished:
+class ArtifactPublished(Event):
     path: str
     artifact: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class SessionOpened:
+class SessionOpened(Event):
     """An agent began a conversation. After a crash it can be continued."""
 
     path: str
@@ -210,8 +191,7 @@ class SessionOpened:
     session: str
 
 
-@dataclass(frozen=True)
-class AgentActed:
+class AgentActed(Event):
     """Something that an agent did: `kind` is tool, allowed, plan, denied, retry or again (it was called again)."""
 
     path: str
@@ -224,8 +204,7 @@ class AgentActed:
         return self.kind in ("tool", "allowed", "plan")
 
 
-@dataclass(frozen=True)
-class Guided:
+class Guided(Event):
     """Something happened in the workflow that an agent is driven through. See `contracts.GuideNews`.
 
     `session` and `number` identify it, so it is recorded once. `time` is when it happened.
@@ -241,16 +220,14 @@ class Guided:
     text: str
 
 
-@dataclass(frozen=True)
-class UsageReported:
+class UsageReported(Event):
     """What an agent used for a step: inputTokens, outputTokens, cachedTokens, usd; None if it is not known."""
 
     path: str
     usage: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Delayed:
+class Delayed(Event):
     """The step waits until a point in time, such as the reset of a rate limit."""
 
     path: str
@@ -258,42 +235,36 @@ class Delayed:
     reason: str
 
 
-@dataclass(frozen=True)
-class Noticed:
+class Noticed(Event):
     """Something that people should know. It does not change the state."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True)
-class StepDone:
+class StepDone(Event):
     path: str
     stop: bool
 
 
-@dataclass(frozen=True)
-class StepFailed:
+class StepFailed(Event):
     path: str
     code: str
     message: str
 
 
-@dataclass(frozen=True)
-class SummarySet:
+class SummarySet(Event):
     text: str
 
 
-@dataclass(frozen=True)
-class RunParked:
+class RunParked(Event):
     """The run waits for a person."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class RunEnded:
+class RunEnded(Event):
     """How a run ended. `outcome` comes from the flow itself.
 
     `code` is the reason as data: the error code of the step that failed, `stopped` (by `handrail stop`), `interrupted`,
@@ -310,17 +281,7 @@ class RunEnded:
     driven: bool = True
 
 
-OfStep = (
-    PhaseStarted | PhaseSkipped | PhaseDone | StepStarted | StepSkipped | NodeStarted | NodeFinished | NodeFailed
-    | StepDone | StepFailed | AttemptStarted | AttemptFailed
-)  # fmt: skip
-OfRun = (
-    RunStarted | RunResumed | FactFound | Asked | Answered | Checked | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded | Permitted
-    | RunParked | RunEnded
-)  # fmt: skip
-Event = OfStep | OfRun
-EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -367,10 +328,10 @@ def stored_event(event: Event, secrets: Secrets) -> Event:
 
 def _changed(event: Event, names: tuple[str, ...], change: Callable[[Any], Any]) -> Event:
     """The event with these fields changed, as far as it has them; the same object if `change` changes none."""
-    before = vars(event)
+    before, kind = vars(event), EVENT_TYPES[type(event).__name__]
     after = {name: change(before[name]) for name in names if before.get(name) is not None}
-    changes = {name: value for name, value in after.items() if value is not before[name]}
-    return replace(event, **changes) if changes else event
+    is_changed = any(value is not before[name] for name, value in after.items())
+    return kind(**{**before, **after}) if is_changed else event
 
 
 def masked_json(event: Event) -> dict[str, Any]:
