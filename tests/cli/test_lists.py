@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from driven.runs.recorded import plain_state
 from handrail.cli.output import in_colour
 from handrail.driven.runs.life import stop_event
-from handrail.driven.runs.summary import plain_state, summarize
+from handrail.driven.runs.summary import summarize
 from handrail.view.text.columns import table
 from support import Project
 

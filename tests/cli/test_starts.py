@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driven.runs.recorded import plain_state
 from handrail.cli import invocation, output, table
 from handrail.cli.group import command_at, handrail
 from handrail.driven.runs import run_events
 from handrail.driven.runs.state import fold
-from handrail.driven.runs.summary import plain_state, summarize
+from handrail.driven.runs.summary import summarize
 from support import Project, Said
 
 SLOW = {

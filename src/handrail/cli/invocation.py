@@ -169,7 +169,7 @@ def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
 
 
 def _runs(shell: Shell, options: Options, _: list[str]) -> None:
-    from handrail.driven.engines.embedded.summary_files import summaries
+    from handrail.driven.engines.embedded.run_list import summaries
 
     folder = UserFolders(os.environ).runs(project_folder(options.get("--project")))
     list_runs(shell, summaries(folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from handrail.app import App
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.state import RunState
 
 Seconds = Callable[[str], float]
 
@@ -47,3 +48,11 @@ class Recorder:
 def constant(seconds: Mapping[str, float]) -> Seconds:
     """The seconds of a step by its path; 0 for others."""
     return lambda path: seconds.get(path, 0.0)
+
+
+def plain_state(events: Iterable[Mapping[str, Any]]) -> RunState:
+    """The state after these events of a journal, as plain data. `type` is the name of an event, `t` its time."""
+    state = RunState()
+    for event in events:
+        state.take(event["type"], event, event["t"])
+    return state

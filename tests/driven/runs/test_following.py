@@ -11,7 +11,8 @@ import pytest
 
 from handrail.base import journal, jsonlite
 from handrail.base.errors import StateError
-from handrail.driven.engines.embedded.run_journal import JournalFollower, Ledger, read_all
+from handrail.driven.engines.embedded.run_folders import JournalFollower
+from handrail.driven.engines.embedded.run_journal import Ledger, events_of, read_all
 from handrail.driven.runs import run_events
 from handrail.settings.secrets import Secrets
 
@@ -41,7 +42,7 @@ def test_every_written_event_is_seen_once(tmp_path: Path) -> None:
     for number in range(50):
         book.record(note(number))
         records, offset = follower.read_behind(book.path, offset)
-        seen += [event for _, event in records]
+        seen += [event for _, event in events_of(records, book.path)]
     assert os.path.getsize(book.path) > offset  # there is spare room after the last record
     assert seen == [note(number) for number in range(50)]
     assert follower.read_behind(book.path, offset) == ([], offset)
@@ -63,7 +64,8 @@ def test_an_idle_journal_is_not_read_again(tmp_path: Path) -> None:
         assert follower.read_behind(book.path, offset) == ([], offset)
     assert book.path not in _read
     book.record(note(2))
-    assert [event for _, event in follower.read_behind(book.path, offset)[0]] == [note(2)]
+    records, _ = follower.read_behind(book.path, offset)
+    assert [event for _, event in events_of(records, book.path)] == [note(2)]
 
 
 def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
@@ -78,7 +80,8 @@ def test_only_events_after_the_offset_are_parsed(tmp_path: Path) -> None:
     book.close()
     data = Path(book.path).read_bytes()
     Path(book.path).write_bytes(b"x" * (offset - 1) + b"\n" + data[offset:])
-    assert [event for _, event in JournalFollower().read_behind(book.path, offset)[0]] == [note(2)]
+    records, _ = JournalFollower().read_behind(book.path, offset)
+    assert [event for _, event in events_of(records, book.path)] == [note(2)]
     with pytest.raises(StateError, match="is damaged"):
         JournalFollower().read_behind(book.path, 0)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from driven.flows.everyflow import flow
+from driven.runs.recorded import plain_state
 from handrail.app import App
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import shape_of
@@ -36,7 +37,7 @@ from handrail.driven.runs.run_events import (
 )
 from handrail.driven.runs.run_rules import available_modes
 from handrail.driven.runs.state import RunState, fold
-from handrail.driven.runs.summary import Glance, plain_state
+from handrail.driven.runs.summary import Glance
 from handrail.view.rows.run import RunTopic
 from support import Project
 

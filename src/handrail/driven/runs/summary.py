@@ -8,7 +8,7 @@ package, `handrail runs` imports only this and `state`, so it starts fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.base import jsonlite
@@ -273,14 +273,6 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
         is_least=clock.has_gaps or (clock.is_going and summary.driver is None),
         glance=Glance(state, shape if isinstance(shape, dict) else None).to_json(),
     )
-
-
-def plain_state(events: Iterable[Mapping[str, Any]]) -> RunState:
-    """The state after these events of a journal, as plain data. `type` is the name of an event, `t` its time."""
-    state = RunState()
-    for event in events:
-        state.take(event["type"], event, event["t"])
-    return state
 
 
 def shape_in(about: str) -> Any:

@@ -18,12 +18,14 @@ from handrail.base import files, journal, locks
 from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, StateError
 from handrail.base.files import open_private, put_aside, refuse_shared, remove_folder
-from handrail.driven.engines.embedded import activity, process_locks, summary_files
+from handrail.driven.engines.embedded import activity, process_locks, run_list
 from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
 from handrail.driven.engines.embedded.run_folders import (
+    JOURNAL,
     LOCK,
     WAY_OUT,
+    JournalFollower,
     attempt_folders,
     has_program,
     holder,
@@ -37,8 +39,7 @@ from handrail.driven.engines.embedded.run_folders import (
     write_about,
     write_created,
 )
-from handrail.driven.engines.embedded.run_journal import JOURNAL, JournalFollower, Ledger, Payloads, read_all
-from handrail.driven.engines.embedded.watch import RunsWatch
+from handrail.driven.engines.embedded.run_journal import Ledger, Payloads, events_of, read_all
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
 from handrail.driven.runs.run_events import Event, stored_event
@@ -121,10 +122,10 @@ class Embedded:
         return os.path.join(self.folder, file_name(run))
 
     def summaries(self) -> list[Summary]:
-        return summary_files.summaries(self.folder)
+        return run_list.summaries(self.folder)
 
-    def watch(self) -> RunsWatch:
-        return RunsWatch(self.folder)
+    def watch(self) -> run_list.RunsWatch:
+        return run_list.RunsWatch(self.folder)
 
     def begin(self, run: str, about: str) -> History:
         refuse_shared(self.site.state, self.folder)
@@ -144,8 +145,9 @@ class Embedded:
 
     def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
         attempt = self.attempt(run)
-        records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
-        return records, offset_at(attempt, end)
+        path = os.path.join(attempt, JOURNAL)
+        records, end = self._follower.read_behind(path, position_of(attempt, offset))
+        return events_of(records, path), offset_at(attempt, end)
 
     def has(self, run: str, offset: int) -> bool:
         attempt = self.attempt(run)
@@ -205,7 +207,7 @@ class Embedded:
             finally:
                 ledger.close()
                 known, about = self._about
-                summary_files.store_summary(self._home(run), ledger, about if known == ledger.attempt else None)
+                run_list.store_summary(self._home(run), ledger, about if known == ledger.attempt else None)
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:

@@ -12,15 +12,17 @@ import os
 import time
 from binascii import crc32
 
-from handrail.base import files, jsonlite, locks
+from handrail.base import files, journal, jsonlite, locks
 from handrail.base.errors import StateError
 from handrail.base.files import make_private, refuse_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
+    from typing import Any
 
 ABOUT = "about"
+JOURNAL = "journal"
 CREATED = "created"
 WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
 _POSITION = 48  # bits
@@ -72,7 +74,7 @@ def _is_run(folder: str) -> bool:
 
 def lacks_request(folder: str) -> bool:
     """True if a run has a journal but no request: it is damaged. A run that is being created has no journal."""
-    return os.path.exists(os.path.join(folder, "1", "journal")) and not attempt_folders(folder)
+    return os.path.exists(os.path.join(folder, "1", JOURNAL)) and not attempt_folders(folder)
 
 
 def write_created(attempt: str, moment: float) -> None:
@@ -182,3 +184,43 @@ def announce(folder: str) -> None:
     for path in (os.path.join(folder, LOCK), os.path.dirname(folder)):
         with contextlib.suppress(OSError):
             os.utime(path, ns=(now, now))
+
+
+SETTLED = 100_000_000
+"""In nanoseconds. If the last change of a file is older, its next change gets a different modification time."""
+
+
+class JournalFollower:
+    """Remembers the size and time that each journal had when it was last read to its end.
+
+    A journal has spare room at its end and keeps its size while that is filled, so the time is compared too.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[int, int, int]] = {}
+
+    def has_news(self, path: str, offset: int) -> bool:
+        """True if the journal may have records after an offset. One `stat`."""
+        mark = _mark(path, offset)
+        return mark is not None and self._marks.get(path) != mark
+
+    def read_behind(self, path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
+        """The records after an offset, and the next offset."""
+        mark = _mark(path, offset)
+        if mark is None or self._marks.get(path) == mark:
+            return [], offset
+        try:
+            records, end = journal.read_behind(path, offset)
+        except StateError as error:
+            raise type(error)(error.message, WAY_OUT) from error
+        if end == offset and time.time_ns() - mark[1] > SETTLED:
+            self._marks[path] = mark
+        return records, end
+
+
+def _mark(path: str, offset: int) -> tuple[int, int, int] | None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_size, seen.st_mtime_ns, offset

@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from handrail.base import files, journal, jsonlite
 from handrail.base.errors import StateError
 from handrail.base.files import make_private, sync_folder
 from handrail.base.journal import without_collector
-from handrail.driven.engines.embedded.run_folders import WAY_OUT, number_of, offset_at
+from handrail.driven.engines.embedded.run_folders import JOURNAL, WAY_OUT, number_of, offset_at
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, event_to_json, stored_event
 from handrail.driven.runs.state import RunState, fold
@@ -99,7 +98,6 @@ class Payloads:
 
 SOON = 0.05
 ROOM = 1 << 16
-JOURNAL = "journal"
 
 
 class Ledger:
@@ -234,40 +232,8 @@ def events_of(records: list[dict[str, Any]], path: str) -> list[EventRecord]:
         raise StateError(f"the journal `{path}` cannot be read: {error}", WAY_OUT) from error
 
 
-SETTLED = 100_000_000
-"""In nanoseconds. If the last change of a file is older, its next change gets a different modification time."""
-Mark = tuple[int, int, int]
-
-
 def read_all(path: str, *, may_be_damaged: bool = False) -> tuple[list[EventRecord], int]:
     """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
     with without_collector():
         scan = read_journal(path, may_be_damaged=may_be_damaged)
         return events_of(scan.records, path), scan.end
-
-
-class JournalFollower:
-    """Remembers the size and time that each journal had when it was last read to its end."""
-
-    def __init__(self) -> None:
-        self._marks: dict[str, Mark] = {}
-
-    def read_behind(self, path: str, offset: int) -> tuple[list[EventRecord], int]:
-        """The events after an offset, and the next offset.
-
-        The file has spare room at its end and keeps its size while that is filled, so the time is compared too.
-        """
-        try:
-            seen = os.stat(path)
-        except OSError:
-            return [], offset
-        mark = (seen.st_size, seen.st_mtime_ns, offset)
-        if self._marks.get(path) == mark:
-            return [], offset
-        try:
-            records, end = journal.read_behind(path, offset)
-        except StateError as error:
-            raise type(error)(error.message, WAY_OUT) from error
-        if end == offset and time.time_ns() - seen.st_mtime_ns > SETTLED:
-            self._marks[path] = mark
-        return events_of(records, path), end
