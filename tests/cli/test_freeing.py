@@ -16,7 +16,7 @@ import pytest
 
 from agents.calls.talking import tell
 from handrail.app import App
-from handrail.guided.sessions import forced_cancel
+from handrail.guided.sessions import sessions
 from support import Project, Said
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
@@ -78,7 +78,7 @@ def read_only(linked: Project) -> Iterator[Project]:
 def test_a_lock_that_another_process_holds_does_not_prevent_a_cancel(
     linked: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forced_cancel, "PATIENCE", 0.1)
+    monkeypatch.setattr(sessions, "CANCEL_SECONDS", 0.1)
     with (session(linked) / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         data = linked.json("cancel", "--yes", "--session", "claude-c")
@@ -91,7 +91,7 @@ def test_a_lock_that_another_process_holds_does_not_prevent_a_cancel(
 def test_a_cancel_frees_the_agent_before_it_waits_for_anything(
     linked: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forced_cancel, "PATIENCE", LONG)
+    monkeypatch.setattr(sessions, "CANCEL_SECONDS", LONG)
     app = App(str(linked.folder), os.environ, by="person")
     cancel = threading.Thread(target=lambda: app.cancel("claude-c", confirmed=True))
     with (session(linked) / "lock").open("a") as lock:

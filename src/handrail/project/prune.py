@@ -15,8 +15,7 @@ from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, moment
 from handrail.driven.worktrees.worktrees import Worktrees
-from handrail.guided.sessions.forced_cancel import last_change, remove_session
-from handrail.guided.sessions.sessions import Sessions
+from handrail.guided.sessions.sessions import Sessions, last_change, remove_session
 from handrail.guided.sessions.store import LEFT
 
 INTERRUPTED = "interrupted"

@@ -68,8 +68,8 @@ ANSWERS = ((), (True,), (False,), (None,), (True, True), (True, False), (None, T
 def commands(plans: Plans) -> list[Command]:
     """Every kind of command, in each variant that may matter."""
     return [
-        Start(HERE, "task", "id-1", 5.0, idle_limit=2),
-        Start(HERE, "other", "id-2", 6.0, replace=True, idle_limit=2),
+        Start(Started(HERE, "task", "id-1", 5.0, idle_limit=2)),
+        Start(Started(HERE, "other", "id-2", 6.0, idle_limit=2), replace=True),
         *[Next("done it", results(*held)) for held in ANSWERS],
         Next("", ()),
         Loop(),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import AgentStopped, Cancel, Command, Loop, Next, Start, State
+from handrail.guided.sessions.machine import AgentStopped, Cancel, Command, Loop, Next, Start, Started, State
 from handrail.guided.sessions.store import Session
 from handrail.guided.workflows.plan import Plan
 
@@ -28,7 +28,7 @@ def open_session(folder: Path, first_tick: int = 1_000) -> Session:
 
 
 def start(session: Session, task: str = "task") -> State:
-    return session.do(Start(session.pin(three_phases()), task, "wf-1-aaaaaa", 1.0)).after
+    return session.do(Start(Started(session.pin(three_phases()), task, "wf-1-aaaaaa", 1.0))).after
 
 
 def go_on(session: Session) -> State:

@@ -22,6 +22,7 @@ from handrail.guided.sessions.machine import (
     Next,
     SentOn,
     Start,
+    Started,
     State,
 )
 from handrail.guided.sessions.store import Session
@@ -37,7 +38,7 @@ def two_phases() -> Plan:
 
 def started(folder: Path, chosen: Plan) -> Session:
     session = open_session(folder)
-    session.do(Start(session.pin(chosen), "task", "wf-1-aaaaaa", 1.0))
+    session.do(Start(Started(session.pin(chosen), "task", "wf-1-aaaaaa", 1.0)))
     return session
 
 

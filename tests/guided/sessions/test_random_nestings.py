@@ -8,7 +8,7 @@ import pytest
 
 from guided.sessions.definitions import Entry, phase, run, workflow
 from guided.sessions.stackmachine import StackMachine
-from handrail.guided.sessions.machine import Command, Loop, Next, Start, State, decide, fold
+from handrail.guided.sessions.machine import Command, Loop, Next, Start, Started, State, decide, fold
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import Plan
 from handrail.guided.workflows.spec import WorkflowSpec, compile_plan
@@ -36,7 +36,7 @@ def walk(specs: dict[str, WorkflowSpec], chance: random.Random) -> None:
     """Send the same random commands to both machines and compare them after each."""
     plan = compile_plan(specs, "w0")
     stack = StackMachine(specs, "w0")
-    state = send(plan, State(), Start("digest", "task", "id", 0.0))[0]
+    state = send(plan, State(), Start(Started("digest", "task", "id", 0.0)))[0]
     looping = chance.choice((0.1, 0.4))
     for _ in range(MAX_COMMANDS):
         compare(plan, state, stack)
@@ -81,7 +81,7 @@ def test_a_loop_over_a_scope_that_begins_with_a_subworkflow_enters_it_down_to_a_
     }
     plan = compile_plan(specs, "w0")
     state = State()
-    for command in (Start("digest", "task", "id", 0.0), Next(), Loop()):
+    for command in (Start(Started("digest", "task", "id", 0.0)), Next(), Loop()):
         state, _ = send(plan, state, command)
     assert plan.stops[state.at].path == [("w0", 0), ("w1", 0), ("w2", 0)]
     assert state.steps == 2

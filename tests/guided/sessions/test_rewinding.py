@@ -9,7 +9,7 @@ import pytest
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.base.journal import JournalDamaged
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Adopt, Adopted, Next, Rewind, Rewound, Start, State, apply, decide
+from handrail.guided.sessions.machine import Adopt, Adopted, Next, Rewind, Rewound, Start, Started, State, apply, decide
 from handrail.guided.sessions.store import Session
 
 PLAN = plan(workflow("w", phase("look"), phase("build"), phase("ship")))
@@ -19,7 +19,7 @@ PLAN = plan(workflow("w", phase("look"), phase("build"), phase("ship")))
 def session(tmp_path: Path) -> Session:
     """A session in its second phase: two records."""
     made = Session(SessionRef(str(tmp_path / "s"), str(tmp_path), "s"), lambda: 1.0)
-    made.do(Start(made.pin(PLAN), "tea", "wf-1", 1.0))
+    made.do(Start(Started(made.pin(PLAN), "tea", "wf-1", 1.0)))
     made.do(Next("looked"))
     return made
 

@@ -115,6 +115,8 @@ class State(Record):
 
 
 class Started(Record):
+    """`plan` is the digest of the pinned plan."""
+
     plan: str
     task: str
     task_id: str
@@ -279,17 +281,10 @@ NO_GUIDANCE = StopGuidance(-1, "")
 
 
 class Start(Record):
-    """Start a workflow. `plan` is the digest of the pinned plan."""
+    """Start a workflow. `replace`: an active one is cancelled."""
 
-    plan: str
-    task: str
-    task_id: str
-    time: float
+    started: Started
     replace: bool = False
-    idle_limit: int = IDLE_STOPS
-    reminder_limit: int = REMINDERS
-    same_limit: int = SAME_FAILURES
-    guidance: StopGuidance = NO_GUIDANCE
 
 
 class Next(Record):
@@ -400,13 +395,10 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 
 def _start(state: State, command: Start) -> Decision:
-    limits = command.idle_limit, command.reminder_limit, command.same_limit
-    first = command.guidance.text_at(0)
-    started = Started(command.plan, command.task, command.task_id, command.time, *limits, first)
     if not state.is_active:
-        return Decision((started,))
+        return Decision((command.started,))
     if command.replace:
-        return Decision((Cancelled(state.at, "replaced by another workflow"), started))
+        return Decision((Cancelled(state.at, "replaced by another workflow"), command.started))
     return Decision((), Refusal("active", "A workflow is already active in this session."))
 
 

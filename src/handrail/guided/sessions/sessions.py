@@ -6,10 +6,11 @@ server of `workflow_step` starts fast.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from handrail.base.errors import NotFound, RefusedError, StateError
-from handrail.base.files import refuse_shared
+from handrail.base.files import put_aside, refuse_shared, remove_folder
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, phase_requirements, words
 from handrail.guided.sessions.gate import current_card, undecided, verdict
@@ -23,8 +24,10 @@ from handrail.guided.sessions.machine import (
     Refusal,
     Reload,
     Start,
+    Started,
     State,
     StopGuidance,
+    Tell,
     WorkFolders,
 )
 from handrail.guided.sessions.store import Session, SessionReport, report_after, report_now, sessions_in, start_lock
@@ -159,21 +162,18 @@ class Sessions:
         hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
         return NotFound(f"there is no session `{id_}` in this project", hint)
 
-    def _active_or_unreadable(self) -> list[SessionReport]:
-        """Active sessions, and unreadable ones, which count as active. Not the sessions of runs."""
-        return [report for report in self._all_active_or_unreadable() if not report.run]
-
-    def _all_active_or_unreadable(self) -> list[SessionReport]:
-        return [report for report in self.reports() if report.state.is_active or report.refusal]
+    def _active(self) -> tuple[list[SessionReport], list[SessionReport]]:
+        """The sessions that are active for a person, and those of runs. Unreadable sessions count as active."""
+        active = [report for report in self.reports() if report.state.is_active or report.refusal]
+        return [report for report in active if not report.run], [report for report in active if report.run]
 
     def _only(self) -> Session:
         """The only session that is active for a person."""
-        found = self._all_active_or_unreadable()
-        reports = [report for report in found if not report.run]
+        reports, others = self._active()
         if len(reports) == 1:
             return self.session(reports[0].session)
-        if not reports and found:
-            names = ", ".join(f"`{report.session}` belongs to run `{report.run}`" for report in found)
+        if not reports and others:
+            names = ", ".join(f"`{report.session}` belongs to run `{report.run}`" for report in others)
             hint = "name it with `--session ID`, or start a workflow: `handrail start NAME TASK`"
             raise NotFound(f"no workflow is active for you in this project; {names}", hint)
         if not reports:
@@ -188,11 +188,7 @@ class Sessions:
 
     def _start(self, plan: Plan, opening: Opening) -> SessionReport:
         id_, conversation = opening.session, opening.conversation
-        session = (
-            self.choose(None)
-            if id_ is None and self._active_or_unreadable()
-            else self.session(id_ or f"s-{self.token()}")
-        )
+        session = self.choose(None) if id_ is None and self._active()[0] else self.session(id_ or f"s-{self.token()}")
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
         unmet = phase_requirements.unmet_requirement(
@@ -205,13 +201,12 @@ class Sessions:
         session.describe(self.link(conversation) if conversation and is_linked else session.about().link, opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
-        guidance = self._guidance(plan, 0, opening.task)
-        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits, guidance)
-        outcome = session.do(command)
+        guidance = self._guidance(plan, 0, opening.task).text_at(0)
+        started = Started(session.pin(plan), opening.task, task_id, now, *limits, guidance)
+        outcome = session.do(Start(started, opening.replaces))
         if outcome.decision.refusal:
             raise self._busy(session)
         message = words.initial_message(plan, outcome.after)
-        started = outcome.decision.events[-1]
         return SessionReport(
             session.id, plan, outcome.after, message, notices=opening.notices, event=started, by=outcome.by
         )
@@ -304,8 +299,6 @@ class Sessions:
         if not confirmed:
             session = self.choose(id_)
             return report_after(session, session.do(Cancel(False, reason)))
-        from handrail.guided.sessions.forced_cancel import free_agent, free_orphan
-
         session = self.choose(None) if id_ is None else self._unchecked(id_)
         if os.path.lexists(session.folder):
             return free_agent(session, link or session.about().link, reason)
@@ -338,7 +331,7 @@ class Sessions:
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
-        if id_ is None and not self._active_or_unreadable():
+        if id_ is None and not self._active()[0]:
             return verdict(None, tool, aliases)
         session = self.session(id_) if id_ is not None else self._only()
         try:
@@ -369,3 +362,104 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
         _withdrawn(found),
         Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
     )
+
+
+CANCEL_SECONDS = 2.0
+"""How many seconds a confirmed cancel waits for the lock. Every command holds it for milliseconds."""
+
+
+def free_agent(session: Session, link: str | None, reason: str) -> SessionReport:
+    """Cancel the workflow of a session and unlink its conversation, also if files are damaged, locked or read-only.
+
+    The link is removed first, because the gate of the conversation is open from then on. Recording the end waits for
+    the session's lock only briefly. Raises `StateError` if the agent is not free then.
+    """
+    had_link = link is not None and os.path.lexists(link)
+    stuck = _unlink(link) if link is not None else None
+    try:
+        if session.read().number == 0:
+            raise StateError(f"the journal `{session.journal}` has no valid record")
+        report = report_after(session, session.do(Cancel(True, reason), seconds=CANCEL_SECONDS))
+        if report.refusal is None:
+            session.do(Tell(), seconds=CANCEL_SECONDS)
+    except (StateError, OSError) as error:
+        return _free_unrecorded(session, error, link if had_link else None, stuck)
+    return report if stuck is None else report._replace(notices=(*report.notices, stuck))
+
+
+def free_orphan(session: str, link: str, *, is_fork: bool) -> SessionReport:
+    """Unlink a conversation whose session does not exist. Raises `StateError` if the link cannot be removed."""
+    stuck = _unlink(link)
+    if stuck is not None:
+        raise StateError(stuck, f"remove it: `rm -r {link}`")
+    message = (
+        "This conversation no longer follows the workflow of its parent conversation."
+        if is_fork
+        else f"The files of session `{session}` are missing. The conversation no longer has a workflow."
+    )
+    return SessionReport(session, None, State("cancelled"), message)
+
+
+def _free_unrecorded(session: Session, error: Exception, link: str | None, stuck: str | None) -> SessionReport:
+    """Free a session whose end cannot be recorded: put its files aside, and say what could not be done."""
+    why = getattr(error, "message", None) or str(error)
+    try:
+        told = f"Its files are now in `{session.move_aside()}`."
+        is_moved = True
+    except (StateError, OSError) as failed:
+        told = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
+        is_moved = False
+    if stuck is not None:
+        raise StateError(f"the workflow is still active: {stuck}", f"remove the link: `rm -r {link}`") from error
+    if not is_moved and link is None:
+        message = f"session `{session.id}` cannot be cancelled: {why}"
+        raise StateError(message, f"remove its folder: `rm -r {session.folder}`") from error
+    message = f"The agent is free. The end of the workflow could not be recorded ({why}). {told}"
+    return SessionReport(session.id, None, State("cancelled"), message)
+
+
+def _unlink(link: str) -> str | None:
+    """Remove a link. If it is a folder, put it aside. What prevents it, or None if it is gone."""
+    try:
+        os.unlink(link)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if not os.path.isdir(link) or os.path.islink(link):
+            return f"the link `{link}` cannot be removed: {error.strerror}"
+        try:
+            put_aside(link, os.path.dirname(os.path.dirname(os.path.dirname(link))))
+        except (StateError, OSError) as failed:
+            return f"the folder `{link}`, where a link should be, cannot be removed: {failed}"
+    return None
+
+
+def last_change(session: Session) -> float | None:
+    """When the journal of a session was written last; None if there is none."""
+    try:
+        return os.stat(session.journal).st_mtime
+    except OSError:
+        return None
+
+
+def remove_session(session: Session, *, is_orphan: bool) -> bool:
+    """Remove a session and the link to it. False if it is used now, or its workflow is active.
+
+    `is_orphan`: it belongs to a run that was removed, so nothing will continue an active workflow in it.
+    """
+    try:
+        with session.locked(0.0):
+            if session.read().state.is_active and not is_orphan:
+                return False
+            link = session.about().link
+            with contextlib.suppress(OSError, ValueError):
+                if (
+                    link is not None
+                    and (ref := hook_files.read_link(link)) is not None
+                    and ref.folder == session.folder
+                ):
+                    hook_files.remove_link(link)
+            remove_folder(session.folder)
+    except StateError:
+        return False
+    return True

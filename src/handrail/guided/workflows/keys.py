@@ -10,93 +10,80 @@ from handrail.source.fields import NOT_BLANK, Field, json_schema, kinds_schema, 
 
 COMMAND_NAME = "A-Za-z0-9_-"
 _NAMES = {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}}
+
+
+def _text(name: str, about: str, *examples: str, **options: Any) -> Field:
+    return Field(name, ("text",), about, examples=examples, **options)
+
+
+def _needed(name: str, about: str, *examples: str) -> Field:
+    """A required text that is not blank."""
+    return _text(name, about, *examples, required=True, shortest=1)
+
+
+def _list(name: str, about: str, *examples: Any, **options: Any) -> Field:
+    return Field(name, ("list",), about, examples=examples, **options)
+
+
 TEXTS = (
-    Field("sessionNamePrefix", ("text",), "the beginning of the session's title", default="Workflow: "),
-    Field(
+    _text("sessionNamePrefix", "the beginning of the session's title", default="Workflow: "),
+    _text(
         "roleInstruction",
-        ("text",),
         "who the agent is while this workflow runs; part of the context text",
-        examples=("You are a careful reviewer.",),
+        "You are a careful reviewer.",
     ),
-    Field(
+    _text(
         "advanceReminder",
-        ("text",),
         "how to continue; the end of the context text",
-        examples=("When the phase is finished, call workflow_step with next.",),
+        "When the phase is finished, call workflow_step with next.",
     ),
-    Field(
+    _text(
         "blockReasonTemplate",
-        ("text",),
         "what the agent is told when a tool is not allowed",
-        examples=("{toolName} is not allowed in {phaseName}.",),
+        "{toolName} is not allowed in {phaseName}.",
     ),
-    Field(
+    _text(
         "notDoneReminder",
-        ("text",),
         "what the agent is told when it stops too early",
-        examples=("The phase {phaseName} is not finished.",),
+        "The phase {phaseName} is not finished.",
     ),
-    Field(
+    _text(
         "completionMessage",
-        ("text",),
         "what the person is told once, when the workflow is done or cancelled",
-        examples=("Done: {description}",),
+        "Done: {description}",
     ),
 )
 
 SUBWORKFLOW = shape(
     "subworkflow",
     "The phases of another workflow, at this place.",
-    Field(
-        "subworkflow",
-        ("text",),
-        "the key of a workflow: the name of its folder",
-        required=True,
-        shortest=1,
-        examples=("code-review",),
-    ),
+    _needed("subworkflow", "the key of a workflow: the name of its folder", "code-review"),
 )
 
+_PHASE_PATH = {"type": "string", "pattern": NOT_BLANK, "description": "path of a phase file, relative to this one"}
 WORKFLOW = shape(
     "workflow.yaml",
     "A workflow that an agent follows phase by phase.",
-    Field("name", ("text",), "what people call this workflow", required=True, shortest=1, examples=("Bug fix",)),
-    Field(
+    _needed("name", "what people call this workflow", "Bug fix"),
+    _text(
         "commandName",
-        ("text",),
         f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME}); required unless `show: workflows`",
-        examples=("bug-fix",),
+        "bug-fix",
     ),
-    Field(
+    _text(
         "initialMessage",
-        ("text",),
         "the first message to the agent; required unless `show: workflows`",
-        examples=("Task: {description}. Begin with {firstPhaseName}.",),
+        "Task: {description}. Begin with {firstPhaseName}.",
     ),
-    Field(
+    _list(
         "phases",
-        ("list",),
         "the phases in order: paths of Markdown files, or `subworkflow: KEY`",
+        ["plan.md", "build.md", {"subworkflow": "code-review"}],
         required=True,
-        schema=lambda: {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "anyOf": [
-                    {
-                        "type": "string",
-                        "pattern": NOT_BLANK,
-                        "description": "path of a phase file, relative to this one",
-                    },
-                    json_schema(SUBWORKFLOW),
-                ]
-            },
-        },
-        examples=(["plan.md", "build.md", {"subworkflow": "code-review"}],),
+        schema=lambda: {"type": "array", "minItems": 1, "items": {"anyOf": [_PHASE_PATH, json_schema(SUBWORKFLOW)]}},
     ),
-    Field(
+    _text(
         "show",
-        ("text",),
         "`user`: can be started; `workflows`: only runs inside others",
         default="user",
         choices=("user", "workflows"),
@@ -116,38 +103,25 @@ WORKFLOW = shape(
 TOOLS = shape(
     "tools",
     "Which tools the agent may use in this phase: one of the two lists.",
-    Field("blacklist", ("list",), "these tools are denied", schema=_NAMES, examples=(["edit", "write"],)),
-    Field("whitelist", ("list",), "only these tools are allowed", schema=_NAMES, examples=(["read", "search"],)),
+    _list("blacklist", "these tools are denied", ["edit", "write"], schema=_NAMES),
+    _list("whitelist", "only these tools are allowed", ["read", "search"], schema=_NAMES),
 )
 
 GUIDANCE = shape(
     "guidance",
     "Which practices of the project's playbook the phase gets.",
-    Field(
-        "phase",
-        ("text",),
-        "the phase of the playbook, such as `plan` or `implement`",
-        required=True,
-        examples=("implement",),
-    ),
+    _text("phase", "the phase of the playbook, such as `plan` or `implement`", "implement", required=True),
 )
 
-EXIT = (Field("name", ("text",), "what to call this check in messages", examples=("the tests pass",)),)
+EXIT = (_text("name", "what to call this check in messages", "the tests pass"),)
 EXIT_SCHEMA = {"$ref": "#/definitions/check"}
 
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    Field(
-        "id",
-        ("text",),
-        "unique in its workflow; a running session finds its phase by it",
-        required=True,
-        shortest=1,
-        examples=("plan",),
-    ),
-    Field("name", ("text",), "what people call this phase", required=True, shortest=1, examples=("Plan",)),
-    Field("emoji", ("text",), "an emoji for the status line", required=True, shortest=1, examples=("📝",)),
+    _needed("id", "unique in its workflow; a running session finds its phase by it", "plan"),
+    _needed("name", "what people call this phase", "Plan"),
+    _needed("emoji", "an emoji for the status line", "📝"),
     Field(
         "tools",
         ("mapping",),
@@ -155,14 +129,7 @@ PHASE = shape(
         schema=lambda: json_schema(TOOLS) | {"oneOf": [{"required": ["blacklist"]}, {"required": ["whitelist"]}]},
         examples=({"blacklist": ["edit", "write"]},),
     ),
-    Field(
-        "availableProfiles",
-        ("list",),
-        "subagent profiles that suit this phase",
-        lenient=True,
-        schema=_NAMES,
-        examples=(["reviewer"],),
-    ),
+    _list("availableProfiles", "subagent profiles that suit this phase", ["reviewer"], lenient=True, schema=_NAMES),
     Field(
         "exit",
         ("list", "mapping"),
@@ -177,9 +144,8 @@ PHASE = shape(
         "names the phase of the playbook, which otherwise follows from the id and the name of this phase",
         schema=lambda: {"oneOf": [{"type": "boolean"}, json_schema(GUIDANCE)]},
     ),
-    Field(
+    _text(
         "require",
-        ("text",),
         "`hard`: enter this phase only if `handrail doctor AGENT --probe` measured that the agent enforces its rules",
         choices=("hard",),
         explained=("enter the phase only if a probe measured that the agent enforces its rules",),

@@ -167,15 +167,15 @@ def plan_from_json(data: dict[str, Any]) -> Plan:
 
 
 def _stop_from_json(data: dict[str, Any]) -> Stop:
-    stop = Stop(**data)
-    return stop._replace(
-        levels=tuple(Level(*level) for level in stop.levels),
-        deny=None if stop.deny is None else tuple(stop.deny),
-        allow=None if stop.allow is None else tuple(stop.allow),
-        profiles=tuple(stop.profiles),
-        checks=tuple(ExitCheck(*check) for check in stop.checks),
-        guidance=tuple(stop.guidance),
-    )
+    fields = data | {
+        "levels": tuple([Level(*level) for level in data["levels"]]),
+        "deny": None if data["deny"] is None else tuple(data["deny"]),
+        "allow": None if data["allow"] is None else tuple(data["allow"]),
+        "profiles": tuple(data["profiles"]),
+        "checks": tuple([ExitCheck(*check) for check in data["checks"]]),
+        "guidance": tuple(data.get("guidance", ())),
+    }
+    return Stop(**fields)
 
 
 def locate(plan: Plan, path: Sequence[tuple[str, int]]) -> int | None:
@@ -202,3 +202,46 @@ def relocate(old: Plan, at: int, new: Plan) -> int | str:
 
 def _identity(stop: Stop) -> tuple[tuple[str, ...], str]:
     return tuple(level.key for level in stop.levels), stop.id
+
+
+class PhaseItem(Record):
+    """A phase in an outline. `position` is its place among its neighbours, `at` its place in the plan, both from 0."""
+
+    position: int
+    at: int
+    stop: Stop
+
+
+class SubworkflowItem(Record):
+    """A subworkflow with what is in it. `at` is the place of its first phase in the plan."""
+
+    position: int
+    at: int
+    key: str
+    name: str
+    items: tuple[OutlineItem, ...]
+
+
+OutlineItem = PhaseItem | SubworkflowItem
+
+
+def outline(plan: Plan) -> tuple[OutlineItem, ...]:
+    """All phases and subworkflows of a workflow, in order."""
+    return _items(plan.stops, range(len(plan.stops)), 0)
+
+
+def _items(stops: Sequence[Stop], places: Sequence[int], depth: int) -> tuple[OutlineItem, ...]:
+    """The items at this depth of the breadcrumb."""
+    groups: dict[int, list[int]] = {}
+    for at in places:
+        groups.setdefault(stops[at].levels[depth].position, []).append(at)
+    found: list[OutlineItem] = []
+    for position, inside in groups.items():
+        stop = stops[inside[0]]
+        if len(stop.levels) == depth + 1:
+            found.append(PhaseItem(position, inside[0], stop))
+        else:
+            level = stop.levels[depth + 1]
+            items = _items(stops, inside, depth + 1)
+            found.append(SubworkflowItem(position, inside[0], level.key, level.name, items))
+    return tuple(found)

@@ -18,8 +18,7 @@ from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, child_of
 from handrail.guided.workflows.catalog import Catalog
-from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline
-from handrail.guided.workflows.plan import Plan, Stop
+from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, Stop, outline
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.output_text import clean
 from handrail.view.rows.rows import HEAD, Row, Rows

@@ -28,8 +28,7 @@ from handrail.driven.flows.plan import (
     round_numbers,
 )
 from handrail.guided.sessions.words import allowed_tools
-from handrail.guided.workflows.outline import OutlineItem, PhaseItem, outline
-from handrail.guided.workflows.plan import Plan
+from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.plain_text import counted, one_line, plain
 
 _MOST = 160

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from handrail.base.errors import StateError
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Start
+from handrail.guided.sessions.machine import Start, Started
 from handrail.guided.sessions.store import Session
 from handrail.guided.workflows.plan import Plan
 
@@ -37,7 +37,7 @@ def main(folder: str, limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     said = {
         "pin": message_of(lambda: session.pin(plan._replace(name="Other"))),
-        "start": message_of(lambda: session.do(Start(digest, "task", "id", 1.0))),
+        "start": message_of(lambda: session.do(Start(Started(digest, "task", "id", 1.0)))),
     }
     sys.stdout.write(json.dumps({**said, "status": session.read().state.status}) + "\n")
 
