@@ -15,7 +15,7 @@ from handrail.agents.acp import executor
 from handrail.agents.acp.driver import Policy
 from handrail.extensions.contracts import AgentJob, AgentSaid, NodeError
 from handrail.extensions.registry import Registry
-from handrail.settings.acp_agents import AcpAgent
+from handrail.settings.sections import AcpAgent
 from handrail.steps.nodes.agents.agent_jobs import call_agent
 from support import is_running
 

@@ -25,7 +25,7 @@ SLOW = {
 }  # fmt: skip
 SLOW_OF_OURS = (
     "agents", "steps", "extensions", "driven.flows", "driven.expressions", "driven.forms",
-    "settings.settings", "settings.sections", "settings.routes", "settings.approval_rules",
+    "settings.settings", "settings.sections", "settings.routes",
 )  # fmt: skip
 SURFACES = {"textual", "rich", "starlette", "uvicorn", "markdown_it"}
 """What only a surface needs."""

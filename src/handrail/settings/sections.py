@@ -1,21 +1,42 @@
-"""Sections of the settings with keys of their own: `notify`, `prune` and `worktree`.
+"""Sections of the settings with keys of their own: `notify`, `prune`, `worktree`, `acp` and `approve`. Pure.
 
-`notify` starts programs and sends to addresses, `prune` removes runs: only the user's own settings may have them. Of
-`worktree`, only `folder` is the user's alone.
+`notify` and `acp` start programs, `prune` removes runs, and `approve` answers in place of a person: only the user's own
+settings may have them, since those of a project come with the repository. Of `worktree`, only `folder` is the user's.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import Literal
+import fnmatch
+import posixpath
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from handrail.base.dataclasses import dataclass, replace
+from handrail import NAMED_AGENT
+from handrail.base.dataclasses import dataclass, field, replace
 from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, quoted, shape
-from handrail.source.suggestions import did_you_mean
-from handrail.source.tree import TreeNode
+from handrail.source.suggestions import did_you_mean, nearest
+from handrail.source.tree import TreeNode, node_text
 from handrail.source.values import DURATION_EXAMPLE, DURATION_PATTERN, parse_duration
+
+
+def known_entries(
+    reader: MappingReader, node: TreeNode | None, known: Iterable[str], what: str
+) -> Iterator[tuple[str, TreeNode]]:
+    """The entries of a mapping whose keys are known. Reports all others. None has no entries."""
+    names = list(known)
+    for name, child in node.value.items() if node is not None else ():
+        if name in names:
+            yield name, child
+        else:
+            hint = did_you_mean(name, names) or f"its keys: {', '.join(names)}"
+            reader.on(child, "unknown-key", f"{what} has no key `{name}`", hint)
+
+
+def are_texts(node: TreeNode) -> bool:
+    """True if a value is a list of texts that are not empty, with at least one item."""
+    return node.kind == "list" and bool(node.value) and all(one.kind == "text" and one.value for one in node.value)
+
 
 ChannelKind = Literal["bell", "desktop", "command", "webhook"]
 PLAIN_CHANNELS: dict[str, ChannelKind] = {"bell": "bell", "desktop": "desktop"}
@@ -101,15 +122,16 @@ def _channel(reader: MappingReader, item: TreeNode) -> Channel | None:
 
 
 def _command_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
-    items = node.value if node.kind == "list" else []
-    if not items or any(item.kind != "text" or not item.value for item in items):
+    if not are_texts(node):
         message = f"`command` has to be a list of texts, a program and its arguments, found {found(node)}"
         reader.on(node, "bad-value", message, "write `{command: [PROGRAM, ARGUMENT]}`")
         return None
-    argv = tuple(str(item.value) for item in items)
+    argv = tuple(str(item.value) for item in node.value)
     if "/" in argv[0] and not argv[0].startswith("/"):
-        message = f"the program of `command` has to be a name, or a path that begins with `/`, found {quoted(items[0])}"
-        reader.on(items[0], "bad-value", message, "a path that depends on a folder could be another program there")
+        message = (
+            f"the program of `command` has to be a name, or a path that begins with `/`, found {quoted(node.value[0])}"
+        )
+        reader.on(node.value[0], "bad-value", message, "a path that depends on a folder could be another program there")
         return None
     return Channel("command", argv=argv)
 
@@ -219,31 +241,25 @@ class WorktreeSettings:
 
 def read_worktree(reader: MappingReader, before: WorktreeSettings, *, is_user: bool) -> WorktreeSettings:
     """The setting of one file. Commands of the project replace those of the user; files to copy are added."""
-    node = reader.child(WORKTREE_FIELD.name)
     now = before
-    for key, child in node.value.items() if node is not None else ():
-        match key:
-            case "setup":
-                now = replace(now, setup=_setup_commands(reader, child))
-            case "copy":
-                now = replace(now, copy=tuple(dict.fromkeys((*before.copy, *_copied_files(reader, child)))))
-            case "folder":
-                now = replace(now, folder=_worktree_folder(reader, child, is_user=is_user) or before.folder)
-            case _:
-                hint = did_you_mean(key, WORKTREE_SHAPE.by_name) or f"its keys: {', '.join(WORKTREE_SHAPE.by_name)}"
-                reader.on(child, "unknown-key", f"`worktree` has no key `{key}`", hint)
+    for key, child in known_entries(reader, reader.child("worktree"), WORKTREE_SHAPE.by_name, "`worktree`"):
+        if key == "setup":
+            now = replace(now, setup=_setup_commands(reader, child))
+        elif key == "copy":
+            now = replace(now, copy=tuple(dict.fromkeys((*before.copy, *_copied_files(reader, child)))))
+        else:
+            now = replace(now, folder=_worktree_folder(reader, child, is_user=is_user) or before.folder)
     return now
 
 
 def _setup_commands(reader: MappingReader, node: TreeNode) -> tuple[tuple[str, ...], ...]:
     commands: list[tuple[str, ...]] = []
     for item in node.value if node.kind == "list" else [node]:
-        words = item.value if item.kind == "list" else []
-        if node.kind != "list" or not words or any(word.kind != "text" or not word.value for word in words):
+        if node.kind != "list" or not are_texts(item):
             message = f"a command of `setup` has to be a list of texts, found {found(item)}"
             reader.on(item, "bad-value", message, "write `setup: [[npm, ci]]`")
         else:
-            commands.append(tuple(word.value for word in words))
+            commands.append(tuple(word.value for word in item.value))
     return tuple(commands)
 
 
@@ -251,7 +267,7 @@ def _copied_files(reader: MappingReader, node: TreeNode) -> list[str]:
     names: list[str] = []
     for item in node.value if node.kind == "list" else [node]:
         is_name = node.kind == "list" and item.kind == "text" and item.value.strip()
-        if not is_name or os.path.isabs(item.value) or ".." in item.value.split("/"):
+        if not is_name or posixpath.isabs(item.value) or ".." in item.value.split("/"):
             message = f"an item of `copy` has to be a path in the project, found {quoted(item)}"
             reader.on(item, "bad-value", message, "write `copy: [.env]`")
         else:
@@ -264,8 +280,237 @@ def _worktree_folder(reader: MappingReader, node: TreeNode, *, is_user: bool) ->
     if not is_user:
         reader.on(node, "bad-value", "`folder` can be set only in the user's settings", "remove it here")
         return None
-    is_path = node.kind == "text" and (os.path.isabs(node.value) or node.value.startswith("~/"))
+    is_path = node.kind == "text" and (posixpath.isabs(node.value) or node.value.startswith("~/"))
     if not is_path:
         reader.on(node, "bad-value", f"`folder` has to be a full path, or begin with `~/`, found {quoted(node)}", None)
         return None
     return str(node.value)
+
+
+ACP_EXAMPLE = f"{NAMED_AGENT}: {{goose: {{command: [goose, acp]}}}}"
+PERMISSIONS = ("read", "work", "full")
+"""What a step may allow its agent."""
+_TEXTS = {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}}
+_MODE = {"type": "string", "pattern": NOT_BLANK}
+ACP_ENTRY = shape(
+    "acp.NAME",
+    "How Handrail starts an agent that speaks the Agent Client Protocol.",
+    Field(
+        "command",
+        ("list",),
+        "the program and its arguments: `[goose, acp]`",
+        required=True,
+        schema={**_TEXTS, "minItems": 1},
+        examples=(["goose", "acp"],),
+    ),
+    Field(
+        "passEnv",
+        ("list",),
+        "environment variables that this agent may see, by name or pattern",
+        schema=_TEXTS,
+        examples=(["GOOSE_*"],),
+    ),
+    Field(
+        "modes",
+        ("mapping",),
+        "the mode of the agent per `permissions` of a step: `{read: plan}`",
+        schema={
+            "type": "object",
+            "properties": {
+                name: {**_MODE, "description": f"its mode in steps with `permissions: {name}`"} for name in PERMISSIONS
+            },
+            "additionalProperties": False,
+        },
+        examples=({"read": "plan"},),
+    ),
+    Field("auth", ("text",), "the method with which it signs in, if it has to be asked to: one of its own names"),
+)
+ACP_FIELD = Field(
+    NAMED_AGENT,
+    ("mapping",),
+    "only in the user's settings: agents that speak the Agent Client Protocol, by name. `goose: {command: [goose, "
+    "acp]}` is the agent `acp:goose`. An entry may also have `passEnv: [NAME]`, further environment variables for "
+    "this agent; `modes: {read: MODE}`, its mode in steps with these `permissions`; `auth: METHOD`, how it signs in",
+    schema=lambda: {"type": "object", "additionalProperties": json_schema(ACP_ENTRY)},
+    examples=({"goose": {"command": ["goose", "acp"]}},),
+)
+
+
+@dataclass(frozen=True)
+class AcpAgent:
+    """One agent. `command` is its argument list; `modes` has its mode by the permissions of a step."""
+
+    command: tuple[str, ...]
+    pass_env: tuple[str, ...] = ()
+    modes: dict[str, str] = field(default_factory=dict)
+    auth: str | None = None
+
+
+AcpAgents = Mapping[str, AcpAgent]
+
+
+class NoSuchAgent(Exception):
+    """No agent of the settings has this name. The message says which, the hint what to write."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
+    """The agent `acp:NAME`, or the only one for `acp`; None for agents that are not in the settings.
+
+    Raises `NoSuchAgent` if the settings have none of this name.
+    """
+    kind, _, name = agent.partition(":")
+    if kind != NAMED_AGENT:
+        return None
+    known = ", ".join(f"`{NAMED_AGENT}:{one}`" for one in agents)
+    if not agents:
+        raise NoSuchAgent(f"`{agent}` is not in your settings", f"write `{ACP_EXAMPLE}` to your settings.yaml")
+    if name:
+        if name not in agents:
+            near = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
+            raise NoSuchAgent(f"`{agent}` is not in your settings", near[0] if near else f"known: {known}")
+        return agents[name]
+    if len(agents) > 1:
+        raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {known}")
+    return next(iter(agents.values()))
+
+
+def read_acp_agents(reader: MappingReader, before: AcpAgents, *, is_user: bool) -> dict[str, AcpAgent]:
+    """The agents of a settings file. Reports each problem at its place."""
+    node = reader.child(ACP_FIELD.name)
+    if node is None:
+        return dict(before)
+    if not is_user:
+        message = f"`{ACP_FIELD.name}` can be set only in the user's settings: a project must not choose a program"
+        reader.on(node, "bad-value", message, "write it in your own settings file")
+        return dict(before)
+    agents = dict(before)
+    for name, child in node.value.items():
+        agent = _read_agent(reader, name, child)
+        if agent is not None:
+            agents[name] = agent
+    return agents
+
+
+def _read_agent(reader: MappingReader, name: str, node: TreeNode) -> AcpAgent | None:
+    if ":" in name or name != name.strip() or not name:
+        reader.on(node, "bad-value", f"the name of an agent must not have colons or spaces around it: `{name}`", None)
+        return None
+    if node.kind != "mapping":
+        message = f"`{name}` has to be a mapping, found {found(node)}"
+        reader.on(node, "wrong-type", message, f"write `{name}: {{command: [PROGRAM, ARGUMENT]}}`")
+        return None
+    entry = MappingReader(reader.source, node, ACP_ENTRY, reader.report)
+    command = entry.texts("command")
+    if command is None:
+        return None
+    if not command or not command[0].strip():
+        entry.on(node.value["command"], "bad-value", "`command` has to begin with a program", "write `[PROGRAM]`")
+        return None
+    return AcpAgent(command, entry.texts("passEnv") or (), _read_modes(entry), entry.text("auth"))
+
+
+def _read_modes(entry: MappingReader) -> dict[str, str]:
+    modes: dict[str, str] = {}
+    for name, child in known_entries(entry, entry.child("modes"), PERMISSIONS, "`modes`"):
+        if child.kind != "text" or not child.value.strip():
+            entry.on(child, "bad-value", f"a mode has to be text, found {quoted(child)}", None)
+        else:
+            modes[name] = child.value
+    return modes
+
+
+STEP = "step"
+"""What every rule can ask for: the path of the step that asks."""
+OPTION = "--approve"
+_RULE_PATTERN = {"type": ["string", "boolean", "integer"], "description": "a pattern, with `*` and `?`"}
+RULE_SHAPE = shape(
+    "rule",
+    "An effect that is approved without asking a person.",
+    Field("effect", ("text",), "the node that has the effect", required=True, examples=("git-push",)),
+    Field(
+        "where",
+        ("mapping",),
+        "approve it only if these values fit; `*` and `?` stand for any text and any character",
+        schema={"type": "object", "additionalProperties": _RULE_PATTERN},
+        examples=({"branch": "handrail/*"},),
+    ),
+)
+
+
+def rules_schema() -> dict[str, Any]:
+    return {"type": "array", "items": {"anyOf": [{"type": "string"}, json_schema(RULE_SHAPE)]}}
+
+
+Effects = Callable[[], Mapping[str, Collection[str]]]
+"""The effects that can be approved, and the names that their rules can ask for."""
+
+
+@dataclass(frozen=True)
+class ApprovalRule:
+    """Approves an effect if all of `where` fits: name and pattern, with `*` and `?`. `source` is where it is from."""
+
+    effect: str
+    where: tuple[tuple[str, str], ...] = ()
+    source: str = OPTION
+
+    def fits(self, effect: str, values: Mapping[str, str], risks: Collection[str]) -> bool:
+        asked = dict(self.where)
+        if effect != self.effect or any(name not in asked for name in risks):
+            return False
+        return all(name in values and fnmatch.fnmatchcase(values[name], asked[name]) for name in asked)
+
+    def __str__(self) -> str:
+        if self.source == OPTION:
+            return f"{OPTION} {self.effect}"
+        where = ", ".join(f"{name}: {pattern}" for name, pattern in self.where)
+        return f"`approve` in {self.source}: {self.effect}" + (f" where {where}" if where else "")
+
+
+def read_rules(reader: MappingReader, node: TreeNode, effects: Effects | None) -> tuple[ApprovalRule, ...]:
+    """The rules of a settings file. Reports each that is wrong, at its place."""
+    known = effects() if effects is not None else None
+    return tuple(rule for item in node.value if (rule := _rule(reader, item, known)) is not None)
+
+
+def _rule(reader: MappingReader, item: TreeNode, known: Mapping[str, Collection[str]] | None) -> ApprovalRule | None:
+    effect = item.value.get("effect") if item.kind == "mapping" else item
+    if effect is None or effect.kind != "text":
+        message = f"an item of `approve` has to name an effect, found {found(item if effect is None else effect)}"
+        reader.on(item, "bad-value", message, "write `- EFFECT`, or `- {effect: EFFECT, where: {branch: NAME}}`")
+        return None
+    if known is not None and effect.value not in known:
+        hint = did_you_mean(effect.value, known) or f"effects: {', '.join(known)}"
+        reader.on(effect, "bad-value", f"there is no effect {quoted(effect)} that can be approved", hint)
+        return None
+    where: dict[str, str] | None = {}
+    for name, child in item.value.items() if item.kind == "mapping" else ():
+        if name == "where":
+            where = _rule_where(reader, child, None if known is None else (*known[effect.value], STEP))
+        elif name != "effect":
+            hint = did_you_mean(name, RULE_SHAPE.by_name) or f"its keys: {', '.join(RULE_SHAPE.by_name)}"
+            reader.on(child, "unknown-key", f"an item of `approve` has no key `{name}`", hint)
+            where = None
+    source = "your settings"
+    return None if where is None else ApprovalRule(effect.value, tuple(where.items()), source)
+
+
+def _rule_where(reader: MappingReader, node: TreeNode, names: Collection[str] | None) -> dict[str, str] | None:
+    """The patterns by name. None if one is wrong: a rule without it would approve more than it was meant to."""
+    if node.kind != "mapping":
+        reader.on(node, "wrong-type", f"`where` has to be a mapping, found {found(node)}", "write `{NAME: PATTERN}`")
+        return None
+    patterns: dict[str, str] = {}
+    for name, child in node.value.items():
+        if names is not None and name not in names:
+            hint = did_you_mean(name, names) or f"it can ask for: {', '.join(names)}"
+            reader.on(child, "bad-value", f"this effect has no `{name}`", hint)
+        elif child.kind not in ("text", "boolean", "integer"):
+            reader.on(child, "wrong-type", f"`{name}` has to be a pattern, found {found(child)}", "write it as text")
+        else:
+            patterns[name] = node_text(child)
+    return patterns if len(patterns) == len(node.value) else None

@@ -16,15 +16,27 @@ from typing import Any
 from handrail import SETTINGS_FILE as FILE
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError
-from handrail.settings.acp_agents import ACP_FIELD as ACP
-from handrail.settings.acp_agents import AcpAgent, read_acp_agents
-from handrail.settings.approval_rules import ApprovalRule, Effects, read_rules, rules_schema
 from handrail.settings.environment import LOGINS
 from handrail.settings.routes import DEFAULT
+from handrail.settings.sections import ACP_FIELD as ACP
 from handrail.settings.sections import NOTIFY_FIELD as NOTIFY
 from handrail.settings.sections import PRUNE_SHAPE as PRUNE
 from handrail.settings.sections import WORKTREE_FIELD as WORKTREE
-from handrail.settings.sections import Channel, PruneSettings, WorktreeSettings, read_notify, read_prune, read_worktree
+from handrail.settings.sections import (
+    AcpAgent,
+    ApprovalRule,
+    Channel,
+    Effects,
+    PruneSettings,
+    WorktreeSettings,
+    known_entries,
+    read_acp_agents,
+    read_notify,
+    read_prune,
+    read_rules,
+    read_worktree,
+    rules_schema,
+)
 from handrail.source.definition_files import Root, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, limits, quoted, shape
@@ -97,25 +109,10 @@ SETTINGS = shape(
         most=100,
         schema={"type": "integer", "minimum": 0, "maximum": 100, "not": {"const": 1}},
     ),
-    Field(
-        "agent",
-        ("text",),
-        "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`",
-        schema=_ROUTE,
-    ),
+    Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`", schema=_ROUTE),
     ACP,
-    Field(
-        "routes",
-        ("mapping",),
-        "the agent per group of steps: `review: AGENT:MODEL`",
-        schema=_ROUTES,
-    ),
-    Field(
-        "presets",
-        ("mapping",),
-        "named sets of routes, for `--preset NAME`",
-        schema=_NESTED,
-    ),
+    Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
+    Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
     Field(
         "passEnv",
@@ -351,13 +348,10 @@ def _apply(reader: MappingReader, settings: Settings, agents: Agents, *, is_user
 
 def _read_limits(reader: MappingReader, before: Settings) -> dict[str, Any]:
     """The limits of a run, and where they are. A project must not allow more than the user: the lower one holds."""
-    node, now, places = reader.child("limits"), dict(before.limits), dict(before.limit_places)
-    for name, child in node.value.items() if node is not None else ():
-        limit = LIMITS.by_name.get(name)
-        if limit is None:
-            hint = did_you_mean(name, LIMITS.by_name) or f"its keys: {', '.join(LIMITS.by_name)}"
-            reader.on(child, "unknown-key", f"`limits` has no key `{name}`", hint)
-        elif child.kind not in limit.kinds or not 0 < child.value < math.inf:
+    now, places = dict(before.limits), dict(before.limit_places)
+    for name, child in known_entries(reader, reader.child("limits"), LIMITS.by_name, "`limits`"):
+        limit = LIMITS.by_name[name]
+        if child.kind not in limit.kinds or not 0 < child.value < math.inf:
             what = "whole number" if limit.kinds == ("integer",) else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
         elif child.value < now.get(name, math.inf):

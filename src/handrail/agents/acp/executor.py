@@ -17,8 +17,8 @@ from typing import Any
 from handrail.agents import outcomes
 from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
 from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch, NodeError
-from handrail.settings.acp_agents import AcpAgent
 from handrail.settings.folders import UserFolders
+from handrail.settings.sections import AcpAgent
 from handrail.source.plain_text import counted
 
 PROGRAM = sys.executable

@@ -11,8 +11,8 @@ from typing import Any, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts import Exhausted
-from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
+from handrail.settings.sections import ApprovalRule
 from handrail.source.plain_text import counted
 
 

@@ -25,9 +25,9 @@ from handrail.driven.runs.run_events import Cause
 from handrail.driven.worktrees.records import Worktree
 from handrail.extensions.contracts import Site
 from handrail.extensions.registry import Registry, is_built_in
-from handrail.settings.acp_agents import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.environment import is_installed
 from handrail.settings.routes import OwnRoute, Route
+from handrail.settings.sections import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.trust import ProgramUse, Trust
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import did_you_mean

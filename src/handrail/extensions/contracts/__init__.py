@@ -60,7 +60,7 @@ from handrail.extensions.contracts.node import (
     Work,
     refuse_changed,
 )
-from handrail.settings.acp_agents import PERMISSIONS
+from handrail.settings.sections import PERMISSIONS
 from handrail.source.fields import Field
 
 __all__ = [

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 from handrail.base.dataclasses import dataclass, field
-from handrail.settings.acp_agents import AcpAgent
+from handrail.settings.sections import AcpAgent
 
 if TYPE_CHECKING:
     from handrail.extensions.contracts.messages import CallArguments, HostAnswer, HostRequest, StepCaller

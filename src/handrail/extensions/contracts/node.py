@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
-from handrail.settings.acp_agents import AcpAgents
-from handrail.settings.approval_rules import ApprovalRule
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
+from handrail.settings.sections import AcpAgents, ApprovalRule
 from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
 

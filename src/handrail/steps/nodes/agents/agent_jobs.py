@@ -33,10 +33,10 @@ from handrail.extensions.contracts import (
     NodeError,
     Work,
 )
-from handrail.settings.acp_agents import AcpAgent, NoSuchAgent, agent_named
 from handrail.settings.environment import NoSuchProgram, chosen_program, without_logins
 from handrail.settings.routes import Route
 from handrail.settings.secrets import allowed_variables
+from handrail.settings.sections import AcpAgent, NoSuchAgent, agent_named
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 

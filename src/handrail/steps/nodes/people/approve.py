@@ -16,8 +16,8 @@ from handrail.base.dataclasses import dataclass
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, FormField, accept
 from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, Preview, Waiting, Work
-from handrail.settings.approval_rules import STEP
 from handrail.settings.secrets import Secrets
+from handrail.settings.sections import STEP
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import counted, plain, plain_lines
 from handrail.source.values import as_text
