@@ -23,19 +23,21 @@ from handrail.base.errors import HandrailError, StateError
 from handrail.base.files import make_private, read_regular, refuse_shared, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
-from handrail.extensions.plugins import trial
 from handrail.extensions.plugins.modules import (
+    SECONDS,
     ImportFailed,
     PluginContent,
+    TrialRequest,
+    TrialResult,
     UnusableFolder,
     error_line,
     import_folder,
     import_package,
     read_content,
+    try_out,
 )
 from handrail.extensions.plugins.plugin import PluginManifest
 from handrail.extensions.plugins.search import PluginPlace, PluginSite, installation
-from handrail.extensions.plugins.trial import TrialRequest, TrialResult
 from handrail.settings.folders import file_name
 from handrail.settings.trust import TRUST_FOLDER, TrustStore
 
@@ -186,7 +188,7 @@ class PluginCode:
         digest = self.content.digest if self.content is not None else ""
         path = tuple(installation(self.ground.project))
         request = TrialRequest(self.place.id, self.place.folder, self.place.package, digest, self.rows, path)
-        found = trial.try_out(request, self.ground.env, trial.SECONDS)
+        found = try_out(request, self.ground.env, SECONDS)
         self.__dict__["tried"] = found
         if not found.problems or found.timed_out:
             try:

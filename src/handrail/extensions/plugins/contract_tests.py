@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from handrail.extensions.plugins.modules import (
+    SECONDS,
     ImportFailed,
+    TrialRequest,
     UnusableFolder,
     contract_problems,
     import_folder,
     import_package,
     read_content,
+    try_out,
 )
 from handrail.extensions.plugins.plugin import MANIFEST_FILE, Plugin, read_plugin
 from handrail.extensions.plugins.search import JAVASCRIPT, PluginPlace, search
-from handrail.extensions.plugins.trial import SECONDS, TrialRequest, try_out
 from handrail.settings.folders import UserFolders, find_root
 from handrail.source.diagnostics import as_line
 
