@@ -3,18 +3,18 @@
 The syntax is a subset of Python's regular expressions: no back-references, no look-around, and no possessive or
 atomic groups. Numbers of repeats, depth and size are limited, so that no pattern takes long to compile. A pattern
 becomes a nondeterministic automaton, and sets of its nodes become states of a deterministic one while the text is
-read. The work is counted, so that the same search always ends in the same way.
+read. `re` decides only whether one character fits one place. The work is counted, so that the same search always ends
+in the same way.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from string import hexdigits
 from sys import maxunicode
-from typing import Literal, NoReturn
-
-from handrail.base.dataclasses import dataclass
+from typing import Literal, NamedTuple, NoReturn
 
 MAX_LENGTH = 5_000
 MAX_DEPTH = 50
@@ -33,67 +33,26 @@ class PatternError(Exception):
         self.at = at
 
 
-@dataclass(frozen=True)
-class Chars:
-    """One character: a range or a category has it. `is_negated`: none of them has it."""
+class _Node(NamedTuple):
+    """A node of the automaton. `chars` consumes a character, `anchor` is a condition, else it is free to pass."""
 
-    ranges: tuple[tuple[str, str], ...] = ()
-    categories: tuple[str, ...] = ()
-    is_negated: bool = False
-    ignores_case: bool = False
+    following: tuple[int, ...]
+    chars: re.Pattern[str] | None = None
+    anchor: Anchor | None = None
+
+
+class _Piece(NamedTuple):
+    """A part of a pattern. `build` adds its nodes before a node, and returns the first one.
+
+    `size` is how many parts it has with its repeats written out. `is_place`: it stands between two characters.
+    """
+
+    build: Callable[[_Automaton, int], int]
     size: int = 1
-
-    def matches(self, char: str) -> bool:
-        forms = _cases(char) if self.ignores_case else (char,)
-        is_in = any(low <= form <= high for form in forms for low, high in self.ranges)
-        return (is_in or any(CATEGORIES[name](char) for name in self.categories)) is not self.is_negated
+    is_place: bool = False
 
 
-@dataclass(frozen=True)
-class Boundary:
-    """A place between two characters."""
-
-    anchor: Anchor
-    size: int = 1
-
-
-@dataclass(frozen=True)
-class Concatenation:
-    items: tuple[Tree, ...]
-    size: int
-
-
-@dataclass(frozen=True)
-class Alternatives:
-    items: tuple[Tree, ...]
-    size: int
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """`most` is None if there is no limit."""
-
-    item: Tree
-    least: int
-    most: int | None
-    size: int
-
-
-Tree = Chars | Boundary | Concatenation | Alternatives | Repetition
-
-
-def is_word(char: str) -> bool:
-    return char == "_" or char.isalnum()
-
-
-CATEGORIES: dict[str, Callable[[str], bool]] = {
-    "d": str.isdecimal,
-    "D": lambda char: not char.isdecimal(),
-    "s": str.isspace,
-    "S": lambda char: not char.isspace(),
-    "w": is_word,
-    "W": lambda char: not is_word(char),
-}
+_CATEGORIES = "dDsSwW"
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CODES = {"x": 2, "u": 4, "U": 8}
 _ANCHORS: dict[str, Anchor] = {"A": "start", "Z": "end", "z": "end", "b": "word-edge", "B": "no-word-edge"}
@@ -106,21 +65,21 @@ _UNSUPPORTED = {
     "(": "the condition `(?(`",
     ">": "the atomic group `(?>`",
 }
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "u": re.NOFLAG}
 
 
-def _cases(char: str) -> tuple[str, ...]:
-    return tuple({char, *(form for form in (char.lower(), char.upper()) if len(form) == 1)})
+def _char(source: str, flags: re.RegexFlag = re.NOFLAG) -> _Piece:
+    """A place for one character that fits a regular expression."""
+    chars = re.compile(source, flags & ~re.MULTILINE)
+    return _Piece(lambda automaton, then: automaton.add(_Node((then,), chars)))
 
 
-@dataclass(frozen=True)
-class _Flags:
-    i: bool = False
-    m: bool = False
-    s: bool = False
+def _anchor(anchor: Anchor) -> _Piece:
+    return _Piece(lambda automaton, then: automaton.add(_Node((then,), anchor=anchor)), is_place=True)
 
 
-def parse_pattern(text: str) -> Tree:
-    """The tree of a pattern. Raises `PatternError`."""
+def parse_pattern(text: str) -> _Piece:
+    """The whole of a pattern. Raises `PatternError`."""
     if len(text) > MAX_LENGTH:
         raise PatternError(f"it has {len(text)} characters, and {MAX_LENGTH} are allowed", MAX_LENGTH)
     return _Parser(text).whole()
@@ -132,7 +91,7 @@ class _Parser:
         self.at = 0
         self.depth = 0
 
-    def whole(self) -> Tree:
+    def whole(self) -> _Piece:
         tree = self.choice(self.leading_flags())
         if self.at < len(self.text):
             self.fail("`)` without `(`")
@@ -147,8 +106,8 @@ class _Parser:
         self.at += len(mark) * is_next
         return is_next
 
-    def leading_flags(self) -> _Flags:
-        flags = _Flags()
+    def leading_flags(self) -> re.RegexFlag:
+        flags = re.NOFLAG
         while self.text.startswith("(?", self.at):
             end = self.text.find(")", self.at)
             letters = self.text[self.at + 2 : end]
@@ -157,37 +116,50 @@ class _Parser:
             flags, self.at = self.with_flags(flags, letters, True), end + 1
         return flags
 
-    def with_flags(self, flags: _Flags, letters: str, value: bool) -> _Flags:
+    def with_flags(self, flags: re.RegexFlag, letters: str, value: bool) -> re.RegexFlag:
         for letter in letters:
-            if letter not in "imsu":
+            if letter not in _FLAGS:
                 self.fail(f"the flag `{letter}` is not supported; supported flags: i, m, s")
-        return _Flags(**{name: value if name in letters else getattr(flags, name) for name in "ims"})
+            flags = flags | _FLAGS[letter] if value else flags & ~_FLAGS[letter]
+        return flags
 
-    def choice(self, flags: _Flags) -> Tree:
+    def choice(self, flags: re.RegexFlag) -> _Piece:
         if self.depth > MAX_DEPTH:
             self.fail(f"groups are nested deeper than {MAX_DEPTH}")
         self.depth += 1
-        items = [self.sequence(flags)]
+        pieces = [self.sequence(flags)]
         while self.take("|"):
-            items.append(self.sequence(flags))
+            pieces.append(self.sequence(flags))
         self.depth -= 1
-        return items[0] if len(items) == 1 else Alternatives(tuple(items), self.limited(1 + sum(i.size for i in items)))
+        if len(pieces) == 1:
+            return pieces[0]
 
-    def sequence(self, flags: _Flags) -> Tree:
-        items: list[Tree] = []
+        def build(automaton: _Automaton, then: int) -> int:
+            return automaton.add(_Node(tuple([piece.build(automaton, then) for piece in pieces])))
+
+        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
+
+    def sequence(self, flags: re.RegexFlag) -> _Piece:
+        pieces: list[_Piece] = []
         while self.at < len(self.text) and self.text[self.at] not in "|)":
             start = self.at
-            item = self.item(flags)
-            if item is not None:
-                items.append(self.repeated(item, start))
-        return Concatenation(tuple(items), self.limited(1 + sum(item.size for item in items)))
+            piece = self.item(flags)
+            if piece is not None:
+                pieces.append(self.repeated(piece, start))
+
+        def build(automaton: _Automaton, then: int) -> int:
+            for piece in reversed(pieces):
+                then = piece.build(automaton, then)
+            return then
+
+        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
 
     def limited(self, size: int) -> int:
         if size > MAX_SIZE:
             self.fail(f"with its repeats written out, it has more than {MAX_SIZE} parts")
         return size
 
-    def item(self, flags: _Flags) -> Tree | None:
+    def item(self, flags: re.RegexFlag) -> _Piece | None:
         """The next item, or None for a comment."""
         char = self.text[self.at]
         self.at += 1
@@ -199,29 +171,24 @@ class _Parser:
             case "\\":
                 return self.escape(flags)
             case ".":
-                return Chars((("\n", "\n"),) if not flags.s else (), is_negated=True)
+                return _char(".", flags)
             case "^":
-                return Boundary("line-start" if flags.m else "start")
+                return _anchor("line-start" if flags & re.MULTILINE else "start")
             case "$":
-                return Boundary("line-end" if flags.m else "last-line-end")
+                return _anchor("line-end" if flags & re.MULTILINE else "last-line-end")
             case "*" | "+" | "?":
                 self.fail(f"there is nothing to repeat before `{char}`", self.at - 1)
             case "{" if self.counts(self.at) is not None:
                 self.fail("there is nothing to repeat before `{`", self.at - 1)
-        return self.literal(char, flags)
+        return _char(re.escape(char), flags)
 
-    def literal(self, char: str, flags: _Flags) -> Chars:
-        if flags.i and len(forms := _cases(char)) > 1:
-            return Chars(tuple((form, form) for form in forms), ignores_case=True)
-        return Chars(((char, char),))
-
-    def repeated(self, item: Tree, start: int) -> Tree:
+    def repeated(self, piece: _Piece, start: int) -> _Piece:
         mark = self.at
         counts = self.quantifier()
         if counts is None:
-            return item
+            return piece
         least, most = counts
-        if isinstance(item, Boundary):
+        if piece.is_place:
             self.fail(f"`{self.text[start:mark]}` is a place and cannot be repeated", mark)
         if most is not None and most < least:
             self.fail("the first number of a repeat is greater than the second", mark)
@@ -233,8 +200,21 @@ class _Parser:
         again = self.at
         if self.quantifier() is not None:
             self.fail("a repeat cannot be repeated; put it in a group `(...)`", again)
-        copies = max(least, most or 0, 1)
-        return Repetition(item, least, most, self.limited(1 + copies * (item.size + 1)))
+
+        def build(automaton: _Automaton, then: int) -> int:
+            if most is None:
+                loop = automaton.add(_Node(()))
+                automaton.nodes[loop] = _Node((piece.build(automaton, loop), then))
+                then = loop
+            else:
+                end = then
+                for _ in range(most - least):
+                    then = automaton.add(_Node((piece.build(automaton, then), end)))
+            for _ in range(least):
+                then = piece.build(automaton, then)
+            return then
+
+        return _Piece(build, self.limited(1 + max(least, most or 0, 1) * (piece.size + 1)))
 
     def quantifier(self) -> tuple[int, int | None] | None:
         """(minimum, maximum) of the quantifier that is next. None if there is none."""
@@ -261,7 +241,7 @@ class _Parser:
         least = int(low or 0)
         return least, (int(high) if high else None) if comma else least, end + 1
 
-    def group(self, flags: _Flags) -> Tree | None:
+    def group(self, flags: re.RegexFlag) -> _Piece | None:
         start = self.at - 1
         if self.take("?"):
             if self.take("#"):
@@ -275,7 +255,7 @@ class _Parser:
             self.fail("`(` is not closed", start)
         return inner
 
-    def extension(self, flags: _Flags, start: int) -> _Flags:
+    def extension(self, flags: re.RegexFlag, start: int) -> re.RegexFlag:
         """Skip what follows `(?` up to the content of the group, and return the flags for the content."""
         for mark, name in _UNSUPPORTED.items():
             if self.text.startswith(mark, self.at):
@@ -296,15 +276,15 @@ class _Parser:
         self.at = end + 1
         return flags
 
-    def escape(self, flags: _Flags) -> Tree:
+    def escape(self, flags: re.RegexFlag) -> _Piece:
         char = self.text[self.at : self.at + 1]
         if char in _ANCHORS:
             self.at += 1
-            return Boundary(_ANCHORS[char])
-        if char and char in CATEGORIES:
+            return _anchor(_ANCHORS[char])
+        if char and char in _CATEGORIES:
             self.at += 1
-            return Chars(categories=(char,))
-        return self.literal(self.escaped(), flags)
+            return _char(f"\\{char}")
+        return _char(re.escape(self.escaped()), flags)
 
     def escaped(self) -> str:
         """The character that an escape stands for. `at` is behind the backslash."""
@@ -329,26 +309,19 @@ class _Parser:
             self.fail(f"the escape `\\{char}` is not supported", start)
         return char
 
-    def char_class(self, flags: _Flags) -> Tree:
-        start, is_negated = self.at - 1, self.take("^")
-        ranges: list[tuple[str, str]] = []
-        categories: list[str] = []
+    def char_class(self, flags: re.RegexFlag) -> _Piece:
+        start, source = self.at - 1, "[^" if self.take("^") else "["
         first = self.at
         while self.at == first or not self.take("]"):
             low = self.member(start)
-            if len(low) > 1:
-                categories.append(low[1])
-            elif self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+            source += low if len(low) > 1 else re.escape(low)
+            if len(low) == 1 and self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in "]":
                 self.at += 1
                 high = self.member(start)
                 if len(high) > 1 or high < low:
                     self.fail("this range in `[...]` is not in order", self.at - 1)
-                ranges.append((low, high))
-            else:
-                ranges.append((low, low))
-        if flags.i:
-            ranges += [(form, form) for low, high in ranges if low == high for form in _cases(low)]
-        return Chars(tuple(dict.fromkeys(ranges)), tuple(dict.fromkeys(categories)), is_negated, flags.i)
+                source += f"-{re.escape(high)}"
+        return _char(f"{source}]", flags)
 
     def member(self, start: int) -> str:
         """One character of a class, or `\\` and the letter of a category."""
@@ -359,7 +332,7 @@ class _Parser:
         if char != "\\":
             return char
         letter = self.text[self.at : self.at + 1]
-        if letter and (letter in CATEGORIES or letter == "b"):
+        if letter and (letter in _CATEGORIES or letter == "b"):
             self.at += 1
             return "\b" if letter == "b" else f"\\{letter}"
         return self.escaped()
@@ -397,58 +370,20 @@ def _automaton(pattern: str) -> _Automaton:
     return _Automaton(parse_pattern(pattern))
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A node of the automaton. `chars` consumes a character, `anchor` is a condition, else it is free to pass."""
-
-    chars: Chars | None
-    anchor: Anchor | None
-    following: tuple[int, ...]
-
-
 MatchState = tuple[frozenset[int], int]
 
 
 class _Automaton:
-    def __init__(self, tree: Tree) -> None:
-        self.nodes: list[_Node] = [_Node(None, None, ())]  # node 0 is the end of a match
-        self.start = self._build(tree, 0)
+    def __init__(self, whole: _Piece) -> None:
+        self.nodes = [_Node(())]  # node 0 is the end of a match
+        self.start = whole.build(self, 0)
         self.has_anchors = any(node.anchor is not None for node in self.nodes)
         self.work = self.kept = 0
         self.known: dict[tuple[MatchState, str], MatchState | None] = {}
 
-    def _add(self, chars: Chars | None, anchor: Anchor | None, *following: int) -> int:
-        self.nodes.append(_Node(chars, anchor, following))
+    def add(self, node: _Node) -> int:
+        self.nodes.append(node)
         return len(self.nodes) - 1
-
-    def _build(self, tree: Tree, then: int) -> int:
-        """Add the nodes of a tree that continue with `then`, and return the first one."""
-        match tree:
-            case Chars():
-                return self._add(tree, None, then)
-            case Boundary():
-                return self._add(None, tree.anchor, then)
-            case Concatenation():
-                for item in reversed(tree.items):
-                    then = self._build(item, then)
-                return then
-            case Alternatives():
-                return self._add(None, None, *(self._build(item, then) for item in tree.items))
-            case Repetition():
-                return self._repeat(tree, then)
-
-    def _repeat(self, repeat: Repetition, then: int) -> int:
-        if repeat.most is None:
-            loop = self._add(None, None)
-            self.nodes[loop] = _Node(None, None, (self._build(repeat.item, loop), then))
-            then = loop
-        else:
-            end = then
-            for _ in range(repeat.most - repeat.least):
-                then = self._add(None, None, self._build(repeat.item, then), end)
-        for _ in range(repeat.least):
-            then = self._build(repeat.item, then)
-        return then
 
     def search(self, text: str) -> bool:
         self.work = 0
@@ -471,14 +406,14 @@ class _Automaton:
     def _follow(self, state: MatchState, mark: str) -> MatchState | None:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
-        kind = _NEWLINE if char == "\n" else _WORD if is_word(char) else _OTHER
+        kind = _NEWLINE if char == "\n" else _WORD if char == "_" or char.isalnum() else _OTHER
         reached = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
         following: MatchState | None = None
         if 0 not in reached:
             nodes = [self.start]
             for number in reached:
                 node = self.nodes[number]
-                if node.chars is not None and node.chars.matches(char):
+                if node.chars is not None and node.chars.match(char):
                     nodes += node.following
             following = frozenset(nodes), kind if self.has_anchors else _OTHER
         self.kept += len(reached)
