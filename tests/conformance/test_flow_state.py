@@ -107,12 +107,8 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
     match case["op"]:
         case "availability":
             modes = available_modes(run, plan)
-            assert (modes.resume, modes.continue_, modes.restart) == (
-                expect["resume"],
-                expect["continue"],
-                expect["restart"],
-            )
-            assert (modes.resume or modes.continue_) is expect["mustChoose"]
+            assert modes == [name for name in ("resume", "continue", "restart") if expect[name]]
+            assert (len(modes) > 1) is expect["mustChoose"]
         case "resume":
             run.apply(run_events.RunResumed("resume", [], None))
             assert phases_to_do(run, plan) == wanted(expect)

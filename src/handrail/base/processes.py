@@ -56,28 +56,25 @@ def living_processes(*, younger: bool = False) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     try:
-        names = os.listdir(TABLE)
-        oldest = int(_status("self")[19]) if younger else 0
-    except (OSError, ValueError, IndexError):
+        names = [name for name in os.listdir(TABLE) if name.isdigit()]
+    except OSError:
         return found
-    for name in names:
-        if name.isdigit():
+    oldest = 0
+    for name in [*(["self"] if younger else []), *names]:
+        try:
+            handle = os.open(f"{TABLE}/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                fields = _status(name)
-                if fields[0] not in (b"Z", b"X") and int(fields[19]) >= oldest:
-                    found[int(name)] = int(fields[1])
-            except (OSError, ValueError, IndexError):
-                continue
+                fields = os.read(handle, 4096).rpartition(b")")[2].split()
+            finally:
+                os.close(handle)
+            state, parent, begun = fields[0], int(fields[1]), int(fields[19])
+        except (OSError, ValueError, IndexError):
+            continue
+        if name == "self":
+            oldest = begun
+        elif state not in (b"Z", b"X") and begun >= oldest:
+            found[int(name)] = parent
     return found
-
-
-def _status(name: str) -> list[bytes]:
-    """The fields of a process behind its name: its state, its parent, …, and when it began (19)."""
-    handle = os.open(f"{TABLE}/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(handle, 4096).rpartition(b")")[2].split()
-    finally:
-        os.close(handle)
 
 
 def _has_entry(pid: int, wanted: bytes) -> bool:

@@ -154,11 +154,11 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     if run is None or run.driver is not None or run.state.status == "waiting":
         return {}
     allowed = available_modes(run.state, run.plan)
-    mode = "resume" if allowed.resume else "continue" if allowed.continue_ else "new"
+    mode = allowed[0] if allowed[0] != "restart" else "new"
     status = run.state.status
     return {
         "mode": mode,
-        "modes": ["new", *allowed.names()],
+        "modes": ["new", *allowed],
         "run": {
             "id": run.id,
             "status": "interrupted" if status == "running" else status,

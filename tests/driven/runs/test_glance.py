@@ -166,7 +166,7 @@ def test_a_glance_agrees_with_the_rows_after_every_event(project: Project, tmp_p
         for at, event in run.records:
             state.take(type(event).__name__, run_events.event_to_json(event), at)
             glance = Glance(state, shape).to_json()
-            assert glance["modes"] == available_modes(state, run.plan).names()
+            assert glance["modes"] == available_modes(state, run.plan)
             topic.take(at, event)
             head = topic.rows.get("head", "") or {}
             assert [glance[name] for name in ("done", "total")] == [head["done"], head["total"]]

@@ -8,7 +8,7 @@ from typing import Any
 from handrail.base.errors import RefusedError
 from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
 from handrail.driven.flows.results import WHOLE
-from handrail.driven.runs.state import RERUN, Modes, Question, RunState, modes_of, stops_of
+from handrail.driven.runs.state import RERUN, Question, RunState, modes_of, stops_of
 from handrail.extensions.contracts import NodeError
 from handrail.source.values import typed_value
 
@@ -18,7 +18,8 @@ def paths_of(plan: FlowPlan) -> Iterable[str]:
     return (path_segment(phase.id) for phase in plan.phases)
 
 
-def available_modes(state: RunState, plan: FlowPlan) -> Modes:
+def available_modes(state: RunState, plan: FlowPlan) -> list[str]:
+    """How the run may go on while no process drives it: `resume`, `continue`, `restart`."""
     return modes_of(state, plan.again, paths_of(plan))
 
 

@@ -68,7 +68,7 @@ from handrail.extensions.contracts import (
 )
 from handrail.settings.folders import file_name
 from handrail.settings.routes import parse_route, shipped_presets
-from handrail.settings.secrets import Secrets, refuse_lost
+from handrail.settings.secrets import refuse_lost
 from handrail.settings.settings import Settings
 from handrail.settings.trust import Trust
 from handrail.source.definition_files import Source
@@ -89,7 +89,7 @@ class Runs:
         self.settings = settings
         self.guide = guide
         self.project = site.project
-        self.secrets = Secrets(site.env, site.secrets)
+        self.secrets = site.known_secrets
         self.kept = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
         self._compiled: tuple[object, Plans] = (None, {})  # what the flows of the last loaded run were compiled from
 

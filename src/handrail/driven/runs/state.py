@@ -511,22 +511,18 @@ def fold(records: Iterable[tuple[float, Event]]) -> RunState:
     return state
 
 
-class Modes(Record):
-    """`resume`: the run has started and not ended. `continue_`: it ended, and its flow allows `continue`."""
+def modes_of(state: RunState, again: str | None, phases: Iterable[str]) -> list[str]:
+    """What may be done with a run while no process drives it. `again` and `phases` are those of its flow.
 
-    resume: bool
-    continue_: bool
-    restart: bool = True
-
-    def names(self) -> list[str]:
-        return [name.removesuffix("_") for name, is_possible in self._asdict().items() if is_possible]
-
-
-def modes_of(state: RunState, again: str | None, phases: Iterable[str]) -> Modes:
-    """What may be done with a run while no process drives it. `again` and `phases` are those of its flow."""
+    `resume`: it has started and not ended. `continue`: it ended, and its flow allows that. `restart`: always.
+    """
     is_over = state.status in ("completed", "stopped")
-    resumes = bool(state.phases or state.steps) and (not is_over or is_partial(state, phases))
-    return Modes(resumes, is_over and (again == "again" or (again is not None and bool(stops_of(state)))))
+    modes = ["restart"]
+    if is_over and (again == "again" or (again is not None and stops_of(state))):
+        modes.insert(0, "continue")
+    if (state.phases or state.steps) and (not is_over or is_partial(state, phases)):
+        modes.insert(0, "resume")
+    return modes
 
 
 def is_partial(state: RunState, phases: Iterable[str]) -> bool:

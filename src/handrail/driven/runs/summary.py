@@ -115,7 +115,7 @@ class Glance:
             "doing": short(state.doing[path]) if is_going and path in state.doing else None,
             "who": state.agent,
             "usage": self.usage(),
-            "modes": modes_of(state, self.again, self.phases).names(),
+            "modes": modes_of(state, self.again, self.phases),
             "code": state.code,
             "rejected": self._rejected(path) if state.code == "stop-flow-if" else None,
             "path": path or None,

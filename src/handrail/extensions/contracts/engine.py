@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from handrail.base.dataclasses import dataclass, field
 from handrail.extensions.contracts.check import Finding
 from handrail.extensions.contracts.node import NodeContext, NodeKind, Work
 from handrail.extensions.registry import Registry
-from handrail.settings.secrets import DEFAULT_RULES, SecretRules
+from handrail.settings.secrets import DEFAULT_RULES, SecretRules, Secrets
 
 RunEvent = Any
 """An event of `driven.runs.run_events`, a higher layer than this module. An engine returns events as recorded: in their
@@ -132,6 +133,11 @@ class Site:
     secrets: SecretRules = DEFAULT_RULES
     by: str | None = None
     registry: Registry = field(default_factory=Registry)
+
+    @cached_property
+    def known_secrets(self) -> Secrets:
+        """The secrets of the environment."""
+        return Secrets(self.env, self.secrets)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -392,7 +392,7 @@ class RunTopic:
             "done": len(self._done),
             "total": len(self.tree.own),
             "usage": self._spent[""].to_json() if "" in self._spent else {},
-            "modes": available_modes(state, self.plan).names(),
+            "modes": available_modes(state, self.plan),
         })  # fmt: skip
 
     def _why_ended(self) -> dict[str, Any] | None:

@@ -49,7 +49,6 @@ from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, Life, Observer, Outside, Site
 from handrail.extensions.contracts.node import LITTER
 from handrail.settings.folders import file_name
-from handrail.settings.secrets import Secrets
 
 LITTER_FILE = "litter"
 
@@ -98,7 +97,7 @@ class Embedded:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
-        self.secrets = Secrets(site.env, site.secrets)
+        self.secrets = site.known_secrets
         self._follower = JournalFollower()
         self._about = ("", "")  # the attempt that was opened last, and its request
 
