@@ -20,7 +20,7 @@ from handrail.source.plain_text import counted
 class Event:
     """An event of a run. Each subclass is a frozen dataclass; the others are in `run_events`."""
 
-    __init_subclass__: Any = classmethod(dataclass(frozen=True))  # type: ignore[assignment]  # gets the subclass
+    __init_subclass__: Any = classmethod(dataclass(frozen=True))  # gets the subclass
 
 
 BOUND_NAMES = ("usd", "minutes", "tokens")
