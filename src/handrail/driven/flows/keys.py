@@ -14,34 +14,27 @@ from handrail.extensions.contracts import Check, Node
 from handrail.settings.settings import GROUPS
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import ANYTHING, NOT_BLANK, Field, exact_pattern, json_schema, kinds_schema, shape
-from handrail.source.tree import ValueKind
 from handrail.source.yaml_text import read_yaml
 
-OUTCOMES = ("success", "stopped")
-RERUNS = ("safe", "ask", "never")
-CONTINUES = ("again", "from-stop")
-ON_FAILURE = ("stop", "finish")
-FORMS = ("agentweaver",)
 MAX_DEPTH = 32
 MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
 MAX_ROUNDS = 1_000
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
-STEP_SCHEMA = {"$ref": "#/definitions/step"}
-EXPECTATION_SCHEMA = {"$ref": "#/definitions/expectation"}
-ENTRY_SCHEMA = {"$ref": "#/definitions/entry"}
-VALUE_SCHEMA = {"$ref": "#/definitions/value"}
-ANY_SCHEMA = {"$ref": "#/definitions/any"}
-TEST_SCHEMA = {"$ref": "#/definitions/test"}
-PARAM_SCHEMA = {"$ref": "#/definitions/param"}
-MADE_FILE_SCHEMA = {"$ref": "#/definitions/output"}
 
-_PARALLEL_KINDS: tuple[ValueKind, ...] = ("boolean", "integer", "mapping")
+
+def _definition(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/definitions/{name}"}
+
+
+def _list_of(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _definition(name)}
+
+
+VALUE_SCHEMA = _definition("value")
+ANY_SCHEMA = _definition("any")
 _VALUES = {"type": "object", "additionalProperties": True}
 _EXPRESSIONS = {"type": "object", "additionalProperties": ANY_SCHEMA}
-_CONDITION = {"$ref": "#/definitions/condition"}
-_TEXTS = {"type": "array", "items": {"type": "string"}}
-_ENTRIES = {"type": "array", "items": ENTRY_SCHEMA}
 
 
 def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
@@ -51,7 +44,7 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
             "type": "object",
             "properties": {
                 "kind": {"const": kind, "description": "what is done"},
-                "when": {**_CONDITION, "description": "do it only if this is true"},
+                "when": {**_definition("condition"), "description": "do it only if this is true"},
                 **{name: {**ANY_SCHEMA, "description": f"the {name} of the action"} for name in needs},
             },
             "required": ["kind", *needs],
@@ -62,13 +55,17 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
     return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
 
 
+def _condition(name: str, about: str) -> Field:
+    return Field(name, ("mapping", "boolean", "text"), about, schema=_definition("condition"))
+
+
 def _timeout(of: str) -> Field:
     about = f"the time limit of {of}, in seconds; it goes on when the run is resumed"
     return Field("timeout", ("integer", "number"), about, above=0, most=MAX_SECONDS, unit="seconds", examples=(600,))
 
 
 EXPECTATION = (
-    Field("when", ("mapping", "boolean", "text"), "run the check only if this is true", schema=_CONDITION),
+    _condition("when", "run the check only if this is true"),
     Field("message", ("text",), "the text that people see if the check fails", examples=("PLAN.md was not written",)),
 )
 
@@ -131,7 +128,7 @@ STEP = shape(
         choices=tuple(GROUPS),
         explained=tuple(GROUPS.values()),
     ),
-    Field("when", ("mapping", "boolean", "text"), "the step is skipped if this is false", schema=_CONDITION),
+    _condition("when", "the step is skipped if this is false"),
     Field(
         "prompt",
         ("mapping", "text"),
@@ -149,33 +146,28 @@ STEP = shape(
         "expect",
         ("list",),
         "checks that have to pass after the step",
-        schema={"type": "array", "items": EXPECTATION_SCHEMA},
+        schema=_list_of("expectation"),
         examples=([{"file": "PLAN.md"}],),
     ),
     Field(
         "makes",
         ("list",),
         "files that the step makes or changes: paths, or mappings with `path`; published when the step is done",
-        schema={"type": "array", "items": MADE_FILE_SCHEMA},
+        schema=_list_of("output"),
         examples=(["notes.md"],),
     ),
-    Field(
-        "stopFlowIf", ("mapping", "boolean", "text"), "the flow ends after this step if this is true", schema=_CONDITION
-    ),
+    _condition("stopFlowIf", "the flow ends after this step if this is true"),
     Field(
         "stopFlowOutcome",
         ("text",),
         "the outcome of the flow if it ends here",
         default="success",
-        choices=OUTCOMES,
+        choices=("success", "stopped"),
         explained=("the flow succeeded", "the flow was stopped; it may continue later"),
     ),
     Field("after", ("list",), "actions after the step", schema=_kinds(AFTER_KINDS)),
     Field(
-        "retry",
-        ("mapping",),
-        "how often the step is tried: its node and its proof",
-        schema=lambda: json_schema(RETRY),
+        "retry", ("mapping",), "how often the step is tried: its node and its proof", schema=lambda: json_schema(RETRY)
     ),
     _timeout("an attempt"),
     Field(
@@ -183,7 +175,7 @@ STEP = shape(
         ("text",),
         "whether the step may run again after an interruption, or if its proof still does not hold when the run is "
         "resumed; by default its node decides",
-        choices=RERUNS,
+        choices=("safe", "ask", "never"),
         explained=("it runs again", "a person is asked", "it never runs again: the run fails"),
         meanings={"always": "safe", "again": "safe", "yes": "safe", "no": "never"},
     ),
@@ -205,7 +197,7 @@ PARALLEL = shape(
         ("text",),
         "after a failure, `stop` the others or let them `finish`",
         default="stop",
-        choices=ON_FAILURE,
+        choices=("stop", "finish"),
         explained=("end the others at once", "let the others finish; then fail"),
     ),
 )
@@ -219,7 +211,7 @@ def _parallel_schema() -> dict[str, Any]:
 def _parallel(about: str, *, required: bool = False) -> Field:
     return Field(
         "parallel",
-        _PARALLEL_KINDS,
+        ("boolean", "integer", "mapping"),
         about,
         required=required,
         schema=_parallel_schema,
@@ -233,14 +225,8 @@ PHASE = shape(
     "phase of a flow",
     "Steps that belong together.",
     Field("id", ("text",), "unique in the flow", required=True, shortest=1, examples=("check",)),
-    Field("when", ("mapping", "boolean", "text"), "the phase is skipped if this is false", schema=_CONDITION),
-    Field(
-        "steps",
-        ("list",),
-        "the steps, in order",
-        required=True,
-        schema={"type": "array", "items": STEP_SCHEMA},
-    ),
+    _condition("when", "the phase is skipped if this is false"),
+    Field("steps", ("list",), "the steps, in order", required=True, schema=_list_of("step")),
     _parallel("run the steps in parallel; a number is the limit"),
     _timeout("the phase"),
 )
@@ -265,7 +251,7 @@ REPEAT = shape(
         default="item",
         schema={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$"},
     ),
-    Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=TEST_SCHEMA),
+    Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_definition("test")),
     Field("max", ("integer",), "the maximum number of rounds for `until` and `over`", least=1, most=MAX_ROUNDS),
     Field(
         "onExhausted",
@@ -307,14 +293,14 @@ BLOCK = shape(
         },
         examples=({"var": "round", "max": 3, "until": {"equals": ["${steps.check.test.outputs.exitCode}", 0]}},),
     ),
-    Field("phases", ("list",), "the phases to repeat", required=True, schema=_ENTRIES),
+    Field("phases", ("list",), "the phases to repeat", required=True, schema=_list_of("entry")),
 )
 
 GROUP = shape(
     "parallel block",
     "Phases and repeats that run in parallel.",
     _parallel("`true`, or a number as the limit", required=True),
-    Field("phases", ("list",), "the phases and repeats that run in parallel", required=True, schema=_ENTRIES),
+    Field("phases", ("list",), "the phases and repeats that run in parallel", required=True, schema=_list_of("entry")),
 )
 
 PARAM = shape(
@@ -336,7 +322,7 @@ FLOW = shape(
         "also",
         ("list",),
         "other ids of this flow; a flow that has one of them as its own id is used instead",
-        schema=_TEXTS,
+        schema={"type": "array", "items": {"type": "string"}},
         examples=(["team/ship"],),
     ),
     Field(
@@ -359,7 +345,7 @@ FLOW = shape(
         ("text",),
         "a flow of the form `agentweaver` gets the params that AgentWeaver gives to its flows, besides those that it "
         "declares; files in `.agentweaver` get them in any case",
-        choices=FORMS,
+        choices=("agentweaver",),
         explained=("it gets the params that AgentWeaver gives to its flows",),
     ),
     Field("constants", ("mapping",), "values that steps refer to as `flow.NAME`", schema=_VALUES),
@@ -367,7 +353,7 @@ FLOW = shape(
         "params",
         ("mapping",),
         "parameters of the flow; steps refer to them as `params.NAME`",
-        schema={"type": "object", "additionalProperties": PARAM_SCHEMA},
+        schema={"type": "object", "additionalProperties": _definition("param")},
         examples=({"task": {"required": True, "about": "what to do"}, "rounds": 3},),
     ),
     Field(
@@ -382,7 +368,7 @@ FLOW = shape(
         ("list",),
         "phases, repeats and parallel blocks, in order",
         required=True,
-        schema=_ENTRIES,
+        schema=_list_of("entry"),
         examples=(
             [{"id": "check", "steps": [{"id": "test", "node": "command", "params": {"argv": ["make", "test"]}}]}],
         ),
@@ -392,7 +378,7 @@ FLOW = shape(
         "continue",
         ("text",),
         "how an ended run may continue: `again` repeats the flow, `from-stop` begins at the phase that stopped it",
-        choices=CONTINUES,
+        choices=("again", "from-stop"),
         explained=("the flow is repeated", "it begins at the phase that stopped it"),
     ),
     Field(
@@ -406,9 +392,6 @@ FLOW = shape(
 SHAPES = (FLOW, PARAM, PHASE, STEP, PROMPT, MADE_FILE, RETRY, PARALLEL, BLOCK, REPEAT, GROUP)
 
 
-_REFERENCE = {"type": "string", "pattern": r"\$\{"}
-
-
 def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[str, Any]:
     """The schema. The params of each node are in `definitions`, as `params:NAME`."""
     usable = {name: check for name, check in checks.items() if "expect" in check.places}
@@ -417,29 +400,26 @@ def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[
         "value": _computed(VALUES),
         "any": {"anyOf": [plain, VALUE_SCHEMA, {"type": "object", "minProperties": 2}]},
         "test": _computed(CONDITIONS),
-        "condition": {"anyOf": [{"type": "boolean"}, TEST_SCHEMA]},
+        "condition": {"anyOf": [{"type": "boolean"}, _definition("test")]},
         "param": {"anyOf": [plain, json_schema(PARAM)]},
         "output": _made_file(),
         "entry": _entry(),
         "step": _step(nodes),
         "expectation": kinds_schema(usable, EXPECTATION, VALUE_SCHEMA),
-        **{_params_name(name): params_schema(node) for name, node in nodes.items()},
+        **{f"params:{name}": _params_schema(node) for name, node in nodes.items()},
     }
     return {**json_schema(FLOW), "definitions": definitions}
 
 
 def _computed(table: Mapping[str, ExpressionForm]) -> dict[str, Any]:
     """What is known only when the flow runs: text with a reference in it, or a mapping of a known form."""
-    forms = {
-        name: {"description": form.about, "examples": [_example(name, form)], **_count(name)}
-        for name, form in table.items()
-    }
-    return {
-        "anyOf": [
-            _REFERENCE,
-            {"type": "object", "properties": forms, "anyOf": [{"required": [name]} for name in table]},
-        ]
-    }
+    forms: dict[str, Any] = {}
+    for name, form in table.items():
+        example, _ = read_yaml(form.example)
+        assert example is not None
+        forms[name] = {"description": form.about, "examples": [plain_data(example.value[name])], **_count(name)}
+    mapping = {"type": "object", "properties": forms, "anyOf": [{"required": [name]} for name in table]}
+    return {"anyOf": [{"type": "string", "pattern": r"\$\{"}, mapping]}
 
 
 def _count(name: str) -> dict[str, Any]:
@@ -449,13 +429,6 @@ def _count(name: str) -> dict[str, Any]:
     if name == "default":
         return {"type": "array", "minItems": 2, "items": ANY_SCHEMA}
     return {"type": "array", "items": ANY_SCHEMA} if name in ARITHMETIC else {}
-
-
-def _example(name: str, form: ExpressionForm) -> Any:
-    """The value of a form's key in its example."""
-    tree, _ = read_yaml(form.example)
-    assert tree is not None
-    return plain_data(tree.value[name])
 
 
 def _made_file() -> dict[str, Any]:
@@ -491,7 +464,8 @@ def _node_rule(name: str, node: Node) -> dict[str, Any]:
     """What a step that uses this node has to look like."""
     needs = ["params"] if any(field.required for field in node.params) else []
     needs += ["prompt"] if node.prompt == "required" else []
-    params = {"$ref": f"#/definitions/{_pointer(_params_name(name))}"}
+    pointer = name.replace("~", "~0").replace("/", "~1")  # the node of a plugin has a slash in its name
+    params = _definition(f"params:{pointer}")
     then: dict[str, Any] = {"properties": {"params": params}, "required": needs}
     if node.prompt == "forbidden":
         then["properties"]["prompt"] = False
@@ -503,16 +477,7 @@ def _node_rule(name: str, node: Node) -> dict[str, Any]:
     return {"if": {"properties": {"node": {"pattern": exact_pattern(name)}}, "required": ["node"]}, "then": then}
 
 
-def _params_name(node: str) -> str:
-    return f"params:{node}"
-
-
-def _pointer(name: str) -> str:
-    """A name as a part of a JSON pointer: the node of a plugin has a slash in its name."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def params_schema(node: Node) -> dict[str, Any]:
+def _params_schema(node: Node) -> dict[str, Any]:
     """The schema of a node's params. Each may also be a value that is known only when the flow runs."""
     others: Any = {"refused": False, "ignored": True, "used": ANY_SCHEMA}[node.others]
     return {**json_schema(node.shape, VALUE_SCHEMA), "additionalProperties": others}

@@ -11,13 +11,7 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import HandrailError
-from handrail.driven.expressions.parser import (
-    ArtifactKinds,
-    ExpressionReader,
-    SourcePlace,
-    TemplateText,
-    UsedReference,
-)
+from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader, SourcePlace, TemplateText, UsedReference
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.flows.plan import Lane, Parallelism, Phase, Round, Step
 from handrail.driven.flows.prompts import PromptFile

@@ -95,13 +95,13 @@ def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
         if ends is None:
             continue
         is_certain = not is_conditional(phase) and not phase.guards and phase.lane is None
-        following = _next_step(flow.places[number], ends) if phase.parallel.limit == 1 else None
-        what = "step"
-        if following is None and is_certain and number + 1 < len(flow.phases):
-            what, following = "phase", flow.places[number + 1]
-        if following is not None and following.place not in reported:
-            reported.add(following.place)
-            place = following.value.get("id", following)
+        steps = [item for item in flow.places[number].value["steps"].value if item.kind == "mapping"]
+        what, following = "step", steps[ends + 1 :] if phase.parallel.limit == 1 else []
+        if not following and is_certain:
+            what, following = "phase", flow.places[number + 1 :]
+        if following and following[0].place not in reported:
+            reported.add(following[0].place)
+            place = following[0].value.get("id", following[0])
             message = f"this {what} is never reached: `{phase.steps[ends].id}` before it always ends the flow"
             hint = "remove it, or give `stopFlowIf` a condition"
             yield flow.source.problem("unreachable", place.place, message, hint, "warning")
@@ -111,11 +111,6 @@ def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
 
 def _always_ends(step: Step) -> bool:
     return not is_conditional(step) and step.stop_if is not None and constant_truth(step.stop_if) is True
-
-
-def _next_step(phase: TreeNode, number: int) -> TreeNode | None:
-    steps = [item for item in phase.value["steps"].value if item.kind == "mapping"]
-    return steps[number + 1] if number + 1 < len(steps) else None
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -259,8 +254,10 @@ def _params(reader: MappingReader) -> tuple[Param, ...] | None:
     params = []
     for name, child in node.value.items():
         if child.kind != "mapping":
-            if child.kind == "null":
-                _warn_null(reader, name, node.keys[name])
+            if child.kind == "null":  # it may be meant as required, or as optional
+                message = f"`{name}` has no value unless one is given"
+                hint = f"write `{name}: {{required: true}}` if the flow needs it, else `{name}: {{default: null}}`"
+                reader.at(reader.source.key_place(name, node.keys[name]), "param-null", message, hint, "warning")
             params.append(Param(name, False, plain_data(child), ""))
             continue
         declared = MappingReader(reader.source, child, PARAM, reader.report)
@@ -285,13 +282,6 @@ def _choices(declared: MappingReader, default: TreeNode | None) -> tuple[Any, ..
     return choices
 
 
-def _warn_null(reader: MappingReader, name: str, place: tuple[int, int]) -> None:
-    """`NAME:` alone may be meant as required, or as optional. The file should say which."""
-    message = f"`{name}` has no value unless one is given"
-    hint = f"write `{name}: {{required: true}}` if the flow needs it, else `{name}: {{default: null}}`"
-    reader.at(reader.source.key_place(name, place), "param-null", message, hint, "warning")
-
-
 def flow_resources(
     registry: Registry, project: str | None = None, prompts: Mapping[str, PromptFile] | None = None
 ) -> FlowResources:
@@ -299,8 +289,18 @@ def flow_resources(
     table, folders = artifact_table(), registry.schema_folders()
     own = plugin_schema_ids(folders) | (frozenset() if project is None else project_schema_ids(project))
 
+    @cache
     def schema_problem(id_: str) -> str | None:
-        return _schema_problem(id_, project, folders) if project is not None and id_ in own else None
+        if project is None or id_ not in own:
+            return None
+        try:
+            find_schema(id_, project, folders)
+        except HandrailError as error:
+            return error.message
+        return None
+
+    def is_elsewhere(path: str) -> bool:  # a relative path may become a link while the flow runs
+        return project is not None and os.path.isabs(path) and real_inside(project, path) is None
 
     return FlowResources(
         nodes=node_declarations(registry),
@@ -309,22 +309,8 @@ def flow_resources(
         artifact_kinds=frozenset(table.kinds),
         artifact_lists=frozenset(table.lists),
         schemas=schema_ids() | own,
-        schema_problem=cache(schema_problem),
+        schema_problem=schema_problem,
         unusable=registry.unusable,
         agent_hint=lambda name: None if registry.has_executor(name) else registry.executor_hint(name),
-        is_elsewhere=lambda path: project is not None and _is_elsewhere(path, project),
+        is_elsewhere=is_elsewhere,
     )
-
-
-def _is_elsewhere(path: str, project: str) -> bool:
-    """True if an absolute path is outside of the project. A relative path may become a link while the flow runs."""
-    return os.path.isabs(path) and real_inside(project, path) is None
-
-
-def _schema_problem(id_: str, project: str, folders: Mapping[str, str]) -> str | None:
-    """What is wrong with a schema file of the project. None if it can be used."""
-    try:
-        find_schema(id_, project, folders)
-    except HandrailError as error:
-        return error.message
-    return None

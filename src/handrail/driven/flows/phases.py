@@ -52,23 +52,16 @@ class Repeat:
         return in_lane(inner, self.group, number - self.first)
 
 
-def _without_mark(id_: str, name: str) -> str:
-    """The id without `${name}` and the sign that separates it."""
-    return re.sub(rf"[-_:/ ]?\$\{{{re.escape(name)}\}}", "", id_).strip("-_:/ ")
-
-
-def _shape(id_: str, rounds: Iterable[str]) -> str:
-    """The id of a phase as written, without the numbers of rounds."""
+def _without_marks(id_: str, rounds: Iterable[str]) -> str:
+    """The id of a phase as written, without `${name}` for the numbers of rounds and the sign that separates each."""
     for name in rounds:
-        id_ = _without_mark(id_, name) or id_
+        id_ = re.sub(rf"[-_:/ ]?\$\{{{re.escape(name)}\}}", "", id_).strip("-_:/ ") or id_
     return id_
 
 
-def _block_name(phases: TreeNode, rounds: Iterable[str]) -> str:
-    """The name of a repeat, which has none in the file: that of its first phase."""
-    first = phases.value[0] if phases.value else None
-    id_ = first.value.get("id") if first is not None and first.kind == "mapping" else None
-    return _shape(id_.value, rounds) if id_ is not None and id_.kind == "text" else "repeat"
+def _id_as_written(phase: TreeNode) -> str | None:
+    id_ = phase.value.get("id") if phase.kind == "mapping" else None
+    return id_.value if id_ is not None and id_.kind == "text" else None
 
 
 def in_lane(around: Enclosure, group: int | None, number: int) -> Enclosure:
@@ -130,21 +123,22 @@ class PhasesReader:
         if steps is not None:
             self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
             read = StepsReader(self.job, number, around, is_conditional).read(steps)
-        phase = Phase(
-            id=id_,
-            rounds=around.rounds,
-            guards=around.guards,
-            when=when,
-            steps=read,
-            parallel=together,
-            timeout=read_timeout(reader),
-            items=around.items,
-            lane=around.lane,
-            shape=_shape(reader.text("id") or "", around.rounds),
-            within=around.within,
+        self.job.phases.append(
+            Phase(
+                id=id_,
+                rounds=around.rounds,
+                guards=around.guards,
+                when=when,
+                steps=read,
+                parallel=together,
+                timeout=read_timeout(reader),
+                items=around.items,
+                lane=around.lane,
+                shape=_without_marks(reader.text("id") or "", around.rounds),
+                within=around.within,
+            )
         )
-        self.job.phases.append(phase)
-        self.job.ids.add(phase.id)
+        self.job.ids.add(id_)
         self.job.places.append(node)
 
     def together(self, reader: MappingReader) -> Parallelism:
@@ -220,9 +214,13 @@ class PhasesReader:
             self.job.problem(how.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
-        items = None if over is None else self.over(over, around)
-        if items is not None and over is not None and not may_exhaust:
-            items = BoundedList(items, last - first + 1, self.place(over))
+        items: Expression | None = None
+        if over is not None:
+            expressions = self.job.expressions(around, bound=True)
+            items = expressions.value(over)
+            self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
+            items = items if may_exhaust else BoundedList(items, last - first + 1, self.place(over))
+        first_id = _id_as_written(phases.value[0]) if phases.value else None
         repeated = Repeat(
             node=how,
             var=var,
@@ -234,7 +232,7 @@ class PhasesReader:
             last=last,
             may_exhaust=may_exhaust,
             same=self.same(reader, group),
-            name=_block_name(phases, [*around.rounds, *([var] if var else [])]),
+            name=_without_marks(first_id or "repeat", [*around.rounds, *([var] if var else [])]),
         )
         self.rounds(repeated, phases, around)
         if is_outermost:
@@ -306,23 +304,16 @@ class PhasesReader:
     def named(self, around: Enclosure, phases: TreeNode) -> Enclosure:
         """With the short names of the round's phases: inside the round, `steps.poll` is the phase `poll-${i}`."""
         aliases = dict(around.aliases)
-        for item in phases.value:
-            id_ = item.value.get("id") if item.kind == "mapping" else None
-            if id_ is None or id_.kind != "text" or "${" not in id_.value:
+        for id_ in map(_id_as_written, phases.value):
+            if id_ is None or "${" not in id_:
                 continue
-            short = full = id_.value
+            short, full = _without_marks(id_, around.rounds), id_
             for name, number in around.rounds.items():
-                short, full = _without_mark(short, name), full.replace("${" + name + "}", str(number))
-            if short and short != id_.value and "." not in full:
+                full = full.replace("${" + name + "}", str(number))
+            if short != id_ and "${" not in short and "." not in full:
                 aliases[short] = full
                 self.job.rounds_of.setdefault(short, []).append(full)
         return replace(around, aliases=aliases)
-
-    def over(self, node: TreeNode, around: Enclosure) -> Expression:
-        expressions = self.job.expressions(around, bound=True)
-        items = expressions.value(node)
-        self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
-        return items
 
     def variable(self, reader: MappingReader) -> str | None:
         """The name of the round's number. It is optional in a repeat over a list."""

@@ -76,7 +76,10 @@ def nested_flow_result(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:
         {
             "id": phase.id,
             "status": _phase_status(result, phase),
-            "steps": [_step_entry(step.id, result.steps[phase.id][step.id]) for step in phase.steps],
+            "steps": [
+                {"id": id_, **{name: part for name, part in step.items() if part is not ABSENT}}
+                for id_, step in ((step.id, result.steps[phase.id][step.id]) for step in phase.steps)
+            ],
         }
         for phase in plan.phases
     ]
@@ -106,7 +109,7 @@ def with_copies(value: Any) -> Any:
 
 def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
     """The value; in the result of a flow, the entries of steps that ran flows are changed, also deep in it."""
-    if not isinstance(value, dict) or value.keys() != _FLOW_RESULT:
+    if not _is_flow_result(value):
         return value
     state = value["executionState"]
     phases = []
@@ -115,29 +118,19 @@ def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) 
             {**step, "value": _with_steps(step["value"], change)} if "value" in step else step
             for step in phase["steps"]
         ]
-        phases.append({**phase, "steps": [change(step) if _ran_flow(step) else step for step in steps]})
+        phases.append(
+            {**phase, "steps": [change(step) if _is_flow_result(step.get("value")) else step for step in steps]}
+        )
     return {**value, "executionState": {**state, "phases": phases}}
 
 
-def _ran_flow(entry: dict[str, Any]) -> bool:
-    value = entry.get("value")
-    return isinstance(value, dict) and value.keys() == _FLOW_RESULT
-
-
-_FLOW_RESULT = {"flowKind", "flowVersion", "executionState"}
+def _is_flow_result(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"flowKind", "flowVersion", "executionState"}
 
 
 def _phase_status(result: FlowResult, phase: Phase) -> str:
     statuses = {step["status"] for step in result.steps[phase.id].values()}
     return "skipped" if statuses and statuses <= {"skipped", "pending"} else "done"
-
-
-def _step_entry(id_: str, step: dict[str, Any]) -> dict[str, Any]:
-    entry = {"id": id_, "status": step["status"]}
-    for name in ("value", "outputs"):
-        if step[name] is not ABSENT:
-            entry[name] = step[name]
-    return entry
 
 
 def short_texts(value: Any) -> Iterator[str]:
