@@ -214,18 +214,12 @@ class PhasesReader:
             self.job.problem(how.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
-        items: Expression | None = None
-        if over is not None:
-            expressions = self.job.expressions(around, bound=True)
-            items = expressions.value(over)
-            self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
-            items = items if may_exhaust else BoundedList(items, last - first + 1, self.place(over))
         first_id = _id_as_written(phases.value[0]) if phases.value else None
         repeated = Repeat(
             node=how,
             var=var,
             item=item,
-            over=items,
+            over=None if over is None else self.over(over, around, None if may_exhaust else last - first + 1),
             until=until,
             group=group,
             first=first,
@@ -314,6 +308,12 @@ class PhasesReader:
                 aliases[short] = full
                 self.job.rounds_of.setdefault(short, []).append(full)
         return replace(around, aliases=aliases)
+
+    def over(self, node: TreeNode, around: Enclosure, most: int | None) -> Expression:
+        expressions = self.job.expressions(around, bound=True)
+        items = expressions.value(node)
+        self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
+        return items if most is None else BoundedList(items, most, self.place(node))
 
     def variable(self, reader: MappingReader) -> str | None:
         """The name of the round's number. It is optional in a repeat over a list."""
