@@ -291,11 +291,7 @@ class App:
 
     def installed(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""
-        return [
-            agent
-            for agent in self.registry.hosts()
-            if any(os.path.exists(self.places.installation(agent, one)) for one in (None, self.project))
-        ]
+        return self.places.installed(self.registry.hosts(), self.project)
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""

@@ -38,6 +38,7 @@ def test_the_same_arguments_give_the_same_values(values: Any, named: Any) -> Non
     assert tuple(ours) == tuple(theirs)
     assert (ours.name, ours.size, ours.doubled) == (theirs.name, theirs.size, theirs.size * 2)
     assert ours._asdict() == theirs._asdict()
+    assert Ours._make(tuple(theirs)) == ours
     assert repr(ours) == repr(theirs).replace("Theirs", "Ours")
     assert hash(ours) == hash(theirs)
 

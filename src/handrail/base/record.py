@@ -34,6 +34,8 @@ else:
                 raise TypeError(f"{cls.__name__} has the fields {fields}; got {given} values and {list(named)}")
             return tuple.__new__(cls, values)
 
+        _make = classmethod(tuple.__new__)
+
         def _replace(self, **named):
             values = self._asdict()
             values.update(named)

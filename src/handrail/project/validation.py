@@ -316,9 +316,10 @@ def _loose_flows(path: str) -> list[str]:
 
 def _names_for_agents(ground: ProjectContents, found: Iterable[FoundWorkflow]) -> list[Diagnostic]:
     """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
+    installable = ground.registry.installable()
     problems: list[Diagnostic] = []
     for entry in found:
-        agents = ground.agents or (() if entry.is_foreign else ground.registry.installable())
+        agents = ground.agents or (() if entry.is_foreign else installable)
         problems += not_understood(entry.spec.phases, agents, ground.registry) if entry.spec is not None else []
     return problems
 

@@ -120,6 +120,12 @@ class UserFolders:
         scope = file_name(project) if project else "user"
         return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
+    def installed(self, agents: Sequence[str], project: str) -> list[str]:
+        """Those of the agents that have a record of an installation, for the project or for the user."""
+        return [
+            agent for agent in agents if any(os.path.exists(self.installation(agent, one)) for one in (None, project))
+        ]
+
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
 

@@ -180,7 +180,7 @@ def _cached_phase(row: dict[str, Any]) -> PhaseSpec:
         name: None if row[name] is None else tuple(row[name])
         for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
     }
-    return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})
+    return PhaseSpec(**{**row, **lists, "exit": tuple(map(ExitCheck._make, row["exit"]))})
 
 
 if TYPE_CHECKING:

@@ -180,6 +180,8 @@ def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry:
     for phase in phases:
         for names in (phase.deny, phase.allow):
             for name in dict.fromkeys(names or ()):
+                if name in VOCABULARY or name == STEP_TOOL or name.startswith("mcp:"):
+                    continue
                 strangers = [agent for agent in agents if _is_nothing(name, names or (), agent, registry)]
                 if strangers:
                     found.append(_warning(phase, name, strangers, registry))
@@ -188,8 +190,6 @@ def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry:
 
 def _is_nothing(name: str, names: Iterable[str], agent: str, registry: Registry) -> bool:
     """True if an agent has no tool of this name, and the list has no other name for the same tool that it knows."""
-    if name in VOCABULARY or name == STEP_TOOL or name.startswith("mcp:"):
-        return False
     now, former = registry.tool_names(agent)
     if name.startswith("mcp__"):
         general = _general(name)

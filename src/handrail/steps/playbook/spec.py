@@ -105,7 +105,7 @@ def _texts(name: str, about: str, *example: str) -> Field:
 
 
 def _nested(name: str, about: str, keys: Shape, *, required: bool = False) -> Field:
-    return Field(name, ("mapping",), about, required=required, schema=json_schema(keys))
+    return Field(name, ("mapping",), about, required=required, schema=lambda: json_schema(keys))
 
 
 PROJECT = shape(
