@@ -16,8 +16,7 @@ import pytest
 
 from doctor.machines import Machine
 from handrail.doctor import examination
-from handrail.doctor.checkup import Checkup, Subject
-from handrail.doctor.examination import EXAMS, Exam
+from handrail.doctor.examination import EXAMS, Checkup, Exam, Subject
 from handrail.doctor.exams.agents import version_checkup
 from handrail.doctor.exams.machine import FEW, FULL, LITTLE, space_status
 from handrail.doctor.exams.state import file_system

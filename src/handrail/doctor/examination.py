@@ -16,19 +16,141 @@ import inspect
 import os
 import platform
 import re
+import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import handrail
 from handrail.app import App
-from handrail.base.dataclasses import dataclass, replace
+from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import HandrailError, UsageError
-from handrail.doctor.checkup import STATUSES, Checkup, Subject
+from handrail.base.processes import run
+from handrail.extensions.contracts import Executor
+from handrail.settings.environment import NoSuchProgram, chosen_program, variable_of
 from handrail.settings.folders import file_name, has_settings
 from handrail.settings.secrets import HIDDEN, recognised
 from handrail.source.plain_text import counted, one_line
 from handrail.source.suggestions import nearest
+
+VERSION_SECONDS = 30.0
+_VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
+
+
+def find_program(own: str, env: Mapping[str, str], named: str | None = None) -> str | None:
+    """The path of an agent's program: the named one, that of its variable, or the one on the PATH; else None.
+
+    `own` is what the agent calls it. Raises `HandrailError` if the variable names no program.
+    """
+    try:
+        found = chosen_program(own, env) if named is None else None
+    except NoSuchProgram as error:
+        raise HandrailError(error.message, f"correct or unset `{variable_of(own)}`") from None
+    found = found or shutil.which(named or own, path=env.get("PATH"))
+    return os.path.abspath(found) if found else None
+
+
+def chosen_by(own: str, env: Mapping[str, str]) -> str | None:
+    """The variable that chooses the program that an agent calls `own`; None if none does."""
+    variable = variable_of(own)
+    return variable if variable and env.get(variable) else None
+
+
+async def version_of(program: str, env: Mapping[str, str]) -> str:
+    """The version that a program prints. Raises `HandrailError` if it cannot be started or prints none."""
+    argv = [program, "--version"]
+    try:
+        ended = await run(argv, os.path.dirname(program), env, VERSION_SECONDS)
+    except OSError as error:
+        raise HandrailError(f"`{program}` cannot be started: {error.strerror}") from error
+    found = _VERSION.search(ended.output)
+    if ended.timed_out or ended.exit_code != 0 or found is None:
+        how = "took too long" if ended.timed_out else f"ended with exit code {ended.exit_code}"
+        raise HandrailError(f"`{program} --version` {how}", "start the program yourself to see why")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class AgentProgram:
+    """The program of an agent. `path` is None if there is none. `error` says why its version is not known."""
+
+    path: str | None = None
+    version: str | None = None
+    error: HandrailError | None = None
+
+
+async def _program(own: str, app: App) -> AgentProgram:
+    """The program that an agent calls `own`, with its version."""
+    path = None
+    try:
+        path = find_program(own, app.run_env)
+        return AgentProgram() if path is None else AgentProgram(path, await version_of(path, app.env))
+    except HandrailError as error:
+        return AgentProgram(path, error=error)
+
+
+Status = Literal["ok", "warning", "error", "skipped"]
+STATUSES: tuple[Status, ...] = ("error", "warning", "skipped", "ok")
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """What was found, and what to do about it. `id` is stable.
+
+    `command` repairs it, and can be pasted into a shell. `fix` says in words what to do; by default, to run `command`.
+    """
+
+    id: str
+    status: Status
+    message: str
+    fix: str | None = None
+    command: str | None = None
+    category: str = ""
+
+    @property
+    def cure(self) -> str | None:
+        return self.fix or (f"run `{self.command}`" if self.command else None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "category": self.category,
+            "status": self.status,
+            "message": self.message,
+            "fix": self.cure,
+            "command": self.command,
+        }
+
+
+@dataclass
+class Subject:
+    """What is checked: Handrail in one project, and agents. `agent` is the one that a person named, else None."""
+
+    app: App
+    agent: str | None = None
+    _programs: dict[str, AgentProgram] | None = field(default=None, repr=False)
+
+    @property
+    def agents(self) -> list[str]:
+        return [self.agent] if self.agent else self.app.registry.installable()
+
+    def executor(self, agent: str) -> Executor:
+        return self.app.registry.executor(agent)
+
+    async def programs(self) -> dict[str, AgentProgram]:
+        """The program of each agent. They are asked for their versions once, all at the same time."""
+        if self._programs is None:
+            agents = self.agents
+            found = await asyncio.gather(*(_program(self.executor(agent).PROGRAM, self.app) for agent in agents))
+            self._programs = dict(zip(agents, found, strict=True))
+        return self._programs
+
+
+def is_ok(found: list[Checkup], *, strict: bool = False) -> bool:
+    """True if no check found an error. With `strict`, a warning counts as an error."""
+    wrong = ("error", "warning") if strict else ("error",)
+    return all(one.status not in wrong for one in found)
+
 
 CATEGORIES = {
     "machine": "this computer",
@@ -87,16 +209,16 @@ EXAMS: dict[str, Exam] = {
         "definitions", "that each plugin is trusted and keeps to its contract", "definitions:plugins", 120.0
     ),
     "trust": Exam("definitions", "that a person trusted the project, if it runs anything", "definitions:trust"),
-    "variables": Exam("credentials", "variables of `.agentweaver/.env` that are not used", "credentials:variables"),
+    "variables": Exam("credentials", "variables of `.agentweaver/.env` that are not used", "agents:variables"),
     "services": Exam(
         "credentials",
         "services that are set up only in part, such as an address without a token",
-        "credentials:services",
+        "agents:services",
         ids=("services.jira", "services.github", "services.gitlab", "services.telegram"),
     ),
     "program": Exam("agents", "that the program starts and says its version", "agents:program", 60.0, of_agents=True),
     "version": Exam("agents", "whether the version was tested with Handrail", "agents:version", 60.0, of_agents=True),
-    "login": Exam("credentials", "a variable or a file with a login", "credentials:login", 60.0, of_agents=True),
+    "login": Exam("credentials", "a variable or a file with a login", "agents:login", 60.0, of_agents=True),
     "installed": Exam(
         "hooks",
         "that the installed files are complete, unchanged and of this version",

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.doctor.checkup import Subject
-from handrail.doctor.examination import ExamChoice, examine
+from handrail.doctor.examination import ExamChoice, Subject, examine
 from steps.nodes.repositories import Checkout, isolate
 from support import Project, Said
 

@@ -12,8 +12,8 @@ from handrail.base.errors import NotFound, UsageError
 from handrail.cli.options import command
 from handrail.cli.output import Shell, painted
 from handrail.cli.terminal import WaitingLine, run_interruptibly
-from handrail.doctor.checkup import Checkup, Subject, find_program, is_ok, version_of
-from handrail.doctor.examination import CATEGORIES, EXAMS, ExamChoice, examine, refuse_unknown, report
+from handrail.doctor import examination
+from handrail.doctor.examination import Checkup, Subject, is_ok
 from handrail.doctor.exams.agents import kept_probe, probe_json
 from handrail.doctor.probe import ORDER, probe
 from handrail.guided.sessions import phase_requirements
@@ -26,7 +26,7 @@ _SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
 
 
 def _complete_check(_context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    abouts = {**CATEGORIES, **{name: exam.about for name, exam in EXAMS.items()}}
+    abouts = {**examination.CATEGORIES, **{name: exam.about for name, exam in examination.EXAMS.items()}}
     return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(begin)]
 
 
@@ -58,7 +58,7 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     if agent is not None and agent not in known:
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     only, skip = (tuple(map(str, _names(options[name]))) for name in ("only", "skip"))
-    refuse_unknown((*only, *skip), known)
+    examination.refuse_unknown((*only, *skip), known)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
             raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
@@ -67,8 +67,8 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
         raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
     subject = Subject(app, agent)
     with WaitingLine(shell, "checking") as line:
-        shown = lambda name: line.say(f"checking {name}: {EXAMS[name].about}")  # noqa: E731 - one line
-        found = run_interruptibly(examine(subject, ExamChoice(only, skip), shown))
+        shown = lambda name: line.say(f"checking {name}: {examination.EXAMS[name].about}")  # noqa: E731 - one line
+        found = run_interruptibly(examination.examine(subject, examination.ExamChoice(only, skip), shown))
     is_fine = is_ok(found, strict=bool(options["strict"]))
     if options["is_report"]:
         _report(shell, subject, found, is_fine=is_fine)
@@ -97,7 +97,7 @@ def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bo
     with WaitingLine(shell, "asking the agents for their versions"):
         programs = run_interruptibly(subject.programs())
     versions = {agent: one.version for agent, one in programs.items() if one.version is not None}
-    text = report(subject.app, found, versions)
+    text = examination.report(subject.app, found, versions)
     if shell.as_json:
         return shell.data({"ok": is_fine, "report": text})
     return shell.say(text.rstrip("\n"))
@@ -119,7 +119,7 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
         raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
     app.refuse_agents("doctor --probe")
     own = app.registry.executor(agent).PROGRAM
-    program = find_program(own, app.run_env, named)
+    program = examination.find_program(own, app.run_env, named)
     if program is None:
         raise NotFound(f"`{named or own}` is not on the PATH", "name it with `--program FILE`")
     probed = run_interruptibly(_measured(app, shell, agent, program))
@@ -137,7 +137,7 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
 
 
 async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
-    version = await version_of(program, app.env)
+    version = await examination.version_of(program, app.env)
     shell.talk(f"probing {agent} {version}: {program}")
     known: list[str] = []
     what = f"{agent} works against the scripted model"

@@ -1,15 +1,19 @@
-"""Checks of the agents: their programs and versions, Handrail's files in them, and their last probe.
+"""Checks of the agents: their programs and versions, Handrail's files in them, their last probe; and of logins.
 
 Handrail's files have to be complete, unchanged, trusted, not switched off, and alive. A stub is called only if its
-files are exactly those that this Handrail writes: a changed file could do anything.
+files are exactly those that this Handrail writes: a changed file could do anything. Of a login, only the name is shown;
+no file with one is opened.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
+import shlex
+import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import handrail
@@ -18,9 +22,15 @@ from handrail.agents.calls.install import FileChange, Installer, installer_for
 from handrail.app import App
 from handrail.base.errors import HandrailError
 from handrail.base.processes import ProgramResult, Task, run_task
-from handrail.doctor.checkup import Checkup, Status, Subject, chosen_by
+from handrail.doctor.examination import AgentProgram, Checkup, Status, Subject, chosen_by
+from handrail.extensions.contracts import Executor, NodeError
 from handrail.guided.sessions import phase_requirements
+from handrail.settings.environment import with_env_files
+from handrail.settings.secrets import DEFAULT_RULES
 from handrail.source.plain_text import one_line, some
+from handrail.steps.services import github, gitlab
+from handrail.steps.services.chat import telegram_bot
+from handrail.steps.services.jira import jira
 
 _NUMBERS = re.compile(r"\d+")
 
@@ -273,3 +283,86 @@ def probe_json(found: phase_requirements.Probe) -> dict[str, Any]:
     ]
     about = {"agent": found.agent, "version": found.version, "program": found.program, "time": found.time}
     return {**about, "rows": rows}
+
+
+SERVICES: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, str]], object]]] = {
+    "jira": (("JIRA_BASE_URL", "JIRA_API_KEY", "JIRA_USERNAME", "JIRA_AUTH_MODE"), jira),
+    "github": (("GITHUB_API_URL", "GITHUB_TOKEN", "GH_TOKEN"), github.open_service),
+    "gitlab": (("GITLAB_BASE_URL", "GITLAB_HOST", "GITLAB_TOKEN"), gitlab.open_service),
+    "telegram": (("TELEGRAM_BOT_TOKEN", "BOT_TOKEN", "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID"), telegram_bot),
+}
+"""The variables of each service, and the function that raises `NodeError` if something is missing or wrong."""
+FILE_WITH_LOGIN = "GOOGLE_APPLICATION_CREDENTIALS"
+"""A variable that is no secret, but names a file with one."""
+
+
+def services(subject: Subject) -> Iterator[Checkup]:
+    env = subject.app.run_env
+    for name, (variables, make) in SERVICES.items():
+        found = [variable for variable in variables if env.get(variable, "").strip()]
+        if not found:
+            yield Checkup(f"services.{name}", "skipped", f"{name} is not set up")
+            continue
+        try:
+            make(env)
+        except NodeError as error:
+            message = f"{name} is set up only in part ({some(found)} is set)"
+            yield Checkup(f"services.{name}", "warning", message, error.message.partition(": ")[2] or error.message)
+        else:
+            yield Checkup(f"services.{name}", "ok", f"{name} is set up with {some(found)}")
+
+
+def variables(subject: Subject) -> Iterator[Checkup]:
+    app = subject.app
+    notes = with_env_files(app.env, app.places.home, app.project)[1]
+    if notes:
+        yield Checkup("variables", "warning", "; ".join(notes), "correct the file as the message says")
+    else:
+        yield Checkup("variables", "ok", "every variable of `.agentweaver/.env` is used, or there is no such file")
+
+
+async def login(subject: Subject) -> list[Checkup]:
+    """Whether each agent that is there has a login, as far as variables and files show."""
+    programs, found = await subject.programs(), []
+    used = subject.app.installed()
+    for agent, program in programs.items():
+        if program.path is not None:
+            is_used = agent == subject.agent or agent in used
+            found.append(_login(subject, agent, program, is_used=is_used))
+    return found
+
+
+def _login(subject: Subject, agent: str, program: AgentProgram, *, is_used: bool) -> Checkup:
+    id_, env, executor = f"{agent}.login", subject.app.run_env, subject.executor(agent)
+    named = sorted(name for name in env if env[name].strip() and _is_login(name, executor.ENVIRONMENT))
+    path = _login_file(executor, env, subject.app.places.home)
+    if path is not None and _mode(path) & 0o077:
+        quoted = shlex.quote(path)
+        return Checkup(id_, "warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
+    there = [*named, *([f"`{path}`"] if path is not None and os.path.isfile(path) else [])]
+    if there:
+        return Checkup(id_, "ok", f"a login is there: {some(there)}")
+    where = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
+    fix = f"start `{program.path}` and log in, or set the variable with your key"
+    return Checkup(id_, "warning" if is_used else "skipped", f"no login of {agent} was found: {where}", fix)
+
+
+def _is_login(name: str, patterns: tuple[str, ...]) -> bool:
+    is_secret = DEFAULT_RULES.names(name) or name == FILE_WITH_LOGIN
+    return is_secret and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _login_file(executor: Executor, env: Mapping[str, str], home: str) -> str | None:
+    """The file in which an agent keeps a login; None if that is not known."""
+    place = getattr(executor, "LOGIN", None)
+    if place is None:
+        return None
+    variable, folder, name = place
+    return os.path.join(env.get(variable) or os.path.join(home, folder), name)
+
+
+def _mode(path: str) -> int:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from handrail.base.errors import StateError
 from handrail.base.files import entries
-from handrail.doctor.checkup import Checkup, Subject
+from handrail.doctor.examination import Checkup, Subject
 from handrail.extensions.plugins.plugin import Plugin
 from handrail.project.agentweaver_files import FOLDER, SCOPES, not_imported, scope_files
 from handrail.settings.folders import shown_path

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import handrail
 from handrail.base.errors import HandrailError
 from handrail.base.processes import run
-from handrail.doctor.checkup import Checkup, Status, Subject, version_of
+from handrail.doctor.examination import Checkup, Status, Subject, version_of
 from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
 from handrail.project.notifications import channel_name, program_of_desktop
 from handrail.settings.folders import checkout

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from handrail.base.errors import HandrailError, StateError
 from handrail.base.files import ASIDE, refuse_shared
-from handrail.doctor.checkup import Checkup, Subject
+from handrail.doctor.examination import Checkup, Subject
 from handrail.guided.sessions import hook_files
 from handrail.source.plain_text import counted, some
 
