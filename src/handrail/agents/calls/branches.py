@@ -12,7 +12,7 @@ import os
 
 from handrail.agents.calls.turns import context
 from handrail.base.errors import StateError
-from handrail.base.files import refuse_shared
+from handrail.base.files import make_private, refuse_shared
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card
 from handrail.guided.sessions.hook_files import SessionRef
@@ -91,22 +91,13 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
     own = _session(child, agent)
     if own.exists and hook_files.mark_text(child.folder, hook_files.BRANCH) == str(at["number"]):
         return context(None)  # it began there before, and its workflow has ended
-    _close_gate(child.link)
+    make_private(os.path.dirname(child.link))
+    hook_files.write_unsettled_link(child.link)  # the gate stays closed until the session is there
     with own.locked():
         fork_session(parent.ref, child)
     own.do(Rewind(at["number"], state))
     hook_files.set_mark(child.folder, hook_files.BRANCH, str(at["number"]))
     return context(None)
-
-
-def _close_gate(link: str) -> None:
-    """Keep the gate closed until the session is there."""
-    import os
-
-    from handrail.base.files import make_private
-
-    make_private(os.path.dirname(link))
-    hook_files.write_unsettled_link(link)
 
 
 TASK = b"wf-"
@@ -138,7 +129,7 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
     The host may write the fork's history only when the model first acts. So only at a tool call does a transcript
     without our texts mean that there is no parent, and is an unreadable transcript an error.
     """
-    from handrail.guided.sessions.store import Session, fork_session
+    from handrail.guided.sessions.store import fork_session
 
     link = hook_files.link_path(places, agent, request["conversation"])
     is_sure = request["event"] in ("tool", "step")
@@ -148,8 +139,8 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
             hook_files.remove_link(link)
         return None
     id_ = session_name(agent, request["conversation"])
-    child = SessionRef(places.session(parent.project, id_), parent.project, id_, link)
-    with Session(child, _no_clock).locked():
+    child = _ref(places, parent.project, id_, link)
+    with _session(child, agent).locked():
         try:
             return hook_files.read_link(link)
         except hook_files.UnsettledFork:
@@ -171,7 +162,9 @@ def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> Ses
     forked_from = getattr(host, "forked_from", None)
     if forked_from is not None:
         named: str | None = forked_from(told)
-        return _active_session(os.path.join(folder, file_name(named))) if named else None
+        ref = hook_files.read_link(os.path.join(folder, file_name(named))) if named else None
+        card = current_card(ref) if ref is not None else None
+        return ref if card is not None and card["context"] else None
     found: list[tuple[int, int, SessionRef]] = []
     damaged: list[tuple[int, str]] = []
     for name, ref, task in _candidates(folder):
@@ -183,13 +176,6 @@ def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> Ses
     if damaged and is_call:
         _raise_if_parent(max(damaged), best[0] if best else None, told)
     return best[2] if best else None
-
-
-def _active_session(link: str) -> SessionRef | None:
-    """The session of a link if its workflow is active."""
-    ref = hook_files.read_link(link)
-    card = current_card(ref) if ref else None
-    return ref if card is not None and card["context"] else None
 
 
 def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes) -> None:
@@ -220,7 +206,3 @@ def _candidates(folder: str) -> Iterator[tuple[str, SessionRef | None, str]]:
             continue
         if ref and card and card["context"]:
             yield name, ref, card["state"]["task_id"]
-
-
-def _no_clock() -> float:
-    raise AssertionError("a fork records nothing")

@@ -8,6 +8,7 @@ is imported by name.
 from __future__ import annotations
 
 import os
+import site
 import sys
 
 from handrail.agents.calls.branches import follow_branch
@@ -171,8 +172,6 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.C
 def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
     """The registry of the project in which an agent of a plugin started this process. None if it cannot be used."""
     if sys.flags.no_site:
-        import site
-
         site.main()
     registry = App(owning_project(UserFolders(env), find_root(os.getcwd())), env).registry
     error = registry.unusable(agent)

@@ -107,11 +107,9 @@ def _refuse_other_conversation(host: Host, agent: str, request: HostRequest, env
     named, asked = env.get(host.CONVERSATION or ""), request["conversation"]
     if not named or named == asked or "project" in request:
         return None
-    linked = [
-        id_
-        for id_ in (named, asked)
-        if not hook_files.is_link_absent(hook_files.link_path(UserFolders(env), agent, id_))
-    ]
+    places = UserFolders(env)
+    links = {id_: hook_files.link_path(places, agent, id_) for id_ in (named, asked)}
+    linked = [id_ for id_, link in links.items() if not hook_files.is_link_absent(link)]
     if not linked:
         return None
     why = f"the message comes from conversation {asked}, but {host.CONVERSATION} names {named}"
@@ -214,18 +212,11 @@ def _answer_message(host: Host, agent: str, body: str, env: Mapping[str, str]) -
     if request is None:
         return 0
     if sys.flags.no_site and needs_definitions(request):
-        _add_packages()
+        import_lazily("site").main()  # makes the installed packages importable: this process began without them (`-S`)
     said = respond(host, agent, data, request, env)
     if said is not None:
         sys.stdout.write(jsonlite.dumps(said) + "\n")
     return 0
-
-
-def _add_packages() -> None:
-    """Make the installed packages importable in this process, which was started without them (`-S`)."""
-    import site
-
-    site.main()
 
 
 def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:

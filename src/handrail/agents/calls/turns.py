@@ -134,14 +134,10 @@ def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript:
         return True
     from handrail.base import jsonlite
 
-    return jsonlite.dumps(_fingerprint(card))[1:-1].encode() in history
-
-
-def _fingerprint(card: messages.CardBody) -> str:
-    """The part of a context text that no other has: from the task id to the number of the step."""
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
-    return text[text.rfind(task, 0, step) : step]
+    own = text[text.rfind(task, 0, step) : step]  # what no other context text has: from the task id to the step
+    return jsonlite.dumps(own)[1:-1].encode() in history
 
 
 def context_mark(state: messages.StateData) -> str:
@@ -187,12 +183,6 @@ def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
     return ref.link is not None and known is not None and known.run is not None
 
 
-def _times_sent_on(ref: SessionRef, request: messages.AgentStops) -> int:
-    """How often the agent was sent on since the last prompt."""
-    known = hook_files.mark_text(ref.folder, hook_files.SENT) if request.get("was_sent_on") else ""
-    return int(known) if known.isdigit() else 0
-
-
 def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> messages.StopPolicy:
     return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
 
@@ -213,7 +203,8 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
     is_active = card is not None and bool(card["context"])
     if request["awaits"] and is_active and hook_files.is_new_work(ref.folder, request["awaits"]):
         return _policy(let_go=LET_WAIT)
-    sent, cap = _times_sent_on(ref, request), request.get("cap")
+    times, cap = hook_files.mark_text(ref.folder, hook_files.SENT), request.get("cap")
+    sent = int(times) if times.isdigit() and request.get("was_sent_on") else 0
     if cap is not None and sent >= cap and is_active:
         why = f"the agent's program sends it on at most {cap} times after a prompt"
         return _policy(let_go=f"Handrail cannot send the agent on: {why}. The workflow stays active: write a prompt.")
