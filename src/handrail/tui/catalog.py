@@ -19,7 +19,7 @@ from handrail.tui.lines.catalog import (
     head_words,
     is_launchable,
     listed,
-    settings_lines,
+    problem_lines,
     text_lines,
 )
 from handrail.tui.lines.words import Piece, line, spread
@@ -83,7 +83,8 @@ class CatalogScreen(Frame):
         room = self.entries.room(width)
         lines = feed.instead("the definitions", width)
         if not lines:
-            lines += settings_lines(feed.head.get("settings") or (), room)
+            for problem in feed.head.get("settings") or ():  # with an error in them, nothing can be launched
+                lines += problem_lines(problem, room, "")
             lines += catalog_lines(rows, self.is_folded, room)
         self.entries.show(lines or [line(None, Piece("   nothing", "dim"))], is_held=is_held)
         if feed.is_ready and not self.has_begun:

@@ -46,58 +46,37 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
     by_id = {str(row["id"]): row for row in rows}
     for source in sources(rows):
         own = [row for row in rows if row.get("source") == source and row.get("kind") != PLUGIN]
-        id_ = group_id(source)
-        folder = _folder(own) if source == "project" else ""
-        wrong = _wrong_words(own)
+        id_, name = group_id(source), cell(source_name(source), 9)
         if is_folded(id_):
-            yield line(id_, f" ▸ {cell(source_name(source), 9)} {len(own)}", Piece(f"   {wrong}" * bool(wrong), "fail"))
+            count = sum(row.get("state") in BROKEN for row in own)
+            wrong = f"   {FAILED.char} {count} with errors" if count else ""
+            yield line(id_, f" ▸ {name} {len(own)}", Piece(wrong, "fail"))
             continue
-        yield line(id_, Piece(f" ▾ {cell(source_name(source), 9)}", "bold"), Piece(f" {folder}", "dim"))
+        folder = _folder(own) if source == "project" else ""
+        yield line(id_, Piece(f" ▾ {name}", "bold"), Piece(f" {folder}", "dim"))
         for kind, title in KINDS.items():
             those = [row for row in own if row.get("kind") == kind]
             if those:
-                yield from _kind_lines(group_id(source, kind), title, those, is_folded, _Room(by_id, width))
+                id_ = group_id(source, kind)
+                is_shut = is_folded(id_)
+                yield line(id_, f"   ▸ {title}  {len(those)}" if is_shut else f"   ▾ {title}")
+                yield from (_entry(row, "     ", str(row.get("name")), by_id, width) for row in those if not is_shut)
     for row in (row for row in rows if row.get("kind") == PLUGIN):
-        yield _entry(row, " ", _Room(by_id, width), f"plugin {row.get('name')}")
+        yield _entry(row, " ", f"plugin {row.get('name')}", by_id, width)
 
 
-def settings_lines(problems: Sequence[Row], width: int) -> Iterator[TextLine]:
-    """What is wrong with the settings. With an error in them, nothing can be launched."""
-    for problem in problems:
-        yield from problem_lines(problem, width, "")
-
-
-class _Room:
-    """What a line needs to know: all rows by id, and the width of the screen."""
-
-    def __init__(self, rows: dict[str, Row], width: int) -> None:
-        self.rows = rows
-        self.width = width
-
-
-def _kind_lines(
-    id_: str, title: str, rows: Sequence[Row], is_folded: Callable[[str], bool], room: _Room
-) -> Iterator[TextLine]:
-    if is_folded(id_):
-        yield line(id_, f"   ▸ {title}  {len(rows)}")
-        return
-    yield line(id_, f"   ▾ {title}")
-    for row in rows:
-        yield _entry(row, "     ", room, str(row.get("name")))
-
-
-def _entry(row: Row, indent: str, room: _Room, name: str) -> TextLine:
+def _entry(row: Row, indent: str, name: str, rows: dict[str, Row], width: int) -> TextLine:
     state = str(row.get("state"))
     sign = SIGNS.get(state)
     mark = Piece(sign.char, STYLES.get(sign.char, "need")) if sign is not None else Piece(" ")
     count = row.get("phases")
     end = counted(count, "phase") if isinstance(count, int) and state not in BROKEN else ""
-    called = clean(name)
-    head = f" {cell(called, min(24, max(_NAME, columns(called) + 2)))}"
-    space = max(0, room.width - columns(indent) - 1 - columns(head) - columns(end) - 2)
-    told = clean(" ".join(about(row, room.rows).split()))
+    name = clean(name)
+    head = f" {cell(name, min(24, max(_NAME, columns(name) + 2)))}"
+    room = max(0, width - columns(indent) - 1 - columns(head) - columns(end) - 2)
+    text = clean(" ".join(about(row, rows).split()))
     style = "fail" if state in BROKEN else "dim"
-    return line(str(row["id"]), indent, mark, head, Piece(cell(told, space), style), f" {end} " if end else "")
+    return line(str(row["id"]), indent, mark, head, Piece(cell(text, room), style), f" {end} " if end else "")
 
 
 def about(row: Row, rows: dict[str, Row]) -> str:
@@ -133,11 +112,6 @@ def _needed(row: Row, rows: dict[str, Row]) -> str:
 def _count(row: Row) -> str:
     kinds = Counter(str(problem.get("severity")) for problem in row.get("problems") or ())
     return ", ".join(counted(kinds[kind], kind) for kind in ("error", "warning") if kinds[kind])
-
-
-def _wrong_words(rows: Sequence[Row]) -> str:
-    count = sum(row.get("state") in BROKEN for row in rows)
-    return f"{FAILED.char} {count} with errors" if count else ""
 
 
 def _folder(rows: Sequence[Row]) -> str:

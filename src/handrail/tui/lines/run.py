@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from json import dumps
 from typing import Any, NamedTuple
 
-from handrail.driven.flows.plan import FlowPlan
 from handrail.extensions.contracts import EventRecord
 from handrail.source.output_text import clean
 from handrail.tui.lines.run_tree import FoldedTree, cost_words, took_words
@@ -33,7 +32,7 @@ from handrail.tui.lines.words import (
 )
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns, sign_of
-from handrail.view.text.log import LOG_KINDS, Story, line_of
+from handrail.view.text.log import Story, line_of
 
 MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
@@ -254,33 +253,24 @@ def _counts(row: Row) -> str:
     return " · ".join(counted(counts[name], name) for name in COUNTED if name in counts)
 
 
-KINDS = LOG_KINDS
 STEPS, AGENT, FACTS = "steps", "agent", "facts"
 
 
 class LogEntry(NamedTuple):
-    """A line of the log. `kind` is one of `KINDS`."""
+    """A line of the log. `kind` is one of `LOG_KINDS`."""
 
-    number: int
     at: float
     kind: str
     path: str
     text: str
 
 
-class LogTeller:
-    """Turns events into lines of the log, in order, in parts of any size."""
-
-    def __init__(self, plan: FlowPlan) -> None:
-        self.story = Story(plan, lambda _: "")
-        self.number = 0
-
-    def entries(self, records: Iterable[EventRecord]) -> Iterator[LogEntry]:
-        for record in records:
-            kind, path, *_ = line_of(record[1])
-            for at, text in self.story.lines([record]):
-                self.number += 1
-                yield LogEntry(self.number, at, kind, path, clean(text.strip()))
+def log_entries(story: Story, records: Iterable[EventRecord]) -> Iterator[LogEntry]:
+    """The lines for these events, which come after those that the story has told."""
+    for record in records:
+        kind, path, *_ = line_of(record[1])
+        for at, text in story.lines([record]):
+            yield LogEntry(at, kind, path, clean(text.strip()))
 
 
 def _without_place(text: str, path: str) -> str:
@@ -292,24 +282,20 @@ def _without_place(text: str, path: str) -> str:
 
 
 def log_lines(
-    entries: Iterable[LogEntry], kinds: Iterable[str], times: Times, width: int, *, wraps: bool = False
+    entries: Iterable[tuple[int, LogEntry]], times: Times, width: int, *, wraps: bool = False
 ) -> Iterator[TextLine]:
-    """The lines of these kinds, and how many there are."""
-    shown, count = set(kinds), 0
-    place_width = max(12, min(30, width // 4))
-    for entry in entries:
-        if entry.kind not in shown:
-            continue
-        count += 1
+    """The lines of these entries, whose numbers are the ids, and how many there are."""
+    count, place_width = 0, max(12, min(30, width // 4))
+    for count, (number, entry) in enumerate(entries, 1):  # noqa: B007 - the last one is shown at the end
         sign = entry.text[:1] if entry.text[1:2] == " " and entry.text[:1] in (*STYLES, "!") else ""
         text = (entry.text[2:] if sign else entry.text).strip()
         text = _without_place(text, entry.path) if sign else text
         head = f" {times.of_day(entry.at)}  "
         place = cell(path_words(entry.path), place_width)
-        room = max(8, width - columns(head) - 2 - place_width - 1)
-        texts = wrapped(text, room) if wraps else [cell(text, room)]
-        for number, part in enumerate(texts):
-            first = (Piece(head, "dim"), Piece(f"{sign or ' '} ", STYLES.get(sign, "need")), Piece(f"{place} ", "dim"))
-            lead = first if not number else (Piece(" " * (columns(head) + 2 + place_width + 1)),)
-            yield line(str(entry.number) if not number else None, *lead, Piece(part))
+        lead = columns(head) + 2 + place_width + 1
+        room = max(8, width - lead)
+        first, *more = wrapped(text, room) if wraps else [cell(text, room)]
+        mark = Piece(f"{sign or ' '} ", STYLES.get(sign, "need"))
+        yield line(str(number), Piece(head, "dim"), mark, Piece(f"{place} ", "dim"), first)
+        yield from (line(None, " " * lead, part) for part in more)
     yield line(None, Piece(f" ── end · {count:,} {'line' if count == 1 else 'lines'}", "dim"))

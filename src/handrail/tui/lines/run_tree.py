@@ -42,6 +42,11 @@ class Branch(NamedTuple):
     depth: int
     is_folded: bool | None  # None: there is nothing below it
 
+    @property
+    def lead(self) -> str:
+        mark = " " if self.is_folded is None else "▸" if self.is_folded else "▾"
+        return f" {'  ' * self.depth}{mark} "
+
 
 class FoldedTree:
     """The nodes of a run, by their parents. A round with one phase shows the steps of that phase as its own."""
@@ -138,17 +143,16 @@ def tree_lines(
     tree: FoldedTree, folds: Folds, times: Times, width: int, asked: Mapping[str, str] | None = None
 ) -> Iterator[TextLine]:
     """All visible rows. `asked` has the question of each step that waits for its answer."""
-    for row, depth, folded in tree.visible(folds):
-        question = (asked or {}).get(str(row["id"]))
-        filled = {**tree.filled(row), **({"doing": question, "who": "", "node": ""} if question else {})}
-        yield tree_line(Branch(filled, depth, folded), times, width)
+    for branch in tree.visible(folds):
+        question = (asked or {}).get(str(branch.row["id"]))
+        filled = {**tree.filled(branch.row), **({"doing": question, "who": "", "node": ""} if question else {})}
+        yield _tree_line(branch._replace(row=filled), times, width)
 
 
-def tree_line(branch: Branch, times: Times, width: int) -> TextLine:
+def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
     """One phase, repeat, round or step."""
-    row, depth, folded = branch
-    mark = " " if folded is None else "▸" if folded else "▾"
-    lead = " " + "  " * depth + mark + " "
+    row = branch.row
+    lead = branch.lead
     status = str(row.get("status") or "pending")
     name = str(row.get("name") or row["id"])
     if row.get("kind") == "repeat":
@@ -188,13 +192,9 @@ def _about(row: Row) -> str:
 
 def _tries(row: Row) -> str:
     number, most = row.get("try") or 0, row.get("tries") or 1
-    return (
-        f"try {number} of {most}"
-        if number > 1 and row.get("status") == "running"
-        else f"try {number}"
-        if number > 1
-        else ""
-    )
+    if number <= 1:
+        return ""
+    return f"try {number} of {most}" if row.get("status") == "running" else f"try {number}"
 
 
 def took_words(row: Row, times: Times) -> str:
@@ -222,7 +222,6 @@ def cost_words(row: Row) -> str:
 
 IDLE = 30.0
 """In seconds: if nothing works or waits for longer, that time is cut out of the scale."""
-CUT = 2.0
 MARKS = {"work": "█", "pause": "─", "delay": "▒", "asked": "┄", "away": " "}
 STYLES = {"work": "run", "pause": "dim", "delay": "delay", "asked": "need", "away": ""}
 ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need")}
@@ -275,8 +274,8 @@ def timeline_lines(tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: T
     yield line(None, Piece(cell("", names + 1) + _head(scale, times, room), "dim"))
     for branch in tree.visible(folds):
         own = by_node.get(str(branch.row["id"]), [])
-        if branch.is_folded or branch.row.get("kind") not in ("step",):
-            own = [*own, *_below(tree, str(branch.row["id"]), by_node)] if branch.is_folded else own
+        if branch.is_folded:
+            own = [*own, *_below(tree, str(branch.row["id"]), by_node)]
         yield line(branch.row["id"], *_name(branch, names), *_drawn(branch.row, own, scale, times, room))
     for part in in_lines(LEGEND, width - 1, "  "):
         yield line(None, Piece(f" {part}", "dim"))
@@ -289,10 +288,8 @@ def _below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterato
 
 
 def _name(branch: Branch, width: int) -> tuple[Piece, ...]:
-    mark = " " if branch.is_folded is None else "▸" if branch.is_folded else "▾"
-    lead = " " + "  " * branch.depth + mark + " "
-    name = cell(str(branch.row.get("name") or branch.row["id"]), max(1, width - columns(lead) - 2))
-    return Piece(lead), sign(str(branch.row.get("status"))), Piece(f" {name} ")
+    name = cell(str(branch.row.get("name") or branch.row["id"]), max(1, width - columns(branch.lead) - 2))
+    return Piece(branch.lead), sign(str(branch.row.get("status"))), Piece(f" {name} ")
 
 
 def _head(scale: Scale, times: Times, room: int) -> str:
