@@ -6,7 +6,6 @@ The command of the editor is a list of arguments; no shell is involved.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import shlex
 from collections.abc import Iterable, Sequence
@@ -15,10 +14,9 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 from textual.widget import Widget
 
-from handrail.base.errors import HandrailError, NotFound
+from handrail.base.errors import HandrailError
 from handrail.base.files import real_inside
 from handrail.base.processes import run_in_terminal
-from handrail.driven.artifacts.shelf import ArtifactVersion
 from handrail.source.output_text import clean
 from handrail.source.plain_text import plain
 from handrail.tui import keys
@@ -27,7 +25,7 @@ from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.lines.run import given_lines
 from handrail.tui.lines.words import Piece, TextLine, cell, line, wrapped
 from handrail.tui.widgets import Bar, Listing
-from handrail.view.live.artifacts import MOST_COMPARED
+from handrail.view.live import artifacts
 from handrail.view.live.run import step_of
 from handrail.view.rows.rows import Row
 
@@ -73,7 +71,6 @@ def edit_at(top: HandrailApp, path: str, at: int | None = None) -> None:
 
 
 LARGEST = 256 * 1024
-MOST_LINES = 2_000
 _STYLES = {"+": "done", "-": "fail", "@": "run"}
 
 
@@ -113,48 +110,15 @@ class ReaderScreen(Frame):
             edit_file(self.top, self.path)
 
 
-def _record(top: HandrailApp, run: str, id_: str) -> ArtifactVersion:
-    found = next((one for one in top.project.runs.kept.records(run) if one.id == id_), None)
-    if found is None:
-        raise NotFound(f"`{id_}` is not kept any more")
-    return found
-
-
-def _text(top: HandrailApp, record: ArtifactVersion) -> str | None:
-    """The content as text; None if it is large or not text."""
-    content = top.project.runs.kept.content(record)
-    try:
-        return content.decode() if len(content) <= LARGEST else None
-    except UnicodeDecodeError:
-        return None
-
-
-def _readable(text: str, width: int) -> list[TextLine]:
-    """A text of a file in lines that are not wider than this."""
-    return [line(None, f" {one}") for given in clean(text).split("\n") for one in wrapped(given, width)]
-
-
-def _compared(texts: tuple[str, str], ids: tuple[str, str], width: int) -> list[TextLine]:
-    """What is different, line by line. A line that is wider than this is broken."""
-    old, new = (clean(text).split("\n") for text in texts)
-    made = list(difflib.unified_diff(old, new, *ids, lineterm=""))[:MOST_LINES]
-    found = ((one, _STYLES.get(one[:1], "")) for one in made)
-    return [line(None, Piece(f" {part}", style)) for one, style in found for part in wrapped(one, width)]
-
-
-def show_artifact(top: HandrailApp, run: str, row: Row, width: int) -> None:
+def show_artifact(top: HandrailApp, row: Row, width: int) -> None:
     """Show a file as it was when it was made."""
 
     async def show() -> None:
-        record = await asyncio.to_thread(_record, top, run, str(row["id"]))
-        text = await asyncio.to_thread(_text, top, record)
+        text = await asyncio.to_thread(artifacts.text_of, top.project.runs.kept, str(row["id"]))
         name = str(row.get("path") or row.get("name") or row["id"])
         if text is None:
-            facts = (f"size    {row.get('size')}", f"sha256  {row.get('sha256')}", "It is large, or not text.")
-            lines = [line(None, f" {fact}") for fact in facts]
-        else:
-            lines = await asyncio.to_thread(_readable, text, width)
-        top.push_screen(ReaderScreen(name, lines, name))
+            text = f"size    {row.get('size')}\nsha256  {row.get('sha256')}\nIt is large, or not text."
+        top.push_screen(ReaderScreen(name, [line(None, f" {part}") for part in wrapped(clean(text), width)], name))
 
     try_action(top, show)
 
@@ -170,25 +134,19 @@ def show_step(top: HandrailApp, run: str, path: str, title: str, lines: Sequence
 
 
 def show_diff(top: HandrailApp, row: Row, width: int) -> None:
-    """Compare a file with its previous version."""
+    """Compare a file with its previous version. A line that is wider than this is broken."""
 
     async def show() -> None:
-        records = await asyncio.to_thread(top.project.runs.kept.records)
-        own = next((one for one in records if one.id == row["id"]), None)
-        earlier = [
-            one for one in records if own is not None and one.path == row.get("path") and one.created < own.created
-        ]
-        if own is None or not earlier:
-            top.tell(f"`{row.get('path')}` has no previous version")
-            return
-        old, new = [await asyncio.to_thread(_text, top, one) for one in (earlier[-1], own)]
-        if old is None or new is None or max(old.count("\n"), new.count("\n")) > MOST_COMPARED:
-            top.tell(f"`{row.get('path')}` is large or not text, so it is not compared")
-            return
-        lines = await asyncio.to_thread(_compared, (old, new), (earlier[-1].id, own.id), width)
-        top.push_screen(
-            ReaderScreen(f"{row.get('path')}: changes", lines or [line(None, " no difference")], str(row.get("path")))
-        )
+        found = await asyncio.to_thread(artifacts.diff, top.project.runs.kept, str(row["id"]))
+        path = str(row.get("path"))
+        if found["previous"] is None:
+            top.tell(f"`{path}` has no previous version")
+        elif found["lines"] is None:
+            top.tell(f"`{path}` is large or not text, so it is not compared")
+        else:
+            changes = ((one["sign"] + one["text"], _STYLES.get(one["sign"], "")) for one in found["lines"])
+            lines = [line(None, Piece(f" {part}", style)) for text, style in changes for part in wrapped(text, width)]
+            top.push_screen(ReaderScreen(f"{path}: changes", lines or [line(None, " no difference")], path))
 
     try_action(top, show)
 

@@ -341,7 +341,7 @@ class RunScreen(Views):
 
     def action_show(self) -> None:
         if row := self._artifact():
-            show_artifact(self.top, self.id_there, row, self.size.width - 2)
+            show_artifact(self.top, row, self.size.width - 2)
 
     def action_diff(self) -> None:
         if row := self._artifact():

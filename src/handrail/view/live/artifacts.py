@@ -44,16 +44,17 @@ def raw(kept: Shelves, id_: str) -> bytes:
     return kept.content(_record(kept, id_))
 
 
+def text_of(kept: Shelves, id_: str) -> str | None:
+    """The text of an artifact; None if it is too large or not a text."""
+    record = _record(kept, id_)
+    return None if record.size > MOST_BYTES else _text(kept.content(record))
+
+
 def preview(kept: Shelves, id_: str) -> ArtifactJson:
     """An artifact to look at. `kind` is `markdown`, `json` or `text`; `none` if it is too large or not a text."""
-    record = _record(kept, id_)
-    found = about(kept, id_)
-    if record.size > MOST_BYTES:
-        return {**found, "kind": "none"}
-    text = _text(kept.content(record))
-    if text is None:
-        return {**found, "kind": "none"}
-    return {**found, **_preview(os.path.splitext(record.path)[1].lower(), text)}
+    record, text = _record(kept, id_), text_of(kept, id_)
+    shown = {"kind": "none"} if text is None else _preview(os.path.splitext(record.path)[1].lower(), text)
+    return {**about(kept, id_), **shown}
 
 
 def diff(kept: Shelves, id_: str) -> ArtifactJson:
