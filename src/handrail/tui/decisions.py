@@ -184,24 +184,25 @@ def _would_run(project: Project) -> str:
     return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
 
 
-def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work) -> None:
-    """Ask a person, and do something after a yes. `no` and `yes` are the texts of the buttons."""
+def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, done: str = "") -> None:
+    """Ask a person; after a yes, do something, and say that it is done. `no` and `yes` are the texts of the buttons."""
+
+    async def do() -> None:
+        await work()
+        if done:
+            top.tell(done)
 
     def decided(answer: str | None) -> None:
         if answer == YES:
-            try_action(top, work)
+            try_action(top, do)
 
     top.push_screen(Question(text, [(NO, no), (YES, yes)]), decided)
 
 
 def stop_run(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to stop a run, and stop it."""
-
-    async def stop() -> None:
-        await top.actions.stop(id_)
-        top.tell(f"{name} was stopped; r resumes it")
-
-    ask(top, f"Stop {name}? Finished steps are kept; r resumes.", "Keep running", "Stop", stop)
+    text = f"Stop {name}? Finished steps are kept; r resumes."
+    ask(top, text, "Keep running", "Stop", partial(top.actions.stop, id_), f"{name} was stopped; r resumes it")
 
 
 def resume_words(modes: Sequence[str]) -> str:
@@ -287,33 +288,23 @@ def _renew(dialog: QuestionScreen, feed: Feed, opened: Row) -> None:
 
 def cancel_session(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to cancel the workflow of a session, and cancel it."""
-
-    async def cancel() -> None:
-        await asyncio.to_thread(top.actions.cancel, id_)
-        top.tell(f"{name} was cancelled")
-
     text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
-    ask(top, text, "Keep it", "Cancel the workflow", cancel)
+    work = partial(asyncio.to_thread, top.actions.cancel, id_)
+    ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 
 
 def reload_session(top: HandrailApp, id_: str, name: str) -> None:
     """Ask whether to load the files of a session's workflow again, and load them."""
-
-    async def reload() -> None:
-        await asyncio.to_thread(top.actions.reload, id_)
-        top.tell(f"{name}: the files are loaded again")
-
     text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
-    ask(top, text, "Keep as it is", "Load again", reload)
+    work = partial(asyncio.to_thread, top.actions.reload, id_)
+    ask(top, text, "Keep as it is", "Load again", work, f"{name}: the files are loaded again")
 
 
 def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
     """Remember that a person looked at the end of a run, or forget it."""
 
-    async def remember() -> None:
-        await asyncio.to_thread(mark_seen if is_seen else mark_unread, top.project, topic)
-
-    try_action(top, remember)
+    mark = mark_seen if is_seen else mark_unread
+    try_action(top, partial(asyncio.to_thread, mark, top.project, topic))
 
 
 def create_example(top: HandrailApp) -> None:

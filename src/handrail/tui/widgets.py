@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from handrail.tui.lines.words import Piece, TextLine, kept
+from handrail.tui.lines.words import Piece, TextLine
 
 STYLES: dict[str, Style] = {
     "": Style(),
@@ -86,7 +86,9 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         was = self._ids.index(self.selected) if self.selected in self._ids else 0
         self._place = {line.id: at for at, line in enumerate(lines) if line.id is not None}
         self._ids = list(self._place)
-        chosen = kept(self._ids, self.selected, was)
+        chosen = self.selected if self.selected in self._place else None
+        if chosen is None and self._ids:  # the line that is now where it was
+            chosen = self._ids[min(was, len(self._ids) - 1)]
         old_y = next((at for at, line in enumerate(before) if line.id == self.selected), None)
         has_moved = chosen != self.selected
         self.selected = chosen

@@ -105,13 +105,18 @@ _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class Exposure:
-    """How the server can be reached. `proxy` is the address of a proxy in front of it, without a slash at the end."""
+    """How the server can be reached. `proxy` is the address of a proxy in front of it, without a slash at the end.
+
+    `port` is None for any port. With `is_read_only`, nothing may be changed.
+    """
 
     host: str = LOOPBACK
     cert: str | None = None
     key: str | None = None
     proxy: str = ""
     credentials: Credentials | None = None
+    port: int | None = None
+    is_read_only: bool = False
 
     @property
     def tls(self) -> bool:

@@ -214,24 +214,14 @@ SEND_BUFFER = 128 * 1024
 Ready = Callable[[str, Address], None]
 
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """How a person wants the page to be served."""
-
-    exposure: Exposure
-    port: int | None = None
-    is_read_only: bool = False
-
-
-def serve(app: App, wanted: ServeOptions, ready: Ready, new_link: Ready, report: ReportBug) -> None:
+def serve(app: App, exposed: Exposure, ready: Ready, new_link: Ready, report: ReportBug) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed.
 
     `report` is called with every bug.
     """
     kept = ServerFolder(app.places.state, app.project)
-    exposed = wanted.exposure
-    port = kept.port if wanted.port is None else wanted.port
-    listening = _listen(exposed.host, port, is_chosen=wanted.port is not None)
+    port = kept.port if exposed.port is None else exposed.port
+    listening = _listen(exposed.host, port, is_chosen=exposed.port is not None)
     with contextlib.closing(listening):
         address = Address(exposed.host, listening.getsockname()[1], exposed.tls, exposed.proxy)
         kept.port = address.port
@@ -240,7 +230,7 @@ def serve(app: App, wanted: ServeOptions, ready: Ready, new_link: Ready, report:
             close=lambda: signal.raise_signal(signal.SIGTERM),
             report=report,
             credentials=exposed.credentials,
-            is_read_only=wanted.is_read_only,
+            is_read_only=exposed.is_read_only,
         )
         server = _Server(_config(make_server(app, door, address, serving), exposed), serving.ending)
         asyncio.run(_run(server, listening, door, address, (ready, new_link)))
@@ -326,16 +316,13 @@ def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         try:
             listening.bind((host, one))
-        except socket.gaierror as error:
+        except (OSError, OverflowError) as error:
             listening.close()
-            raise UsageError(
-                f"`--host {host}` is not known: {error.strerror}", "name an address of this machine"
-            ) from error
-        except OverflowError as error:
-            listening.close()
-            raise UsageError(f"`--port` has to be 0 to 65535, found {one}") from error
-        except OSError as error:
-            listening.close()
+            if isinstance(error, OverflowError):
+                raise UsageError(f"`--port` has to be 0 to 65535, found {one}") from error
+            if isinstance(error, socket.gaierror):
+                message = f"`--host {host}` is not known: {error.strerror}"
+                raise UsageError(message, "name an address of this machine") from error
             if is_chosen:
                 message = f"port {one} of {host} cannot be used: {error.strerror}"
                 raise RefusedError(message, "choose another one, or leave `--port` out") from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.app import App
+from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
 from handrail.cli.options import command
 from handrail.cli.output import Shell, echo, has_reader, has_terminal
@@ -78,9 +79,10 @@ def web(  # noqa: PLR0913  # one parameter per option
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
     from handrail.web.access import PASSWORD, USER, exposure
-    from handrail.web.server import ServeOptions, serve
+    from handrail.web.server import serve
 
-    wanted = ServeOptions(exposure(host, tls_cert, tls_key, behind_proxy, app.env), port, read_only)
+    wanted = exposure(host, tls_cert, tls_key, behind_proxy, app.env)
+    wanted = replace(wanted, port=port, is_read_only=read_only)
     app.env = {name: value for name, value in app.env.items() if name not in (USER, PASSWORD)}  # not for runs
 
     def ready(link: str, address: Address) -> None:

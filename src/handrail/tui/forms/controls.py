@@ -6,7 +6,7 @@ never markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from textual import events
@@ -74,7 +74,7 @@ class Goes(Protocol):
     It is called at once, not by a message: keys that follow quickly have to reach the next control.
     """
 
-    def go_on(self, source: Widget) -> None: ...
+    def go_on(self) -> None: ...
 
 
 def keys_of(control: Widget | None) -> list[tuple[str, str]]:
@@ -97,7 +97,7 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
 def go_on(source: Widget) -> None:
     """Enter was pressed in a control: the next one follows."""
     if isinstance(source.screen, Goes):
-        source.screen.go_on(source)
+        source.screen.go_on()
 
 
 class Line(Input):
@@ -336,7 +336,7 @@ class Choices(Widget, can_focus=True):
 
 
 class Press(Button):
-    """A button in one line. Only Enter presses it, or a click."""
+    """A button in one line that does some work. Only Enter presses it, or a click."""
 
     DEFAULT_CSS = """
     Press, Press:focus, Press:hover {
@@ -347,7 +347,8 @@ class Press(Button):
     Press:disabled { text-style: dim; }
     """
 
-    def __init__(self, text: str, *, id: str, disabled: bool = False) -> None:  # noqa: A002 - of Textual
+    def __init__(self, id: str, text: str, work: Callable[[], None], *, disabled: bool = False) -> None:  # noqa: A002 - of Textual
+        self.work = work
         self.text = self.first_text = text
         super().__init__(self._words(is_here=False), id=id, disabled=disabled, compact=True)
         self.styles.line_pad = 0
@@ -363,6 +364,10 @@ class Press(Button):
         self.text = text
         self.label = self._words(is_here=self.has_focus)
         self.refresh(layout=True)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.work()
 
     def on_focus(self) -> None:
         self.label = self._words(is_here=True)

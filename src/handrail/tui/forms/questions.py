@@ -37,7 +37,7 @@ from handrail.tui.forms.controls import (
     safe_text,
 )
 from handrail.tui.forms.fields import Field
-from handrail.tui.forms.screen import LATER, SHOW, FormAction, FormParts, FormScreen
+from handrail.tui.forms.screen import LATER, SHOW, FormParts, FormScreen
 from handrail.tui.lines.words import UNKNOWN, age
 from handrail.view.text.columns import DONE, FAILED, NOTICE, PENDING
 
@@ -150,11 +150,11 @@ class AnswerScreen(QuestionScreen):
         self.rows = [Field(spec, draft.get(spec.id, spec.given_default)) for spec in self.form.fields]
         about = [Static(safe_text(self.form.description))] if self.form.description else []
         actions = [
-            FormAction("send", f"{self.form.submit or 'Send'} ^S", self.action_send),
-            FormAction(LATER, "Later Esc", self.action_later),
+            Press("send", f"{self.form.submit or 'Send'} ^S", self.action_send),
+            Press(LATER, "Later Esc", self.action_later),
         ]
         if self.preview is not None:
-            actions.append(FormAction(SHOW, " ".join(f"Preview {self.preview_title} v".split()), self.action_show))
+            actions.append(Press(SHOW, " ".join(f"Preview {self.preview_title} v".split()), self.action_show))
         return FormParts(
             [Static(safe_line(self.form.title, "bold")), *about, Static(classes="rule"), *self.rows],
             [Static(safe_line(self.preview_title, "bold")), Static(safe_text(self.preview))],
@@ -196,10 +196,10 @@ class AnswerScreen(QuestionScreen):
             row.say("")
         self._arrange()
 
-    def go_on(self, source: Widget) -> None:
+    def go_on(self) -> None:
         """Enter: the next field, or send after the last one."""
         seen = [row for row in self.rows if row.display]
-        place = next((place for place, row in enumerate(seen) if row.control is source), -1)
+        place = next((place for place, row in enumerate(seen) if row.control is self.focused), -1)
         if place + 1 < len(seen):
             seen[place + 1].control.focus()
         else:
@@ -360,9 +360,9 @@ class ApprovalScreen(QuestionScreen):
             [part for fact in approval_facts(self.need) for part in _fact(fact)],
             [Static(safe_text(diff) if diff else Content.styled("The diff is not recorded.", "dim"))],
             [
-                FormAction("approve", "Approve", partial(self._answer, approved=True), disabled=True),
-                FormAction("reject", "Reject: needs a note", self._reject, disabled=True),
-                FormAction(LATER, "Later", self.action_later, disabled=True),
+                Press("approve", "Approve", partial(self._answer, approved=True), disabled=True),
+                Press("reject", "Reject: needs a note", self._reject, disabled=True),
+                Press(LATER, "Later", self.action_later, disabled=True),
             ],
             [Slot("Note", self.note, id="note")],
         )

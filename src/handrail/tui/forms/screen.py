@@ -6,7 +6,7 @@ again, and closes the screen after that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from textual import events, on
@@ -25,21 +25,12 @@ LATER, SHOW = "later", "show"
 """The buttons that close the screen, and that show what stands beside the fields."""
 
 
-class FormAction(NamedTuple):
-    """A button and what it does."""
-
-    id: str
-    text: str
-    work: Callable[[], None]
-    disabled: bool = False
-
-
 class FormParts(NamedTuple):
     """What a form consists of. What is `below` is visible also while `beside` covers the fields."""
 
     fields: Sequence[Widget]
     beside: Sequence[Widget]
-    actions: Sequence[FormAction]
+    buttons: Sequence[Press]
     below: Sequence[Widget] = ()
 
 
@@ -75,7 +66,6 @@ class FormScreen(ModalScreen[Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._works: dict[str, Callable[[], None]] = {}
         self._before: Widget | None = None
 
     def parts(self) -> FormParts:
@@ -89,7 +79,6 @@ class FormScreen(ModalScreen[Any]):
 
     def compose(self) -> ComposeResult:
         parts = self.parts()
-        self._works = {action.id: action.work for action in parts.actions}
         with Vertical(id="box"):
             yield Static(id="head")
             yield Static(id="told")
@@ -98,9 +87,7 @@ class FormScreen(ModalScreen[Any]):
                 yield VerticalScroll(*parts.beside, id="beside", can_focus=False)
             yield from parts.below
             yield Static(id="wrong")
-            yield Horizontal(
-                *(Press(one.text, id=one.id, disabled=one.disabled) for one in parts.actions), id="buttons"
-            )
+            yield Horizontal(*parts.buttons, id="buttons")
             yield Static(id="foot")
 
     def on_resize(self, event: events.Resize) -> None:
@@ -115,11 +102,6 @@ class FormScreen(ModalScreen[Any]):
     def _changed(self, event: Changed) -> None:
         self.remove_class("-wrong")
         self.changed(event.source)
-
-    @on(Press.Pressed)
-    def _pressed(self, event: Press.Pressed) -> None:
-        event.stop()
-        self._works[str(event.button.id)]()
 
     def say_wrong(self, text: str) -> None:
         """Say above the buttons what is wrong, until something is changed."""

@@ -11,7 +11,7 @@ from handrail.tui.lines.words import STYLES, Piece, TextLine, Times, cell, line,
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns, sign_of
 
-_ORDINALS = {1: "", 2: "2nd visit", 3: "3rd visit"}
+_ORDINALS = {2: "2nd visit", 3: "3rd visit"}
 NEXT = "`handrail next --summary 'what you did'`"
 """How a person leaves a phase of a session without an agent."""
 TURNS = {"agent": "agent's turn", "person": "your turn"}
@@ -51,36 +51,26 @@ def phase_lines(
                 loop = "  ↻ may start over" if stop.get("loopable") else ""
                 yield line(None, Piece(f" {'  ' * depth}▾   {name}{loop}", "bold"))
         above = levels
-        yield from _stop(stop, by_stop.get(int(stop.get("order") or 0), []), (folds, head, times), (len(levels), width))
+        indent, is_here = "  " * len(levels), stop.get("state") == "current" and head.get("status") == "active"
+        is_folded = folds.get(str(stop["id"]), not is_here)
+        yield _phase_line(stop, f" {indent}{'▸' if is_folded else '▾'} ", head, times, width)
+        if not is_folded:
+            yield from _gate(stop, by_stop.get(int(stop.get("order") or 0), []), times, width, indent)
+        if is_here and not head.get("agent"):
+            yield line(None, Piece(f"{indent}       {cell('next', 8)}", "dim"), cell(NEXT, max(4, width - 18)))
 
 
-def _stop(stop: Row, checks: list[Row], view: tuple[Folds, Row, Times], place: tuple[int, int]) -> Iterator[TextLine]:
-    folds, head, times = view
-    depth, width = place
+def _phase_line(stop: Row, lead: str, head: Row, times: Times, width: int) -> TextLine:
     state = str(stop.get("state") or "ahead")
     is_here = state == "current" and head.get("status") == "active"
-    status = "pending" if state == "ahead" else "active" if is_here else state if state != "current" else "stopped"
-    id_ = str(stop["id"])
-    is_folded = folds.get(id_, not is_here)
+    status = {"ahead": "pending", "current": "active" if is_here else "stopped"}.get(state, state)
     name = f"{stop.get('emoji') or ''} {stop.get('name') or ''}".strip() + ("  here" if is_here else "")
-    told = [_took(stop, times), *_notes(stop, head, is_here=is_here)]
-    lead = " " + "  " * depth + ("▸" if is_folded else "▾") + " "
-    first = cell(name, 20)
-    text = "   ".join(part for part in told if part)
-    room = max(4, width - columns(lead) - 24)
-    style = "dim" if state == "ahead" else "bold" if is_here else ""
-    yield line(
-        id_, lead, sign(status), Piece(f" {first} ", style), Piece(cell(text, room), "dim" if state == "ahead" else "")
-    )
-    if not is_folded:
-        yield from _gate(stop, checks, times, width, "  " * depth)
-    if is_here and not head.get("agent"):
-        yield line(None, Piece(f"{'  ' * depth}       {cell('next', 8)}", "dim"), cell(NEXT, max(4, width - 18)))
-
-
-def _took(stop: Row, times: Times) -> str:
     entered, left = stop.get("entered"), stop.get("left")
-    return "" if entered is None else spell((times.now if left is None else left) - entered)
+    took = "" if entered is None else spell((times.now if left is None else left) - entered)
+    notes = "   ".join(filter(None, [took, *_notes(stop, head, is_here=is_here)]))
+    dim = "dim" if state == "ahead" else ""
+    title = Piece(f" {cell(name, 20)} ", "bold" if is_here else dim)
+    return line(str(stop["id"]), lead, sign(status), title, Piece(cell(notes, max(4, width - columns(lead) - 24)), dim))
 
 
 def _notes(stop: Row, head: Row, *, is_here: bool) -> Iterator[str]:
@@ -98,14 +88,12 @@ def _gate(stop: Row, checks: list[Row], times: Times, width: int, indent: str) -
     for name, text in (("gate", gate_words(gate)), ("writes", ", ".join(map(str, gate.get("writes") or [])))):
         if text:
             yield line(None, Piece(f"{indent}       {cell(name, 8)}", "dim"), cell(text, max(4, width - 18)))
-    if checks:
-        for check in checks:
-            own = check_line({**check, "node": None}, times, width - len(indent) - 3)
-            yield line(None, Piece(f"{indent}   "), *own.pieces)
+    for check in checks:
+        own = check_line({**check, "node": None}, times, width - len(indent) - 3)
+        yield line(None, f"{indent}   ", *own.pieces)
     for claim in [] if checks else stop.get("exit") or []:
-        yield line(
-            None, f"{indent}     ", sign("pending"), Piece(f" {cell(str(claim), max(4, width - 22))} never run", "dim")
-        )
+        text = f" {cell(str(claim), max(4, width - 22))} never run"
+        yield line(None, f"{indent}     ", sign("pending"), Piece(text, "dim"))
 
 
 def gate_words(gate: dict[str, Any]) -> str:

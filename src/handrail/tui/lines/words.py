@@ -214,13 +214,6 @@ def in_lines(parts: Sequence[str], width: int, gap: str) -> list[str]:
     return found
 
 
-def kept(ids: Sequence[str], wanted: str | None, before: int) -> str | None:
-    """Which line is selected: the wanted one, or the one that is now where it was."""
-    if wanted in ids:
-        return wanted
-    return ids[min(max(before, 0), len(ids) - 1)] if ids else None
-
-
 def counted(number: int, name: str) -> str:
     """`1 tool`, `2 tools`."""
     return f"{number} {COUNTED[name] if number == 1 else name}"
