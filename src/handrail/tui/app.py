@@ -194,13 +194,10 @@ class HandrailApp(App[None], inherit_bindings=False):
         if topic in ids and 0 <= ids.index(topic) + by < len(ids):
             self.switch_screen(_screen_of(ids[ids.index(topic) + by]))
 
-    def launch(self, name: str | None = None) -> None:
+    def launch(self, name: str) -> None:
         from handrail.tui.forms.launch import LaunchScreen
 
-        if name is None:
-            self.catalog()
-        else:
-            self.push_screen(LaunchScreen(self.actions, name), self._launched)
+        self.push_screen(LaunchScreen(self.actions, name), self._launched)
 
     def _launched(self, run: str | None) -> None:
         if run:

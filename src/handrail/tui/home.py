@@ -172,7 +172,7 @@ class HomeScreen(Frame):
         if self.needle:
             self.action_find_again(1)
         else:
-            self.top.launch()
+            self.action_catalog()
 
     def action_catalog(self) -> None:
         self.top.catalog()

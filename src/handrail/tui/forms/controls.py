@@ -86,7 +86,7 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
             return [("Space", "toggle"), ("Enter", "next")]
         case Choices(several=True):
             return [("↑ ↓", "move"), ("Space", "toggle"), ("Enter", "next")]
-        case Choices() | Pick():
+        case Choices():
             return [("↑ ↓", "choose"), ("Enter", "next")]
         case Press():
             return [("Enter", "press it"), ("Tab", "next")]
@@ -379,57 +379,48 @@ class Press(Button):
 _WIDEST = 24
 
 
-class Pick(Widget, can_focus=True):
-    """Values with labels, one of which is chosen."""
+class Pick(Choices):
+    """Values with labels in one line, of which only the chosen one is shown."""
 
     DEFAULT_CSS = "Pick { width: auto; height: 1; margin: 0 2 0 0; }"
-    BINDINGS = [
-        Binding("up,left", "move(-1)", "previous", show=False),
-        Binding("down,right,space", "move(1)", "next", show=False),
-        Binding("home", "move(-1000000)", "first", show=False),
-        Binding("end", "move(1000000)", "last", show=False),
-        Binding("enter", "done", "next field", show=False),
-    ]
 
     def __init__(self, label: str, values: Sequence[tuple[str, str]], value: str = "") -> None:
-        super().__init__()
+        first = value if value in dict(values) else next((one for one, _ in values), "")
+        super().__init__([ChoiceItem(*one) for one in values], [first], must=True)
         self.label = label
-        self.values = tuple(values)
-        self.at = next((place for place, (one, _) in enumerate(self.values) if one == value), 0)
 
     @property
     def value(self) -> str:
-        return self.values[self.at][0] if self.values else ""
+        return self.choices[self.at].value if self.choices else ""
 
     @value.setter
     def value(self, value: str) -> None:
-        self._go(next((place for place, (one, _) in enumerate(self.values) if one == value), self.at))
+        self._go(next((place for place, one in enumerate(self.choices) if one.value == value), self.at))
 
-    def action_move(self, by: int) -> None:
-        self._go(min(max(0, self.at + by), max(0, len(self.values) - 1)))
-
-    def action_done(self) -> None:
-        go_on(self)
+    def action_choose(self) -> None:
+        self.action_move(1)
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""
         if len(letter) == 1 and letter.isalnum():
-            order = [*range(self.at + 1, len(self.values)), *range(self.at + 1)]
-            fits = (place for place in order if self.values[place][1].casefold().startswith(letter.casefold()))
+            order = [*range(self.at + 1, len(self.choices)), *range(self.at + 1)]
+            fits = (place for place in order if self.choices[place].label.casefold().startswith(letter.casefold()))
             self._go(next(fits, self.at))
             event.stop()
 
-    def on_click(self) -> None:
-        self._go((self.at + 1) % max(1, len(self.values)))
+    def on_click(self, event: events.Click) -> None:
+        event.prevent_default()
+        self._go((self.at + 1) % max(1, len(self.choices)))
 
     def _go(self, at: int) -> None:
-        if at != self.at:
-            self.at = at
-            self.refresh(layout=True)
-            self.post_message(Changed(self))
+        self.action_move(at - self.at)
+
+    def _is_flat(self, width: int) -> bool:
+        del width
+        return True
 
     def render(self) -> Content:
-        chosen = self.values[self.at][1] if self.values else "–"
+        chosen = self.choices[self.at].label if self.choices else "–"
         value = Content.assemble("[", safe_line(chosen).truncate(_WIDEST, ellipsis=True), " ▾]")
         label = Content.assemble(safe_line(self.label), " " if self.label else "")
         return Content.assemble(
