@@ -22,8 +22,18 @@ from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
 from handrail.project import scope_archive
 from handrail.project.agentweaver_files import not_imported, scope_files
-from handrail.project.scope_evidence import ScopeContext, ScopeRun, gather_evidence, last_code_change, runs_by_scope
-from handrail.project.scope_stages import Stage, StagePiece, StageStanding, judge_stages, stages_from
+from handrail.project.scope_stages import (
+    ScopeContext,
+    ScopeRun,
+    Stage,
+    StagePiece,
+    StageStanding,
+    gather_evidence,
+    judge_stages,
+    last_code_change,
+    runs_by_scope,
+    stages_from,
+)
 from handrail.settings.folders import file_name
 from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean

@@ -39,17 +39,27 @@ _OF_FLOW = re.compile(r"^phases[ \t]*:|\"phases\"\s*:", re.MULTILINE)
 
 
 @dataclass
-class NestedDefinitions:
-    """What was found below a folder. `problems` says if the search ended early."""
+class Selection:
+    """What is below a folder, or what paths select. `workflows` are folders of workflows, or files in them.
+
+    `problems` are those of folders and flow files that cannot be opened, so that there is no definition.
+    """
 
     projects: list[str] = field(default_factory=list)
     workflows: list[str] = field(default_factory=list)
     flows: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    schemas: list[str] = field(default_factory=list)
+    playbooks: list[str] = field(default_factory=list)
     problems: list[Diagnostic] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         return not (self.projects or self.workflows or self.flows)
+
+    def add(self, other: Selection) -> None:
+        for name, values in vars(other).items():
+            getattr(self, name).extend(values)
 
 
 def _is_project(folder: str) -> bool:
@@ -58,9 +68,9 @@ def _is_project(folder: str) -> bool:
     return any(os.path.isdir(mark) and not os.path.islink(mark) for mark in marks)
 
 
-def find_nested(root: str) -> NestedDefinitions:
+def find_nested(root: str) -> Selection:
     """All nested projects below a folder, and the workflows and flows that are in no project."""
-    found = NestedDefinitions()
+    found = Selection()
     waiting = [(root, os.path.basename(root) in FLOW_FOLDERS)]
     for seen in range(MAX_FOLDERS + 1):
         if not waiting:
@@ -79,7 +89,7 @@ def find_nested(root: str) -> NestedDefinitions:
     return found
 
 
-def _scan(folder: str, found: NestedDefinitions, *, has_flows: bool) -> list[str]:
+def _scan(folder: str, found: Selection, *, has_flows: bool) -> list[str]:
     """The folders to search in a folder. Adds its definitions to `found`. A folder that cannot be listed has none."""
     below: list[str] = []
     try:
@@ -157,18 +167,18 @@ class ProjectContents:
         """True if the project uses something at this path, below it, or a folder around it."""
         return any(_within(place, path) or _within(path, place) for place in self.places)
 
-    def below(self, path: str) -> NestedDefinitions:
+    def below(self, path: str) -> Selection:
         """What is below a folder and is not used by this project."""
         places = self.places
         if not os.path.isdir(path) or any(_within(path, place) for place in places):
-            return NestedDefinitions()
+            return Selection()
         found = find_nested(path)
         is_free = lambda one: not any(_within(one, place) for place in places)  # noqa: E731 - used twice
-        return NestedDefinitions(
+        return Selection(
             [project for project in found.projects if os.path.realpath(project) != self.project],
             list(filter(is_free, found.workflows)),
             list(filter(is_free, found.flows)),
-            found.problems,
+            problems=found.problems,
         )
 
 
@@ -190,21 +200,6 @@ class CheckedDefinitions:
         parts = [counted(count, _NOUNS[name]) for name, count in self.counts.items() if count]
         where = f" in {len(self.projects)} projects" if len(self.projects) > 1 else ""
         return (" and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "0 workflows") + where
-
-
-@dataclass
-class _Selected:
-    """What the paths select. `workflows` are folders of workflows, or files in them.
-
-    `problems` are those of flow files and folders that cannot be opened, so that there is no flow.
-    """
-
-    workflows: list[str] = field(default_factory=list)
-    flows: list[str] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
-    schemas: list[str] = field(default_factory=list)
-    has_playbook: bool = False
-    problems: list[Diagnostic] = field(default_factory=list)
 
 
 def _within(path: str, folder: str) -> bool:
@@ -233,20 +228,20 @@ def check_all(ground: ProjectContents) -> CheckedDefinitions:
 
 
 def check_paths(
-    ground: ProjectContents, paths: Mapping[str, NestedDefinitions], *, is_nested: bool = False
+    ground: ProjectContents, paths: Mapping[str, Selection], *, is_nested: bool = False
 ) -> CheckedDefinitions:
     """What is at these paths, and below them. It may refer to all other definitions.
 
     Raises `UsageError` if there is nothing at a path. `is_nested`: the path was found, so it may be empty.
     """
-    chosen = _Selected()
+    chosen = Selection()
     for path, below in paths.items():
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
         if is_plugin and os.path.basename(path) == MANIFEST_FILE:
             continue
-        if not os.path.isdir(path):
-            _select_file(ground, path, chosen)
-        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
+        found = _select_folder(ground, path, below) if os.path.isdir(path) else _select_file(ground, path)
+        chosen.add(found)
+        if not any(vars(found).values()) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given = read_given(chosen.workflows, ground.catalog, ground.registry) if chosen.workflows else None
@@ -257,50 +252,43 @@ def check_paths(
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
     problems += [one for one in ground.plugin_problems if any(_within(one.file, path) for path in paths)]
     problems += _schema_problems(ground, schemas, problems)
-    problems += ground.playbook.problems if chosen.has_playbook else ()
+    problems += ground.playbook.problems if chosen.playbooks else ()
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
     workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
-    numbers = (workflows, len(flows), len(settings), len(schemas), int(chosen.has_playbook))
+    numbers = (workflows, len(flows), len(settings), len(schemas), int(bool(chosen.playbooks)))
     counts = dict(zip(_NOUNS, numbers, strict=True))
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
 
 
-def _select_file(ground: ProjectContents, path: str, chosen: _Selected) -> None:
+def _select_file(ground: ProjectContents, path: str) -> Selection:
     settings = [file for file in ground.settings if os.path.realpath(file) == os.path.realpath(path)]
     schemas = [id_ for id_, file in ground.schemas.items() if file == path]
     if settings or schemas:
-        chosen.settings += settings
-        chosen.schemas += schemas
-    elif ground.playbook.path is not None and _within(path, ground.playbook.path):
-        chosen.has_playbook = True
-    else:
-        (chosen.flows if is_flow_file(path) else chosen.workflows).append(path)
+        return Selection(settings=settings, schemas=schemas)
+    if ground.playbook.path is not None and _within(path, ground.playbook.path):
+        return Selection(playbooks=[ground.playbook.path])
+    return Selection(flows=[path]) if is_flow_file(path) else Selection(workflows=[path])
 
 
-def _select_folder(ground: ProjectContents, path: str, chosen: _Selected, below: NestedDefinitions) -> bool:
-    """Select what is in a folder and below it. False if there is nothing."""
-    workflows = [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
-    flows = [flow.file for flow in ground.flows.found if _within(flow.file, path)]
-    settings = [file for file in ground.settings if os.path.lexists(file) and _within(file, path)]
-    schemas = [id_ for id_, file in ground.schemas.items() if _within(file, path)]
-    problems = [problem for problem in ground.flows.problems if _within(problem.file, path)]
-    playbook = ground.playbook.path
-    has_playbook = playbook is not None and (_within(playbook, path) or _within(path, playbook))
+def _select_folder(ground: ProjectContents, path: str, below: Selection) -> Selection:
+    """What is in a folder and below it."""
+    found = Selection(
+        workflows=[root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)],
+        flows=[flow.file for flow in ground.flows.found if _within(flow.file, path)],
+        settings=[file for file in ground.settings if os.path.lexists(file) and _within(file, path)],
+        schemas=[id_ for id_, file in ground.schemas.items() if _within(file, path)],
+        playbooks=[one for one in [ground.playbook.path] if one and (_within(one, path) or _within(path, one))],
+        problems=[problem for problem in ground.flows.problems if _within(problem.file, path)],
+    )
     is_loose = not ground.holds(path)
     is_root = is_loose and not below.projects
     if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
-        workflows += _loose_workflows(path)
-    workflows += [] if is_root else below.workflows
-    flows += [*(_loose_flows(path) if is_loose else []), *below.flows]
-    problems += below.problems
-    chosen.workflows += workflows
-    chosen.flows += flows
-    chosen.settings += settings
-    chosen.schemas += schemas
-    chosen.problems += problems
-    chosen.has_playbook |= has_playbook
-    return any((workflows, flows, settings, schemas, problems, has_playbook))
+        found.workflows += _loose_workflows(path)
+    found.workflows += [] if is_root else below.workflows
+    found.flows += [*(_loose_flows(path) if is_loose else []), *below.flows]
+    found.problems += below.problems
+    return found
 
 
 def _loose_workflows(path: str) -> list[str]:

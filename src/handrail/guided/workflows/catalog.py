@@ -38,7 +38,7 @@ from handrail.source.suggestions import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from typing import Any, Protocol
+    from typing import Any
 
     from handrail.extensions.registry import Registry
     from handrail.guided.workflows.load import Loaded
@@ -114,7 +114,7 @@ class CatalogCache:
     def _write(self, root: str) -> None:
         os.makedirs(self.folder, 0o700, exist_ok=True)
         rows = self.known[root]
-        heads = {folder: [row.names, row.stamps, row.head, row.references, row.phases] for folder, row in rows.items()}
+        heads = {folder: row[:-1] for folder, row in rows.items()}
         body = jsonlite.dumps({"root": root, "version": _cache_version(self.registry), "rows": heads})
         data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
         write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
@@ -131,14 +131,9 @@ class CatalogCache:
             if kept["root"] != root or kept["version"] != _cache_version(self.registry):
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
-            return {folder: _row_from_json(row, body) for (folder, row), body in rows}
+            return {folder: CachedWorkflow(*[*row, body]) for (folder, row), body in rows}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-
-
-def _row_from_json(row: list[Any], entries: bytes) -> CachedWorkflow:
-    names, stamps, head, references, phases = row
-    return CachedWorkflow(names, stamps, head, references, phases, entries)
 
 
 def stamp_numbers(stamp: os.stat_result) -> list[int]:
@@ -181,16 +176,6 @@ def _cached_phase(row: dict[str, Any]) -> PhaseSpec:
         for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
     }
     return PhaseSpec(**{**row, **lists, "exit": tuple(map(ExitCheck._make, row["exit"]))})
-
-
-if TYPE_CHECKING:
-
-    class SpecMemory(Protocol):
-        """Caches specs between starts. `recall` may return None at any time."""
-
-        def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
-
-        def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
 
 
 MAX_DEPTH = 6
@@ -304,7 +289,7 @@ def _folder(file: str) -> str:
 def read_catalog(
     roots: Iterable[tuple[str, str]],
     registry: Registry,
-    memory: SpecMemory | None = None,
+    memory: CatalogCache | None = None,
     orchestrating: Collection[str] = (),
 ) -> Catalog:
     """All workflows below the roots. If two roots have the same key, the first root wins.
@@ -315,8 +300,8 @@ def read_catalog(
     found: list[FoundWorkflow] = []
     for source, path in roots:
         if os.path.isdir(path):
-            reader = _FolderReader(source, path, registry, is_foreign=path in orchestrating)
-            found.extend(_read_folders(reader, workflow_folders(path, problems), memory, problems))
+            root = _SourceRoot(source, path, registry, path in orchestrating)
+            found.extend(_read_folders(root, workflow_folders(path, problems), memory, problems))
     return _resolve(found, problems)
 
 
@@ -328,8 +313,7 @@ def read_given(paths: Iterable[str], others: Catalog, registry: Registry) -> Cat
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            reader = _FolderReader("given", root, registry, is_foreign=root in foreign)
-            given.extend(_read_folders(reader, folders, None, problems))
+            given.extend(_read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
@@ -432,43 +416,39 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
     return kept
 
 
-class _FolderReader:
-    """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
+class _SourceRoot(Record):
+    """A folder with workflows. `is_foreign`: they were written for pi-workflows."""
 
-    def __init__(self, source: str, path: str, registry: Registry, *, is_foreign: bool) -> None:
-        self.source = source
-        self.path = path
-        self.registry = registry
-        self.is_foreign = is_foreign
-        self._root: Root | None = None
-
-    def load(self, folder: str) -> Loaded:
-        from handrail.guided.workflows.load import load
-        from handrail.source.definition_files import Root
-
-        self._root = self._root or Root(self.path, is_foreign=self.is_foreign)
-        return load(self._root, folder, self.registry)
+    source: str
+    path: str
+    registry: Registry
+    is_foreign: bool
 
 
 def _read_folders(
-    reader: _FolderReader, folders: Iterable[str], memory: SpecMemory | None, problems: list[Diagnostic]
+    root: _SourceRoot, folders: Iterable[str], memory: CatalogCache | None, problems: list[Diagnostic]
 ) -> Iterator[FoundWorkflow]:
-    path, is_foreign = reader.path, reader.is_foreign
+    """The workflows in these folders. What reads files is imported when a workflow is not in the cache."""
+    source, path, registry, is_foreign = root
     owners: dict[str, str] = {}
+    opened: Root | None = None
     for folder in folders:
-        key = name_prefix(reader.source) + os.path.basename(folder)
+        key = name_prefix(source) + os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
-        if key in owners:
+        if owners.setdefault(key, file) != file:
             other = os.path.relpath(owners[key], path)
             message = f"there are two workflows `{key}` in this place; the other is `{other}`"
             hint = "rename one of the folders; until then, only the other is used"
             problems.append(file_problem("key-twice", file, message, hint))
             continue
-        owners[key] = file
         spec = memory.recall(path, folder) if memory else None
         references: tuple[Reference, ...] = ()
         if spec is None:
-            loaded = reader.load(folder)
+            from handrail.guided.workflows.load import load
+            from handrail.source.definition_files import Root
+
+            opened = opened or Root(path, is_foreign=is_foreign)
+            loaded = load(opened, folder, registry)
             problems.extend(loaded.problems)
             spec, references = loaded.spec, loaded.references
             if memory is not None:
@@ -477,7 +457,7 @@ def _read_folders(
             spec = spec._replace(orchestrates=True)
         if spec is not None and spec.key != key:
             spec = spec._replace(key=key, command=key if spec.command else "")
-        yield FoundWorkflow(reader.source, path, key, file, spec, references, is_foreign)
+        yield FoundWorkflow(source, path, key, file, spec, references, is_foreign)
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
