@@ -152,7 +152,7 @@ class App:
             by=self.caller.by,
             registry=self.registry,
         )
-        guide = SessionGuide(self.sessions, self, self.registry, self.settings.idle_stops, self.stubs)
+        guide = SessionGuide(self.sessions, self.start, self.registry, self.settings.idle_stops, self.stubs)
         return Runs(site, self.registry.engine(name, site), self.settings, guide, self.trust)
 
     @cached_property

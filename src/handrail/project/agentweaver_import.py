@@ -65,16 +65,16 @@ RESULT_WORDS: dict[ImportResult, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ImportItem:
     """One thing that another tool left: what it is, where, what became of it and why. `command` goes on with it."""
 
     kind: str
     name: str
-    scope: str | None = None
     path: str
     result: ImportResult
     note: str
+    scope: str | None = None
     command: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class AgentWeaverImport:
             try:
                 yield from self._scope_items(entry.path)
             except StateError as error:
-                yield ImportItem(kind="scope", name=entry.name, path=entry.path, result="left", note=error.message)
+                yield ImportItem("scope", entry.name, entry.path, "left", error.message)
         for base in self._bases:
             yield from self._surrounding_items(base)
         yield from self._routing_items()
@@ -161,16 +161,14 @@ class AgentWeaverImport:
         for found in (*manifests_in(folder), *_implementations(states)):
             if isinstance(found, BrokenFile):
                 note = f"it {found.why}"
-                yield ImportItem(
-                    kind="manifest", name=found.name, path=found.path, result="left", note=note, scope=scope
-                )
+                yield ImportItem("manifest", found.name, found.path, "left", note, scope=scope)
             else:
                 manifests.setdefault(found.id, found)
         shelf, ids = Shelf(self.kept.folder_of(scope)), dict[str, str]()
         for manifest in sorted(manifests.values(), key=lambda one: (one.created, one.key, one.version)):
             result, note = self._take_artifact(manifest, shelf, ids)
             name = f"{manifest.key}@v{manifest.version}"
-            yield ImportItem(kind="artifact", name=name, path=manifest.payload, result=result, note=note, scope=scope)
+            yield ImportItem("artifact", name, manifest.payload, result, note, scope=scope)
         yield from _other_files(folder, scope, {manifest.payload for manifest in manifests.values()})
 
     def _take_artifact(self, manifest: ArtifactManifest, shelf: Shelf, ids: dict[str, str]) -> tuple[ImportResult, str]:
@@ -216,17 +214,10 @@ class AgentWeaverImport:
     def _run_item(self, state: FlowState | BrokenFile) -> ImportItem:
         if isinstance(state, BrokenFile):
             note = f"it {state.why}; AgentWeaver cannot use it either"
-            return ImportItem(kind="run", name=state.name, path=state.path, result="left", note=note)
+            return ImportItem("run", state.name, state.path, "left", note)
         note, command = _how_to_continue(state, self._phases_of(state.flow), self._agent_options(state))
-        return ImportItem(
-            kind="run",
-            name=state.flow,
-            path=state.path,
-            result="left",
-            note=f"{_status_words(state)}; {note}",
-            scope=state.scope,
-            command=command,
-        )
+        note = f"{_status_words(state)}; {note}"
+        return ImportItem("run", state.flow, state.path, "left", note, state.scope, command)
 
     def _phases_of(self, name: str) -> Sequence[str] | None:
         """The ids of the phases of a flow; None if it cannot be run here."""
@@ -271,7 +262,7 @@ class AgentWeaverImport:
         try:
             found = read_routing(path)
         except Unreadable as error:
-            yield ImportItem(kind="routing", name=ROUTING_FILE, path=path, result="left", note=f"it {error.message}")
+            yield ImportItem("routing", ROUTING_FILE, path, "left", f"it {error.message}")
             return
         settings = read_user_settings(self.places.config)
         presets = {name: _saved_routes(entry) for name, entry in object_of(found, "namedPresets").items()}
@@ -285,7 +276,7 @@ class AgentWeaverImport:
             note = (
                 "the last choice of a person is no setting; `--preset` or `--agent` chooses, or `flows` in the settings"
             )
-            yield ImportItem(kind="last choice", name=", ".join(last[:5]), path=path, result="left", note=note)
+            yield ImportItem("last choice", ", ".join(last[:5]), path, "left", note)
 
     def _flow_id(self, key: str) -> str | None:
         """The id of the flow `built-in:ID`, `global:PATH` or `project-local:PATH`; None if there is none."""
@@ -320,7 +311,7 @@ class AgentWeaverImport:
             result, note = "already", "your settings have it"
         else:
             note = "your settings have other routes under this name"
-        return ImportItem(kind=kind, name=one_line(name)[:80], path=self._routing_file, result=result, note=note)
+        return ImportItem(kind, one_line(name)[:80], self._routing_file, result, note)
 
     def _unknown_agent(self, routes: dict[str, Route]) -> str | None:
         unknown = {route.agent for route in routes.values()} - set(self.agents)
@@ -342,15 +333,13 @@ class AgentWeaverImport:
                 yield _flow_item(entry.path, where, self._problems[os.path.realpath(entry.path)])
         for entry in entries(os.path.join(folder, ".plugins")):
             if entry.is_dir(follow_symlinks=False):
-                yield ImportItem(
-                    kind="plugin", name=_plugin_name(entry), path=entry.path, result="left", note=PLUGINS_NOTE
-                )
+                yield ImportItem("plugin", _plugin_name(entry), entry.path, "left", PLUGINS_NOTE)
         if os.path.exists(os.path.join(base, ENV_FILE)):
             yield _variables_item(os.path.join(base, ENV_FILE), where)
         playbook = os.path.join(folder, "playbook")
         if os.path.isfile(os.path.join(playbook, "manifest.yaml")):
             note = "Handrail reads it where it is"
-            yield ImportItem(kind="playbook", name="playbook", path=playbook, result="works", note=note)
+            yield ImportItem("playbook", "playbook", playbook, "works", note)
 
     @cached_property
     def _problems(self) -> Counter[str]:
@@ -405,24 +394,16 @@ def _other_files(folder: str, scope: str, taken: set[str]) -> Iterator[ImportIte
     if free:
         note = f"{counted(len(free), 'file')} without a manifest; flows and `handrail scope` find files by their names"
         command = command_line("handrail", "scope", scope)
-        yield ImportItem(kind="files", name=scope, path=folder, result="works", note=note, scope=scope, command=command)
+        yield ImportItem("files", scope, folder, "works", note, scope=scope, command=command)
     index = os.path.join(folder, INNER, INDEX)
     if os.path.lexists(index):
         note = "it is made from the manifests, so it is not needed"
-        yield ImportItem(kind="index", name=INDEX, path=index, result="left", note=note, scope=scope)
+        yield ImportItem("index", INDEX, index, "left", note, scope=scope)
     for entry in entries(os.path.join(folder, INNER, ARCHIVES)):
         if entry.is_dir(follow_symlinks=False):
             command = command_line("handrail", "scope", "reset", scope, "--restore", entry.name)
             note = "an archive of a restart; it can be restored into the empty scope"
-            yield ImportItem(
-                kind="archive",
-                name=entry.name,
-                path=entry.path,
-                result="works",
-                note=note,
-                scope=scope,
-                command=command,
-            )
+            yield ImportItem("archive", entry.name, entry.path, "works", note, scope=scope, command=command)
 
 
 def _is_free(entry: os.DirEntry[str], taken: set[str]) -> bool:
@@ -466,9 +447,7 @@ def _flow_item(path: str, where: str, problems: int) -> ImportItem:
     if problems:
         note, command = f"{note}, but it has {counted(problems, 'problem')}", command_line("handrail", "validate", path)
     name = os.path.splitext(os.path.basename(path))[0]
-    return ImportItem(
-        kind="flow", name=name, path=path, result="left" if problems else "works", note=note, command=command
-    )
+    return ImportItem("flow", name, path, "left" if problems else "works", note, command=command)
 
 
 def _plugin_name(entry: os.DirEntry[str]) -> str:
@@ -492,4 +471,4 @@ def _variables_item(path: str, where: str) -> ImportItem:
     note += "".join(f"; {wrong}" for wrong in unread_in(path))
     if models := [name for name in shown if name.endswith("_MODEL")]:
         note += f"; {some(models, 5)} does not choose a model here: `--model`, or a route in the settings does"
-    return ImportItem(kind="variables", name=f".env of the {of}", path=path, result="works", note=note)
+    return ImportItem("variables", f".env of the {of}", path, "works", note)

@@ -31,12 +31,18 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
     if STEP_TOOL in names:
         return _allow(tool, "workflow-step")
     if touches is not None:
-        return _protected(tool, touches)
+        reason = (
+            f"{tool} would change or call {touches}, which belongs to Handrail or controls its hooks. While a workflow "
+            "is active, this is denied in every phase. Continue the task without it."
+        )
+        return _deny(tool, reason, "protected")
     deny, allow = gate["deny"], gate["allow"]
-    if deny is not None and not names.isdisjoint(deny):
-        return _deny(gate, tool, "blacklist")
-    if allow is not None and names.isdisjoint(allow):
-        return _deny(gate, tool, "whitelist")
+    is_denied = deny is not None and not names.isdisjoint(deny)
+    if is_denied or (allow is not None and names.isdisjoint(allow)):
+        from handrail.source.templates import render
+
+        reason = render(gate["template"], {**gate["values"], "toolName": tool})
+        return _deny(tool, reason, "blacklist" if is_denied else "whitelist")
     return _allow(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
 
 
@@ -44,19 +50,8 @@ def _allow(tool: str, rule: str) -> Verdict:
     return {"kind": "verdict", "allow": True, "reason": None, "tool": tool, "rule": rule}
 
 
-def _deny(gate: GateRules, tool: str, rule: str) -> Verdict:
-    from handrail.source.templates import render
-
-    reason = render(gate["template"], {**gate["values"], "toolName": tool})
+def _deny(tool: str, reason: str, rule: str) -> Verdict:
     return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": rule}
-
-
-def _protected(tool: str, path: str) -> Verdict:
-    reason = (
-        f"{tool} would change or call {path}, which belongs to Handrail or controls its hooks. While a workflow is "
-        "active, this is denied in every phase. Continue the task without it."
-    )
-    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "protected"}
 
 
 def too_early(tool: str) -> Verdict:
@@ -65,7 +60,7 @@ def too_early(tool: str) -> Verdict:
         f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
         f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
     )
-    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "too-early"}
+    return _deny(tool, reason, "too-early")
 
 
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
@@ -76,7 +71,7 @@ def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) ->
         f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
         f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
     )
-    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "undecided"}
+    return _deny(tool, reason, "undecided")
 
 
 def current_card(ref: SessionRef) -> CardBody | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from handrail.base import journal
 from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
@@ -15,26 +15,23 @@ from handrail.guided.sessions.store import Session, SessionReport
 from handrail.guided.workflows.plan import Plan
 
 
-class Starter(Protocol):
-    """Reads definitions and starts a workflow by its name."""
-
-    def start(
-        self, name: str, task: str, *, conversation: Conversation | None = None, run: str | None = None
-    ) -> SessionReport: ...
-
-
 class SessionGuide:
-    """The sessions of agents that a step runs through a workflow. `host` is (agent, conversation)."""
+    """The sessions of agents that a step runs through a workflow. `host` is (agent, conversation).
 
-    def __init__(self, sessions: Sessions, starter: Starter, registry: Registry, idle_stops: int, stubs: Stubs) -> None:
+    `start` reads the definitions, and starts a workflow by its name.
+    """
+
+    def __init__(
+        self, sessions: Sessions, start: Callable[..., SessionReport], registry: Registry, idle_stops: int, stubs: Stubs
+    ) -> None:
         self.sessions = sessions
         self.registry = registry
-        self.starter = starter
+        self.start = start
         self.idle_stops = idle_stops
         self.stubs = stubs
 
     def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus:
-        report = self.starter.start(workflow, task, conversation=self._conversation(host), run=run)
+        report = self.start(workflow, task, conversation=self._conversation(host), run=run)
         return _standing(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None:
@@ -110,21 +107,13 @@ class SessionFollower:
             self.number += 1
             self.state = machine.apply(self.state, event)
             plan = self.session.plan(self.state.plan)
-            told = None if plan is None else _told(event, plan) or (_held(event, plan) if self.tells_held else None)
-            if plan is not None and told is not None:
-                found.append(self._news(plan, record["t"], *told))
+            news = None if plan is None else _news(event, plan, tells_held=self.tells_held)
+            if plan is None or news is None:
+                continue
+            kind, at, text = news
+            about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
+            found.append(GuideNews(number=self.number, time=record["t"], kind=kind, text=text, **about))
         return found
-
-    def _news(self, plan: Plan, time: float, kind: str, at: int, text: str) -> GuideNews:
-        return GuideNews(
-            session=self.session.id,
-            number=self.number,
-            time=time,
-            kind=kind,
-            phase=plan.stops[at].name,
-            place=words.place_text(plan, at),
-            text=text,
-        )
 
 
 def whole_story(session: Session) -> list[GuideNews]:
@@ -132,13 +121,7 @@ def whole_story(session: Session) -> list[GuideNews]:
     return SessionFollower(session, tells_held=True)()
 
 
-def _held(event: Event, plan: Plan) -> tuple[str, int, str] | None:
-    if not isinstance(event, machine.Checked) or not event.results:
-        return None
-    return "check-held", event.at, words.held_checks(event.results, plan.stops[event.at])
-
-
-def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
+def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str] | None:
     """The kind of the news, the phase that it is about, and its text; None if it is no news."""
     match event:
         case machine.Started():
@@ -147,8 +130,11 @@ def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
             return "entered", event.to, event.summary
         case machine.Looped():
             return "looped", event.to, ""
-        case machine.Checked() if not all(result.held for result in event.results):
-            return "check-failed", event.at, words.failed_checks(event.results, plan.stops[event.at])
+        case machine.Checked():
+            stop, held = plan.stops[event.at], all(result.held for result in event.results)
+            text = words.checks_in_one_line(event.results, stop, held=held)
+            is_news = not held or (tells_held and event.results)
+            return ("check-held" if held else "check-failed", event.at, text) if is_news else None
         case machine.SentOn():
             return "sent-on", event.at, ""
         case machine.LetGo():

@@ -195,7 +195,13 @@ def has_mark(folder: str, name: str) -> bool:
 
 
 def set_mark(folder: str, name: str, text: str = "") -> None:
-    _write_mark(folder, name, text)
+    """Set a mark. An error is ignored."""
+    try:
+        handle = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError:
+        return
 
 
 def mark_text(folder: str, name: str) -> str:
@@ -216,21 +222,17 @@ def clear_mark(folder: str, name: str) -> None:
 
 def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     """True if one of these pieces of background work is not known yet. All of them are known from then on."""
-    try:
-        with open(os.path.join(folder, AWAITED), encoding="utf-8") as file:
-            known = set(file.read().split("\n"))
-    except (OSError, ValueError):
-        known = set()
+    known = set(filter(None, mark_text(folder, AWAITED).split("\n")))
     new = {id_.replace("\n", " ") for id_ in ids} - known
     if new:
-        _write_mark(folder, AWAITED, "\n".join(sorted(known | new)))
+        set_mark(folder, AWAITED, "\n".join(sorted(known | new)))
     return bool(new)
 
 
 def see_call(folder: str, id_: str) -> None:
     """Record that a hook saw this call."""
     known = mark_text(folder, SEEN).split("\n")[1 - _SEEN_KEPT :]
-    _write_mark(folder, SEEN, "\n".join([*known, id_.replace("\n", " ")]))
+    set_mark(folder, SEEN, "\n".join([*known, id_.replace("\n", " ")]))
 
 
 def was_seen(folder: str, id_: str) -> bool:
@@ -245,7 +247,7 @@ def last_shown(folder: str) -> tuple[str, str]:
 
 def remember_shown(folder: str, told: str, call: str = "") -> None:
     """Record what the agent was told. If that fails, it is told again later."""
-    _write_mark(folder, SHOWN, f"{told}\n{call}" if call else told)
+    set_mark(folder, SHOWN, f"{told}\n{call}" if call else told)
 
 
 def begin_subagent(folder: str) -> None:
@@ -272,12 +274,3 @@ def _append_sign(folder: str, sign: str) -> None:
         os.write(handle, sign.encode())
     finally:
         os.close(handle)
-
-
-def _write_mark(folder: str, name: str, text: str) -> None:
-    try:
-        handle = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError:
-        return

@@ -433,18 +433,15 @@ def _message(outcome: CommandOutcome, plan: Plan | None, results: tuple[CheckRes
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished() as left:
-            told = words.moved_text(plan, before, after)
-            return (
-                f"{told}\n\n{f'Note: the summary was too long. Its first {SUMMARY_LENGTH:,} characters are kept.'}"
-                if is_cut_summary(left.summary)
-                else told
-            )
+            text = words.moved_text(plan, before, after)
+            note = f"\n\nNote: the summary was too long. Its first {SUMMARY_LENGTH:,} characters are kept."
+            return text + note if is_cut_summary(left.summary) else text
         case machine.Looped():
             return words.looped_text(plan, before, after)
         case machine.CancelAsked():
             return words.cancel_asked_text(after)
         case machine.Cancelled():
-            return words.cancelled_text(plan, after)
+            return words.farewell(plan, after) or ""
         case machine.Reloaded():
             return f"The session continues with the edited files at {words.status_line(plan, after)}."
         case _:

@@ -368,10 +368,6 @@ def cancel_asked_text(state: State) -> str:
     )
 
 
-def cancelled_text(plan: Plan, state: State) -> str:
-    return farewell(plan, state) or ""
-
-
 def checks_failed_text(results: tuple[CheckResult, ...], stop: Stop, state: State) -> str:
     """The result of `next` if an exit check fails. `state` is the one after it."""
     return "\n".join([*check_lines(results, stop), *_same_again(state), 'Fix this, then repeat the action "next".'])
@@ -403,16 +399,10 @@ def _failed(results: tuple[CheckResult, ...]) -> str:
     return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
 
 
-def failed_checks(results: tuple[CheckResult, ...], stop: Stop) -> str:
-    """The checks that failed, in one line: "`make test` ended with exit code 2"."""
-    pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
-    return "; ".join(_check_line(check, result) for check, result in pairs)
-
-
-def held_checks(results: tuple[CheckResult, ...], stop: Stop) -> str:
-    """The checks that hold, in one line: "`make test` passes"."""
+def checks_in_one_line(results: tuple[CheckResult, ...], stop: Stop, *, held: bool) -> str:
+    """The checks that hold, or those that failed: "`make test` ended with exit code 2"."""
     pairs = zip(stop.checks, results, strict=True)
-    return "; ".join(_check_line(check, result) for check, result in pairs if result.held)
+    return "; ".join(_check_line(check, result) for check, result in pairs if bool(result.held) is held)
 
 
 def _check_line(check: ExitCheck, result: CheckResult) -> str:
