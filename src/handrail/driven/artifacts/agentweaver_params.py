@@ -38,8 +38,6 @@ _MORE = {
 
 
 class TaskArtifacts:
-    """The artifacts of one task in a project."""
-
     def __init__(self, world: ProjectFiles, key: str) -> None:
         from handrail.driven.artifacts.schemas import artifact_table
 
@@ -81,7 +79,6 @@ class TaskArtifacts:
         return paths
 
     def refuse_invalid(self, kind: str, path: str) -> None:
-        """Raise `NodeError` if a file does not match the schema of its kind."""
         schema = self.table.kinds[kind].schema
         if schema is not None and (wrong := self.world.against_schema(path, schema)):
             raise NodeError("inputs-invalid", wrong, transient=False)
@@ -280,5 +277,4 @@ def missing_iterations(kind: str, used: Collection[str] | None, given: Mapping[s
 
 
 def is_iteration(value: Any) -> bool:
-    """True for the number of an iteration."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -228,7 +228,6 @@ def _plain(text: str, signs: str) -> str:
 
 
 def scope_name(text: str) -> str:
-    """The scope for the name of a branch or a ticket. It is a valid folder name."""
     name = _plain(text.strip(), "._@-").strip("-")
     if not name.strip("."):
         raise Unresolved("scope-name", f"`{shown(text)}` cannot name a scope: it has no letter and no digit")
@@ -253,7 +252,9 @@ def logical_key(path: str, scope: str) -> str:
     below = handrail or agentweaver or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
     folder, base = posixpath.split(below)
     if not handrail and scope.strip():
-        base = _without_scope(base, scope)
+        stem, extension = posixpath.splitext(base)
+        stem = "scope" if stem == scope else re.sub(rf"-{re.escape(scope)}(-iter-[0-9]+|-[0-9]+)?\Z", "", stem)
+        base = stem + extension
     base = re.sub(r"-[0-9]+(?=\.[^.]+\Z)", "", base)
     if folder == ".artifacts" or folder.startswith(".artifacts/"):
         folder = folder[1:]
@@ -274,13 +275,6 @@ def artifact_key(path: str, project: str, scope: str) -> str:
         return key
     parts = [_plain(part, "._-").lstrip("._-") for part in folder.split("/")]
     return "/".join([part for part in parts if part] + [key])
-
-
-def _without_scope(base: str, scope: str) -> str:
-    stem, extension = posixpath.splitext(base)
-    if stem == scope:
-        return f"scope{extension}"
-    return re.sub(rf"-{re.escape(scope)}(-iter-[0-9]+|-[0-9]+)?\Z", "", stem) + extension
 
 
 def artifact_id(scope: str, key: str, version: int) -> str:

@@ -100,8 +100,6 @@ class ProjectFiles:
 
 
 class Publisher:
-    """Publishes the artifacts of one run on the shelf of its scope."""
-
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
         self.world = ProjectFiles(context.project, context.definitions, context.registry)
         self.secrets = Secrets(context.env, context.secrets)
@@ -111,7 +109,6 @@ class Publisher:
         self.shelf = Shelf(folder)
 
     def shown(self, path: str) -> str:
-        """A path relative to the project, as it is recorded."""
         return os.path.relpath(self.world.inside(path), self.world.project)
 
     def publish(self, made: PromisedFile, step: str, inputs: list[str]) -> dict[str, Any] | None:

@@ -122,12 +122,10 @@ def _shipped(name: str) -> dict[str, Any]:
 
 @cache
 def artifact_table() -> ArtifactTable:
-    """AgentWeaver's artifact kinds and lists."""
     return ArtifactTable.from_data(_shipped("artifacts.json"))
 
 
 def schema_ids() -> frozenset[str]:
-    """The ids of the schemas that Handrail ships."""
     return frozenset(_shipped("schemas.json")["schemas"])
 
 
@@ -231,7 +229,6 @@ def _place_in(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
 
 
 def problem_of_schema(schema: dict[str, Any]) -> str | None:
-    """What is wrong with a schema. None if it is valid."""
     wrong = _broken(schema)
     return None if wrong is None else wrong[0]
 

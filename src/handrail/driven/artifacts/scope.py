@@ -45,8 +45,10 @@ def ticket_key(reference: str) -> str | None:
 
 def default_scope(project: str, name: str | None = None) -> str:
     """`branch@hash`, or `name@hash`. The hash distinguishes two worktrees with the same branch name."""
-    top, branch = _checkout(project)
-    return scope_at(top, name or branch)
+    here = checkout(project)
+    if here is None:
+        return scope_at(project, name or NO_BRANCH)
+    return scope_at(here.top, name or _branch(os.path.join(here.top, ".git")))
 
 
 def scope_at(top: str, head: str) -> str:
@@ -71,13 +73,8 @@ def _exists(project: str, scope: str) -> bool:
     return any(os.path.isdir(os.path.join(project, root, scope)) for root in (AGENTWEAVER, HANDRAIL))
 
 
-def _checkout(project: str) -> tuple[str, str]:
-    """The top folder of the checkout and its branch, read from git's files."""
-    here = checkout(project)
-    return (project, NO_BRANCH) if here is None else (here.top, _branch(os.path.join(here.top, ".git")))
-
-
 def _branch(git: str) -> str:
+    """The branch that is checked out, from git's files. `git` is the `.git` of the checkout."""
     try:
         if os.path.isfile(git):
             with open(git, encoding="utf-8") as file:

@@ -132,7 +132,6 @@ class Shelf:
             return record
 
     def records(self) -> list[ArtifactVersion]:
-        """All published artifacts, in order."""
         self._catch_up()
         return list(self._all)
 
@@ -220,7 +219,6 @@ class Shelf:
 
 
 def files_in(folder: str) -> list[str]:
-    """The names of the files in a folder. Empty if there is no folder."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries if entry.is_file()]
@@ -263,7 +261,6 @@ class Shelves:
         return Shelf(self.folder_of(record.scope)).content(record)
 
     def folder_of(self, scope: str) -> str:
-        """The folder of the shelf of one scope."""
         return os.path.join(self.folder, file_name(scope))
 
 

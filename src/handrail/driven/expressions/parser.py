@@ -255,7 +255,10 @@ class ExpressionReader:
     def _artifact(self, form: str, node: TreeNode) -> Expression:
         members = node.value if node.kind == "mapping" else {}
         is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
-        self._check_members(node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
+        known = HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT
+        for name, place in node.keys.items() if node.kind == "mapping" else ():
+            if name not in known and not name.startswith("_"):
+                self.report(unknown_key(self.source, name, place, known))
         if is_ours and "name" in members:
             found: Artifact | None = self._handrail_artifact(members)
         else:
@@ -307,11 +310,6 @@ class ExpressionReader:
                 check(expression.value)
             except Unresolved as error:
                 self.problem(node, error.code, error.message, hint)
-
-    def _check_members(self, node: TreeNode, known: tuple[str, ...]) -> None:
-        for name, place in node.keys.items() if node.kind == "mapping" else ():
-            if name not in known and not name.startswith("_"):
-                self.report(unknown_key(self.source, name, place, known))
 
     def _template(self, node: TreeNode, inner: TreeNode) -> Expression:
         if inner.kind != "text":

@@ -150,8 +150,6 @@ class Expression(Protocol):
 
 @dataclass(frozen=True)
 class Const:
-    """A constant value."""
-
     value: Any
 
     def resolve(self, scope: ExpressionScope) -> Any:
@@ -188,11 +186,8 @@ class Ref:
         return found
 
 
-class _Absent:
-    """A field that this step does not have: its result is not an object, or it was skipped."""
-
-
-ABSENT = _Absent()
+ABSENT = object()
+"""A field that this step does not have: its result is not an object, or it was skipped."""
 
 
 @dataclass(frozen=True)
@@ -332,8 +327,6 @@ class Every:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two values."""
-
     rule: str
     left: Expression
     right: Expression
@@ -404,7 +397,6 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def with_each(expression: Any, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with each one directly inside it changed."""
     changed: dict[str, Any] = {}
     for name in _INNER.get(type(expression), ()):
         inner = getattr(expression, name)
@@ -513,5 +505,4 @@ class PartialEvaluator:
 
 
 def is_open(expression: Expression) -> bool:
-    """True if a part of the expression is not known yet."""
     return any(isinstance(part, Ref | Exists | Artifact) for part in walk(expression))

@@ -188,13 +188,11 @@ def phases_read(expression: Expression) -> set[str]:
 
 
 def references_of(*expressions: Expression) -> Iterator[list[str]]:
-    """The names in each reference of these expressions."""
     for expression in expressions:
         yield from (part.names for part in walk(expression) if isinstance(part, Ref))
 
 
 def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
-    """Every expression of a flow."""
     for phase in plan.phases:
         yield from phase.guards
         yield from (item for _, item in phase.items)

@@ -38,7 +38,6 @@ from handrail.source.values import shown
 
 
 def read_values(members: Mapping[str, TreeNode], shape: Shape, expressions: ExpressionReader) -> dict[str, Expression]:
-    """The expression of every param."""
     return {name: _expression(shape.by_name.get(name), node, expressions) for name, node in members.items()}
 
 

@@ -342,7 +342,6 @@ def bounded(reader: MappingReader, name: str) -> float | None:
 
 
 def read_timeout(reader: MappingReader) -> float | None:
-    """The `timeout` of a step, a phase or a flow."""
     node = reader.child("timeout")
     if node is None:
         return None

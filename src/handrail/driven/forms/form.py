@@ -109,12 +109,10 @@ class WrongAnswers(Exception):
 
 
 def is_shown(field: FormField, answers: Mapping[str, Any]) -> bool:
-    """True if the field is shown after these answers to earlier fields."""
     return field.when is None or field.when.holds(answers)
 
 
 def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
-    """The options of a field after these answers to earlier fields."""
     return tuple(option for option in field.options if option.when is None or option.when.holds(answers))
 
 
@@ -147,15 +145,12 @@ def _normalized(field: FormField, names: list[str], value: Any) -> Any:
 
 def with_initial(form: Form, values: Any) -> Form:
     """The form with these values as defaults, where they fit the field. Any other value is ignored."""
-    given = values if isinstance(values, Mapping) else {}
-    return replace(form, fields=tuple(_with_initial(field, given.get(field.id)) for field in form.fields))
-
-
-def _with_initial(field: FormField, value: Any) -> FormField:
-    names = [option.value for option in field.options]
-    if value is None or wrong_with(replace(field, required=False), names, value) is not None:
-        return field
-    return replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
+    fields = list(form.fields)
+    for number, field in enumerate(form.fields if isinstance(values, Mapping) else ()):
+        value, names = values.get(field.id), [option.value for option in field.options]
+        if value is not None and wrong_with(replace(field, required=False), names, value) is None:
+            fields[number] = replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
+    return replace(form, fields=tuple(fields))
 
 
 def _once(items: list[Any]) -> list[str]:
@@ -163,7 +158,6 @@ def _once(items: list[Any]) -> list[str]:
 
 
 def problems(form: Form, values: Mapping[str, Any]) -> list[AnswerProblem]:
-    """All problems of these values, in the order of the fields."""
     return _checked(form, values)[1]
 
 
@@ -259,15 +253,9 @@ def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None
 
 
 def _expected(field: FormField, names: list[str]) -> str:
-    match field.type:
-        case "boolean":
-            return "true or false"
-        case "text":
-            return "text"
-        case "single-select":
-            return one_of(names)
-        case "multi-select":
-            return f"a list of {_listed(names)}" if names else "an empty list"
+    if field.type == "multi-select":
+        return f"a list of {_listed(names)}" if names else "an empty list"
+    return {"boolean": "true or false", "text": "text", "single-select": one_of(names)}[field.type]
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -308,7 +296,6 @@ SEVERITIES_VARIABLE = "AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES"
 
 
 def severity_of(value: Any) -> str | None:
-    """The name of a severity. None if the value is none."""
     name = value.strip().lower() if isinstance(value, str) else ""
     return name if name in SEVERITIES else None
 
@@ -378,10 +365,9 @@ def _selected(answers: AnswerValues) -> str:
     if answers.get("apply_all") is True:
         return "Fix all findings."
     titles = answers.get("selected_findings")
-    lines = [f"- {as_text(title)}" for title in titles] if isinstance(titles, list) else []
-    if not lines:
+    if not isinstance(titles, list) or not titles:
         return "No finding is selected, so there is nothing to fix."
-    return "\n".join(["Fix these findings:", *lines])
+    return "\n".join(["Fix these findings:", *(f"- {as_text(title)}" for title in titles)])
 
 
 def _value(field: FormField, value: Any) -> str:

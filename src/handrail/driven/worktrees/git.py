@@ -93,7 +93,6 @@ class Git:
         return os.fsdecode(printed.data).strip() if printed.exit_code == 0 else None
 
     async def contains(self, whole: str, part: str) -> bool:
-        """True if a commit is part of the history of another one."""
         return await self.holds("merge-base", "--is-ancestor", part, whole)
 
     async def checked_out_at(self, branch: str) -> str | None:

@@ -59,7 +59,6 @@ class Worktree:
 
     @property
     def folder(self) -> str:
-        """The folder in the worktree that is the project."""
         return os.path.normpath(os.path.join(self.path, os.path.relpath(self.project, self.top)))
 
     def to_json(self) -> dict[str, Any]:
@@ -67,8 +66,6 @@ class Worktree:
 
 
 class WorktreeRecords:
-    """The worktrees of all runs of the user."""
-
     def __init__(self, places: UserFolders) -> None:
         self.places = places
         self.folder = places.worktree_records
@@ -77,7 +74,6 @@ class WorktreeRecords:
         return self.places.worktree_record(path).removesuffix(RECORD) + ending
 
     def at(self, path: str) -> Worktree | None:
-        """The record of the worktree at a path; None if there is none, or if it is damaged."""
         return _read_record(self._file(path, RECORD))
 
     def all(self) -> list[Worktree]:

@@ -147,7 +147,6 @@ class Worktrees:
         return None if tree is None else replace(tree, is_shared=True)
 
     async def listed(self) -> list[ListedWorktree]:
-        """All worktrees of the project, the oldest first."""
         return [await self._listed(tree) for tree in self.trees.of_project(self.project)]
 
     async def _listed(self, tree: Worktree) -> ListedWorktree:
@@ -246,7 +245,6 @@ class Worktrees:
                 yield Leftover("file", path)
 
     async def _branches(self, git: Git, known: set[str]) -> list[Leftover]:
-        """Branches of Handrail that no worktree has."""
         found = []
         lines = await git.read("for-each-ref", "--format=%(refname)%00%(worktreepath)", f"refs/heads/{BRANCH_PREFIX}")
         for line in lines.split("\n"):
