@@ -6,6 +6,7 @@ Installing again, or installing a newer version, starts from the files as they w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -70,7 +71,8 @@ class Installer:
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
-        changes = [_change_to(path, text) for path, text in wanted.items() if _read(path) != text]
+        verbs = {path: "change" if os.path.lexists(path) else "create" for path in wanted}
+        changes = [FileChange(path, verbs[path], text) for path, text in wanted.items() if _read(path) != text]
         self.next = {
             "owned": sorted(owned),
             "before": base,
@@ -148,11 +150,8 @@ class Installer:
             if os.path.exists(self.record):
                 os.unlink(self.record)
             for folder in sorted(set(folders).difference(self.recipe.kept()), reverse=True):
-                _remove_empty(folder)
-
-
-def _change_to(path: str, text: str) -> FileChange:
-    return FileChange(path, "change" if os.path.lexists(path) else "create", text)
+                with contextlib.suppress(OSError):  # it contains other files
+                    os.rmdir(folder)
 
 
 def _read(path: str) -> str | None:
@@ -170,13 +169,6 @@ def _write(path: str, text: str) -> None:
     """Replace the content of a file and keep its mode. Follows a link."""
     real = os.path.realpath(path)
     write_whole(real, text.encode(), durable=False, mode=mode_of(real))
-
-
-def _remove_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:  # it contains other files
-        return
 
 
 def found_agents(registry: Registry, env: Mapping[str, str]) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import Any
 
-    from handrail.extensions.contracts.messages import BranchPoint, SessionPosition, StepCaller
+    from handrail.extensions.contracts.messages import SessionPosition, StepCaller
     from handrail.guided.sessions.hook_files import SessionRef
     from handrail.guided.sessions.sessions import Sessions
     from handrail.guided.sessions.store import SessionReport
@@ -215,27 +215,26 @@ class McpServer:
         return hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
 
     def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
+        import time
+
         from handrail.agents.calls.turns import context_mark
         from handrail.guided.sessions import hook_files
         from handrail.guided.sessions.machine import state_to_json
-
-        report = self.act(call, ref, action, summary.strip(), caller.get("cwd", ""))
-        if report.state.is_active and report.refusal is None:
-            hook_files.remember_shown(ref.folder, context_mark(state_to_json(report.state)), caller["call"])
-        return _text_result(report.message, failed=report.refusal is not None)
-
-    def act(self, call: RpcCall, ref: SessionRef, action: str, summary: str, cwd: str) -> SessionReport:
-        import time
-
         from handrail.guided.sessions.sessions import Sessions
         from handrail.settings.folders import random_token
 
         sessions = Sessions(ref.project, self.env, time.time, random_token, _practices, lambda: f"agent:{self.agent}")
         if action == "next":
-            return self.next(call, sessions, ref.session, summary, cwd)
-        if action == "loop":
-            return sessions.loop(ref.session)
-        return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
+            report = self.next(call, sessions, ref.session, summary.strip(), caller.get("cwd", ""))
+        elif action == "loop":
+            report = sessions.loop(ref.session)
+        elif action == "cancel":
+            report = sessions.cancel(ref.session, confirmed=False)
+        else:
+            report = sessions.status(ref.session)
+        if report.state.is_active and report.refusal is None:
+            hook_files.remember_shown(ref.folder, context_mark(state_to_json(report.state)), caller["call"])
+        return _text_result(report.message, failed=report.refusal is not None)
 
     def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
         import asyncio
@@ -341,8 +340,8 @@ class HookServer(McpServer):
         ref = self.found(request["conversation"]) or before
         if ref is None:
             return {"reply": reply, "standing": None}
-        is_known = request["event"] == "branch" and request["foreign"] is None and _is_at(request["at"], ref)
-        return {"reply": reply, "standing": standing_of(ref, is_known=is_known)}
+        at = request["at"] if request["event"] == "branch" and request["foreign"] is None else None
+        return {"reply": reply, "standing": standing_of(ref, is_known=at is not None and at["session"] == ref.session)}
 
     def call_tool(self, call: RpcCall) -> dict[str, Any]:
         caller = self.registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
@@ -355,11 +354,6 @@ class HookServer(McpServer):
             return self.session(conversation)
         except (ValueError, OSError):
             return None
-
-
-def _is_at(at: BranchPoint | None, ref: SessionRef) -> bool:
-    """True if the last place on a branch is a place of this session."""
-    return at is not None and at["session"] == ref.session
 
 
 def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition | None:
@@ -395,6 +389,4 @@ def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition |
 
 
 def serve_main(argv: list[str]) -> int:
-    if argv[:1] == ["--stdio"]:
-        argv = argv[1:]
-    return mcp_main(argv, "serve --stdio", HookServer)
+    return mcp_main(argv[1:] if argv[:1] == ["--stdio"] else argv, "serve --stdio", HookServer)

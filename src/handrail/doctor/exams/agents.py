@@ -136,7 +136,7 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
     try:
         changes = installer.plan_install()
         find_untrusted = getattr(installer.recipe, "untrusted", None)
-        untrusted = list(find_untrusted()) if find_untrusted is not None else []
+        untrusted = find_untrusted() if find_untrusted is not None else []
     except HandrailError as error:
         return Checkup(id_, "error", error.message, error.hint)
     if untrusted:
@@ -192,10 +192,8 @@ async def hook(subject: Subject) -> list[Checkup]:
     found = []
     for agent in await _present(subject):
         there = _installers(subject, agent)
-        for scope, installer in there.items():
-            found.append(
-                await _alive(subject, agent, scope, installer, is_second="user" in there and scope == "project")
-            )
+        for scope, one in there.items():
+            found.append(await _alive(subject, agent, scope, one, is_second="user" in there and scope == "project"))
     return found
 
 
@@ -206,7 +204,11 @@ async def _alive(subject: Subject, agent: str, scope: str, installer: Installer,
     find_trial = getattr(installer.recipe, "trial", None)
     if find_trial is None:
         return Checkup(id_, "skipped", f"it is not known how to call the hook of {agent}")
-    if not installer.known() or _is_changed(installer):
+    try:
+        is_changed = not installer.known() or bool(installer.plan_install())
+    except HandrailError:
+        is_changed = True
+    if is_changed:
         return Checkup(id_, "skipped", f"not called, because its files are not as they should be: see {agent}.{scope}")
     trial = find_trial(CONVERSATION, subject.app.project)
     env = {name: value for name, value in subject.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
@@ -217,14 +219,8 @@ async def _alive(subject: Subject, agent: str, scope: str, installer: Installer,
         return Checkup(id_, "error", f"the hook cannot be started: {error.strerror}", command=_install(agent, scope))
     if ALIVE in ended.output:
         return Checkup(id_, "ok", f"the hook answers, in {ended.seconds:.1f} s")
-    return Checkup(id_, "error", f"the hook does not answer as it should: {_how(ended)}", _repair(agent, scope))
-
-
-def _is_changed(installer: Installer) -> bool:
-    try:
-        return bool(installer.plan_install())
-    except HandrailError:
-        return True
+    repair = f"correct what the other checks found, then run `{_install(agent, scope)}`"
+    return Checkup(id_, "error", f"the hook does not answer as it should: {_how(ended)}", repair)
 
 
 def _how(ended: ProgramResult) -> str:
@@ -234,10 +230,6 @@ def _how(ended: ProgramResult) -> str:
     if len(output) > LONGEST_OUTPUT:  # a path that is cut inside could not be hidden in a report
         output = output[:LONGEST_OUTPUT].rpartition(" ")[0]
     return f"exit code {ended.exit_code}, {output}"
-
-
-def _repair(agent: str, scope: str) -> str:
-    return f"correct what the other checks found, then run `{_install(agent, scope)}`"
 
 
 OLD_DAYS = 90
@@ -265,9 +257,8 @@ def _probe(app: App, agent: str) -> Checkup:
         return Checkup(id_, "warning", f"{told}; does not meet `require: hard`: {why}", fix)
     days = (app.clock() - found.time) / DAY
     if days > OLD_DAYS:
-        return Checkup(
-            id_, "warning", f"{told}, {int(days)} days ago; it may be time to measure again", command=command
-        )
+        told += f", {int(days)} days ago; it may be time to measure again"
+        return Checkup(id_, "warning", told, command=command)
     return Checkup(id_, "ok", f"{told}; meets `require: hard`")
 
 
@@ -278,9 +269,7 @@ def kept_probe(app: App, agent: str) -> dict[str, Any] | None:
 
 
 def probe_json(found: phase_requirements.Probe) -> dict[str, Any]:
-    rows: list[Mapping[str, Any]] = [
-        {"row": row.row, "level": row.level, "detail": row.detail, "absent": row.is_absent} for row in found.rows
-    ]
+    rows = [{"row": row.row, "level": row.level, "detail": row.detail, "absent": row.is_absent} for row in found.rows]
     about = {"agent": found.agent, "version": found.version, "program": found.program, "time": found.time}
     return {**about, "rows": rows}
 
