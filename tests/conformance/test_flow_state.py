@@ -14,7 +14,7 @@ from handrail.base.errors import RefusedError
 from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs import run_events
-from handrail.driven.runs.engine_parts import done
+from handrail.driven.runs.life import done
 from handrail.driven.runs.restart import first_unfinished
 from handrail.driven.runs.run_events import Event
 from handrail.driven.runs.run_rules import available_modes, phases_to_rewind

@@ -18,17 +18,20 @@ from handrail.base.errors import RefusedError
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
-from handrail.driven.runs.engine_parts import (
+from handrail.driven.runs.life import (
+    INTERRUPTED,
+    STOPPED,
     TimeLimits,
     attempts,
     done,
+    play_to_end,
     recall,
     remember,
     resumable_wait,
     run_parallel,
+    stop_event,
     verify,
 )
-from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
 from handrail.driven.runs.run_events import Event, question_for_people, stored_event
 from handrail.driven.runs.run_rules import next_question_id, open_question
 from handrail.driven.runs.state import RunState, StepState, fold

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail.driven.runs import run_events
-from handrail.driven.runs.engine_parts import attempts
+from handrail.driven.runs.life import attempts
 from handrail.driven.runs.state import RunState
 from support import Project
 

@@ -285,7 +285,7 @@ class Interpreter:
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         if step.expect:
-            await proof.check_expectations(self.durable, self.values, phase, step, path)
+            await proof.check_expectations(self.values, phase, step, path)
         self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")

@@ -67,13 +67,11 @@ class AgentSearch:
                 raise RefusedError(message, registry.executor_hint(route.agent))
             if route is not None:
                 registry.refuse_unusable([route.agent])
-                self._refuse_unnamed(route.agent, f"step `{path}` of `{plan.id}` needs an agent")
-
-    def _refuse_unnamed(self, agent: str, why: str) -> None:
-        try:
-            agent_named(agent, self.acp)
-        except NoSuchAgent as error:
-            raise RefusedError(f"{why}, and {error.message}", error.hint) from None
+                try:
+                    agent_named(route.agent, self.acp)
+                except NoSuchAgent as error:
+                    message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
+                    raise RefusedError(message, error.hint) from None
 
     def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
         """The steps that run whatever the results of others are, up to the first that may stop the flow."""

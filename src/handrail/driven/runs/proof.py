@@ -15,74 +15,60 @@ from handrail.driven.flows.plan import Expectation, FlowPlan, Phase, Step
 from handrail.driven.flows.results import Results
 from handrail.driven.runs import run_events
 from handrail.driven.runs.resolver import Resolver
-from handrail.extensions.contracts import Durable, NodeError, OutputVerdict, PromisedFile
+from handrail.extensions.contracts import NodeError, OutputVerdict, PromisedFile
 from handrail.extensions.contracts.check import subject
 from handrail.source.output_text import without_variable_parts
 from handrail.source.values import Unresolved, as_text, is_true, shown
 
 LONGEST_NAME = 80
 LONGEST_DETAIL = 2_000
-NOT_WANTED = "its condition does not hold"
 CheckResult = dict[str, Any]
 
 
-async def check_expectations(durable: Durable, values: Resolver, phase: Phase, step: Step, path: str) -> None:
+async def check_expectations(values: Resolver, phase: Phase, step: Step, path: str) -> None:
     """Run all checks and record their results. Raises `NodeError` with all expectations that do not hold."""
-    expectations = step.expect or ()
     results: list[CheckResult] = []
     failed: list[NodeError] = []
-    for number, expectation in enumerate(expectations):
+    unresolved: Unresolved | None = None
+    for number, expectation in enumerate(step.expect or ()):
         one = {"name": expectation.kind, "kind": expectation.kind, "held": None, "detail": "", "seconds": None}
         results.append(one)
         try:
-            await _Expecting(durable, values, phase, path).check(expectation, f"expect.{number}", one)
+            await _check(values, phase, path, expectation, f"expect.{number}", one)
         except NodeError as error:
+            if one["held"] is None:
+                one["detail"] = error.message
             failed.append(error)
         except Unresolved as error:
             one["detail"] = error.message
             if not failed:
-                durable.note(run_events.Checked(path, _shortened(results)))
-                raise
-    if results:
-        durable.note(run_events.Checked(path, _shortened(results)))
+                unresolved = error
+                break
+    shortened = [{**one, "detail": shown(one["detail"], LONGEST_DETAIL)} for one in results]
+    values.durable.note(run_events.Checked(path, shortened))
+    if unresolved is not None:
+        raise unresolved
     if failed:
         message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
         raise NodeError(failed[0].code, message, transient=is_transient)
 
 
-def _shortened(results: list[CheckResult]) -> list[CheckResult]:
-    return [{**one, "detail": shown(one["detail"], LONGEST_DETAIL)} for one in results]
-
-
-class _Expecting:
-    """Runs one expectation of a step."""
-
-    def __init__(self, durable: Durable, values: Resolver, phase: Phase, path: str) -> None:
-        self.durable = durable
-        self.values = values
-        self.phase = phase
-        self.path = path
-
-    async def check(self, expectation: Expectation, place: str, one: CheckResult) -> None:
-        """Fill in what was found. Raises `NodeError` if the expectation does not hold or cannot be checked."""
-        kind, resolve = expectation.kind, self.values.resolve
-        if expectation.when is not None and not is_true(await resolve(expectation.when, self.phase, self.path, place)):
-            one["detail"] = NOT_WANTED
-            return
-        params = {
-            name: await resolve(value, self.phase, self.path, f"{place}.{name}")
-            for name, value in expectation.params.items()
-        }
-        one["name"] = f"{kind}: {shown(subject(params), LONGEST_NAME)}"
-        try:
-            finding = await self.durable.check(kind, params)
-        except NodeError as error:
-            one["detail"] = error.message
-            raise
-        one |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
-        if not finding.held:
-            told = expectation.message or f"`{one['name']}` does not hold"
-            raise NodeError("expectation", ": ".join(part for part in (told.rstrip("."), finding.detail) if part))
+async def _check(
+    values: Resolver, phase: Phase, path: str, expectation: Expectation, place: str, one: CheckResult
+) -> None:
+    """Fill in what was found. Raises `NodeError` if the expectation does not hold or cannot be checked."""
+    if expectation.when is not None and not is_true(await values.resolve(expectation.when, phase, path, place)):
+        one["detail"] = "its condition does not hold"
+        return
+    params = {
+        name: await values.resolve(value, phase, path, f"{place}.{name}") for name, value in expectation.params.items()
+    }
+    one["name"] = f"{expectation.kind}: {shown(subject(params), LONGEST_NAME)}"
+    finding = await values.durable.check(expectation.kind, params)
+    one |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
+    if not finding.held:
+        message = expectation.message or f"`{one['name']}` does not hold"
+        raise NodeError("expectation", ": ".join(part for part in (message.rstrip("."), finding.detail) if part))
 
 
 Before = dict[str, Any]

@@ -170,15 +170,12 @@ class _RestartJob:
         earlier = (runs.records(old.id, number) for number in runs.attempts(old.id) if number != old.attempt)
         absent: dict[str, float] = {}
         for moment, event in (record for records in earlier for record in records):
-            if isinstance(event, run_events.FactFound) and _is_absence(event) and top_phase(event.path) not in kept:
+            if not isinstance(event, run_events.FactFound) or top_phase(event.path) in kept:
+                continue
+            if event.place.startswith(BEFORE) and event.kind == "exists" and event.value is False:
                 absent.setdefault(event.subject, moment)
         others = [(one.path, one.created) for one in shelf.records() if one.run != old.id]
         return {path for path, moment in absent.items() if not any(p == path and t > moment for p, t in others)}
-
-
-def _is_absence(fact: run_events.FactFound) -> bool:
-    """True if a promised file did not exist before its step."""
-    return fact.place.startswith(BEFORE) and fact.kind == "exists" and fact.value is False
 
 
 def _refuse_unfinished(run: str, state: RunState, kept: Sequence[Phase]) -> None:

@@ -24,9 +24,8 @@ from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.choices import Meter, Routed, RunChoice, agent_of
-from handrail.driven.runs.engine_parts import recall
 from handrail.driven.runs.interpreter import Interpreter
-from handrail.driven.runs.life import FlowLife, opening_events, tree_of
+from handrail.driven.runs.life import FlowLife, opening_events, recall, tree_of
 from handrail.driven.runs.loaded_run import LoadedRun, plan_named
 from handrail.driven.runs.preconditions import (
     AgentSearch,

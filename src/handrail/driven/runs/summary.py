@@ -298,31 +298,20 @@ def given_in(about: str, data: Any = None) -> tuple[float | None, str]:
     try:
         data = data or jsonlite.loads(about)
         created, request = data.get("created"), data.get("request") or {}
-        request = _masked(about, _as_written(request, data.get("written")))
+        if data.get("written"):  # numbers such as `1.10`; most requests have none
+            from handrail.source.values import restore
+
+            restore(request["params"], data["written"])
+        if "${secret:" in about:
+            from handrail.settings.secrets import masked
+
+            request = masked(request)
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}
         task = str(request.get("task") or request["params"].get("task") or "")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None, ""
     words = [f"{name}={_word(value)}" for name, value in params.items()]
     return created if isinstance(created, int | float) else None, " ".join([*([task] if task else []), *words])
-
-
-def _as_written(request: Any, texts: dict[str, str] | None) -> Any:
-    """The request, with numbers such as `1.10` as they were written. Most have none: then nothing more is imported."""
-    if texts:
-        from handrail.source.values import restore
-
-        restore(request["params"], texts)
-    return request
-
-
-def _masked(about: str, request: Any) -> Any:
-    """The request as people see it. Most requests have no secrets, and then nothing more is imported."""
-    if "${secret:" not in about:
-        return request
-    from handrail.settings.secrets import masked
-
-    return masked(request)
 
 
 def _word(value: Any) -> str:

@@ -34,7 +34,7 @@ from handrail.driven.engines.embedded.run_journal import (
 )
 from handrail.driven.runs import run_events
 from handrail.driven.runs.choices import Bounded, Meter
-from handrail.driven.runs.engine_parts import (
+from handrail.driven.runs.life import (
     TimeLimits,
     attempts,
     done,

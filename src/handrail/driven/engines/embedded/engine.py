@@ -253,9 +253,7 @@ class Embedded:
         except RefusedError:
             inbox.clear(question)
             raise
-        end = time.monotonic() + PATIENCE
-        while self.driver(run) is not None and time.monotonic() < end and inbox.holds(question):
-            await asyncio.sleep(LOOK_AGAIN)
+        await self._wait_for_driver(run, lambda: inbox.holds(question))
         if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
             raise too_late_error(run, state, question)
         return inbox.holds(question) and self.driver(run) is None
@@ -263,19 +261,16 @@ class Embedded:
     async def ask_again(self, run: str) -> bool:
         if self.driver(run) is None:
             return True
-        inbox, end = Inbox(self.attempt(run), self.secrets), time.monotonic() + PATIENCE
+        inbox = Inbox(self.attempt(run), self.secrets)
         inbox.request_look()
-        while self.driver(run) is not None and time.monotonic() < end and inbox.is_look_requested():
-            await asyncio.sleep(LOOK_AGAIN)
+        await self._wait_for_driver(run, inbox.is_look_requested)
         return self.driver(run) is None and inbox.take_look()
 
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         Inbox(self.attempt(run), self.secrets).request_stop(by)
-        end = time.monotonic() + PATIENCE
-        while self.driver(run) is not None:
-            if time.monotonic() > end:
-                raise RefusedError(f"run `{run}` has not ended yet", "wait for its current step, then try again")
-            await asyncio.sleep(LOOK_AGAIN)
+        await self._wait_for_driver(run, lambda: True)
+        if self.driver(run) is not None:
+            raise RefusedError(f"run `{run}` has not ended yet", "wait for its current step, then try again")
         async with self._held(run) as ledger:
             for event in opening if not ledger.records else ():
                 ledger.record(event, durable=False)
@@ -285,6 +280,12 @@ class Embedded:
                 ledger.record(replace(stop_event(by), driven=False))
             Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
+
+    async def _wait_for_driver(self, run: str, needs_more: Callable[[], bool]) -> None:
+        """Wait until the driver has done what it was asked for or has ended, for some seconds."""
+        end = time.monotonic() + PATIENCE
+        while self.driver(run) is not None and time.monotonic() < end and needs_more():
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def notice(self, run: str, text: str) -> None:
         try:
