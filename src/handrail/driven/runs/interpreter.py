@@ -78,12 +78,10 @@ class Interpreter:
         self.values.has_lost = has_lost([params, self.values.context])
         self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
 
-    async def run(
-        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
-    ) -> FlowResult:
-        self.prepare(params, context, base)
+    async def run(self, until: str | None = None) -> FlowResult:
+        """Run the flow, or its phases up to `until`. `prepare` was called."""
         stopped: FlowStop = None
-        async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
+        async with self.durable.limit(self.base.rstrip("/"), self.plan.timeout):
             for group in groups_of(self.plan.phases):
                 if stopped is None:
                     stopped = await self._group(group)
@@ -364,8 +362,9 @@ class Interpreter:
         if child.is_foreign:
             given = await nested_params(self.durable, child, given, path)
         inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
+        inner.prepare(with_defaults(child, given), self.context, f"{path}/")
         try:
-            ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
+            ended = await inner.run()
         except FlowFailed as error:
             raise NodeError(error.code, error.message) from error
         self.rounds.nested[path] = inner.rounds.whole()

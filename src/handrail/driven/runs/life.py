@@ -189,7 +189,7 @@ class FlowLife:
             async with _within(self.meter):
                 if self.tree is not None:
                     await self.tree.make_ready(partial(_notice, durable))
-                result = await interpreter.run(interpreter.values.params, interpreter.context, until=self.until)
+                result = await interpreter.run(self.until)
                 if self.tree is not None and not result.is_partial:
                     await self.tree.end(partial(_notice, durable), is_done=result.outcome == "success")
                 return _ended(result)
