@@ -87,7 +87,8 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Du
     run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get)
     try:
-        return run, asyncio.run(interpreter.run(given["params"], {}))
+        interpreter.prepare(given["params"], {})
+        return run, asyncio.run(interpreter.run())
     except FlowFailed as error:
         return run, error
     finally:
