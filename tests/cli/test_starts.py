@@ -157,7 +157,7 @@ def test_the_table_has_the_help_text_of_the_command(name: str) -> None:
 
 
 def test_the_help_lists_every_option_of_the_group() -> None:
-    with click.Context(handrail) as context:
+    with click.Context(handrail, **handrail.context_settings) as context:
         listed = {option for param in handrail.get_params(context) for option in param.opts}
     assert listed == {word for names in table.OPTIONS for word in names.replace(",", "").split() if word[0] == "-"}
 

@@ -50,62 +50,31 @@ _COMMAND_OPTIONS = {**_SHARED_OPTIONS, "--json": False}
 Options = dict[str, str]
 
 
-class FastCommand:
-    """A command with its own options (True: it takes a value) and its number of arguments."""
-
-    def __init__(self, run: Callable[[Shell, Options, list[str]], None], arguments: int = 0, **options: bool) -> None:
-        self.run = run
-        self.arguments = arguments
-        self.options = _COMMAND_OPTIONS | {f"--{name}": takes_value for name, takes_value in options.items()}
-
-
-class CommandLine:
-    """A parsed command line."""
-
-    def __init__(self, command: FastCommand, options: Options, arguments: list[str]) -> None:
-        self.command = command
-        self.options = options
-        self.arguments = arguments
-
-    def run(self) -> None:
-        is_quiet = "-q" in self.options or "--quiet" in self.options
-        shell = Shell(os.getcwd(), as_json="--json" in self.options, quiet=is_quiet)
-        self.command.run(shell, self.options, self.arguments)
-
-
-class HelpLine:
-    """The command line asks for help."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        self.env = env
-
-    def run(self) -> None:
-        from handrail.cli.table import help_text
-
-        echo(help_text(terminal_columns(self.env)))
-
-
-def parse(argv: list[str], env: Mapping[str, str]) -> CommandLine | HelpLine | None:
+def parse(argv: list[str], env: Mapping[str, str]) -> Callable[[], object] | None:
     """What to run; None if click has to parse the command line."""
     if COMPLETE in env:
         return None
     if argv in (["-h"], ["--help"]) or (not argv and not has_terminal(env)):
-        return HelpLine(env)
+        from handrail.cli.table import help_text
+
+        return lambda: echo(help_text(terminal_columns(env)))
     before = _read(argv, _SHARED_OPTIONS, most=1)
     if before is None or not before[1]:
         return None
     (name, *rest) = before[1]
-    command = FAST_COMMANDS.get(name)
-    found = _read(rest, command.options) if command else None
-    if command is None or found is None or len(found[1]) != command.arguments:
+    call, count, own = FAST_COMMANDS.get(name, (None, 0, {}))
+    found = _read(rest, _COMMAND_OPTIONS | own) if call else None
+    if call is None or found is None or len(found[1]) != count:
         return None
+    options, arguments = before[0] | found[0], found[1]
     if name == "list" and TRUST_VARIABLE in env:
         return None  # whether this is the word of an agent has to be found out
-    if name == "gate" and found[1][0] not in TOOLS:
+    if name == "gate" and arguments[0] not in TOOLS:
         return None  # an agent's own name, or a misspelt one
-    if name == "runs" and _names_engine(before[0] | found[0], env):
+    if name == "runs" and _names_engine(options, env):
         return None
-    return CommandLine(command, before[0] | found[0], found[1])
+    shell = Shell(os.getcwd(), as_json="--json" in options, quiet="-q" in options or "--quiet" in options)
+    return lambda: call(shell, options, arguments)
 
 
 def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
@@ -175,10 +144,11 @@ def _runs(shell: Shell, options: Options, _: list[str]) -> None:
     list_runs(shell, summaries(folder))
 
 
-FAST_COMMANDS = {
-    "status": FastCommand(_status, session=True),
-    "sessions": FastCommand(_sessions, active=False),
-    "list": FastCommand(_list, shipped=False),
-    "gate": FastCommand(_gate, arguments=1, session=True),
-    "runs": FastCommand(_runs),
+FAST_COMMANDS: dict[str, tuple[Callable[[Shell, Options, list[str]], None], int, dict[str, bool]]] = {
+    "status": (_status, 0, {"--session": True}),
+    "sessions": (_sessions, 0, {"--active": False}),
+    "list": (_list, 0, {"--shipped": False}),
+    "gate": (_gate, 1, {"--session": True}),
+    "runs": (_runs, 0, {}),
 }
+"""Each with the number of its arguments and its own options (True: it takes a value)."""

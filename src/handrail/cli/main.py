@@ -69,10 +69,11 @@ def _run(argv: list[str]) -> None:
     """Run it without click if `invocation` can parse it. Importing click takes three times as long as Python."""
     call = invocation.parse(argv, os.environ)
     if call is not None:
-        return call.run()
+        call()
+        return
     from handrail.cli import group
 
-    return group.run(argv)
+    group.run(argv)
 
 
 def write_report(error: Exception, argv: list[str]) -> int:

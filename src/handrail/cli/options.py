@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 import click
@@ -20,6 +20,7 @@ from handrail.settings.trust import TRUST_VARIABLE, ProgramUse
 from handrail.source.suggestions import did_you_mean
 
 FindPrograms = Callable[[], Sequence[ProgramUse]]
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 F = TypeVar("F", bound=Callable[..., Any])
 TRUST_GIVEN = "handrail.trust"
 
@@ -101,47 +102,34 @@ def _with_app(function: Callable[..., Any]) -> Any:
     return taking
 
 
-def completing_app(context: click.Context) -> App | None:
-    try:
-        return make_app(context.find_root().params.get("project"))
-    except HandrailError:
-        return None
+def completing(find: Callable[[App, click.Context], Iterable[tuple[str, str | None]]]) -> Complete:
+    """A completion: the words that `find` yields, each with its help, as far as they continue what was typed."""
+
+    def complete(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+        try:
+            found = list(find(make_app(context.find_root().params.get("project")), context))
+        except HandrailError:
+            return []
+        return [CompletionItem(word, help=about) for word, about in found if word.startswith(begin)]
+
+    return complete
 
 
-def complete_workflow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    specs = app.catalog.visible() if app else []
-    return [CompletionItem(s.command, help=s.name) for s in specs if s.command.startswith(begin)]
+complete_workflow = completing(lambda app, _: ((spec.command, spec.name) for spec in app.catalog.visible()))
+complete_key = completing(lambda app, _: ((spec.key, spec.name) for spec in app.catalog.workflows.values()))
+complete_run = completing(lambda app, _: ((id_, None) for id_ in app.runs.ids()))
+complete_session = completing(
+    lambda app, _: ((one.session, one.status_line or one.state.status) for one in app.sessions.reports())
+)
 
 
-def complete_key(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    specs = app.catalog.workflows.values() if app else []
-    return [CompletionItem(s.key, help=s.name) for s in specs if s.key.startswith(begin)]
-
-
-def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    if app is None:
-        return []
+@completing
+def complete_flow(app: App, _: click.Context) -> Iterable[tuple[str, str | None]]:
     shipped = {entry.id: entry.description for entry in app.definitions.shipped.entries() if entry.visible}
     plans = [flow.plan for flow in app.flows.flows.values() if flow.plan is not None]
     hidden = {plan.id for plan in plans if not plan.visible}
     every = {**shipped, **{plan.id: plan.description for plan in plans}}
-    return [CompletionItem(id_, help=every[id_]) for id_ in every if id_.startswith(begin) and id_ not in hidden]
-
-
-def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    return [CompletionItem(id_) for id_ in app.runs.ids() if id_.startswith(begin)] if app else []
-
-
-def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    views = app.sessions.reports() if app else []
-    return [
-        CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)
-    ]
+    return [(id_, about) for id_, about in every.items() if id_ not in hidden]
 
 
 def run_argument(function: F) -> F:

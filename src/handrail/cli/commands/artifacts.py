@@ -10,11 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from handrail.app import App
-from handrail.base.errors import HandrailError, NotFound, UsageError
-from handrail.cli.options import command, complete_run, completing_app
+from handrail.base.errors import NotFound, UsageError
+from handrail.cli.options import command, complete_run, completing
 from handrail.cli.output import BOLD, Shell, date_and_time, echo, echo_bytes, styled
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
@@ -29,13 +28,9 @@ if TYPE_CHECKING:
     from handrail.project.scopes import Reset, ScopeView
 
 
-def complete_artifact(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    try:
-        made = _of_run(app, str(context.params.get("run")))[1] if app else []
-    except HandrailError:
-        return []
-    return [CompletionItem(path) for path in {one["path"] for one in made} if path.startswith(begin)]
+@completing
+def complete_artifact(app: App, context: click.Context) -> list[tuple[str, str | None]]:
+    return [(path, None) for path in {one["path"] for one in _of_run(app, str(context.params.get("run")))[1]}]
 
 
 @click.command()
@@ -127,12 +122,7 @@ RESET = "reset"
 _STATE_SIGNS = {"made": "✓", "stale": "!", "incomplete": "!", "invalid": "✗", "missing": "○"}
 
 
-def complete_scope(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = completing_app(context)
-    try:
-        return [CompletionItem(key) for key in app.scopes.keys() if key.startswith(begin)] if app else []  # noqa: SIM118 - a method
-    except HandrailError:
-        return []
+complete_scope = completing(lambda app, _: ((key, None) for key in app.scopes.keys()))  # noqa: SIM118 - a method
 
 
 @click.command()
