@@ -25,19 +25,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 TRUST_GIVEN = "handrail.trust"
 
 
-def trust_option(function: F) -> F:
-    """`--trust`: trust the project for this one call."""
-    return click.option(
-        "--trust",
-        is_flag=True,
-        expose_value=False,
-        callback=_remember_trust,
-        help="Trust this project for this one call, if nobody has trusted it yet.",
-    )(function)
+def option_group(*each: Callable[[Any], Any]) -> Callable[[F], F]:
+    """One decorator for several options, in the order in which the help shows them."""
+
+    def decorated(function: F) -> F:
+        for option in reversed(each):
+            function = option(function)
+        return function
+
+    return decorated
 
 
-def _remember_trust(context: click.Context, _param: click.Parameter, given: bool) -> None:
-    context.meta[TRUST_GIVEN] = given
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.meta.update({TRUST_GIVEN: given}),
+    help="Trust this project for this one call, if nobody has trusted it yet.",
+)
 
 
 def trust_for_call(app: App, context: click.Context) -> None:
@@ -92,14 +97,14 @@ def _with_app(function: Callable[..., Any]) -> Any:
         shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
         return function(app=app, shell=shell, **rest)
 
-    taking: Any = functools.wraps(function)(wrapped)
-    for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option("-v", "--verbose", is_flag=True, hidden=True),
-    ):
-        taking = option(taking)
-    return taking
+    return _shared_options(functools.wraps(function)(wrapped))
+
+
+_shared_options = option_group(
+    click.option("-v", "--verbose", is_flag=True, hidden=True),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
+)
 
 
 def completing(find: Callable[[App, click.Context], Iterable[tuple[str, str | None]]]) -> Complete:
@@ -132,18 +137,14 @@ def complete_flow(app: App, _: click.Context) -> Iterable[tuple[str, str | None]
     return [(id_, about) for id_, about in every.items() if id_ not in hidden]
 
 
-def run_argument(function: F) -> F:
-    """The argument RUN: the id of a run, the beginning of an id, or `last`."""
-    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(function)
-
-
-def session_option(function: F) -> F:
-    return click.option(
-        "--session",
-        metavar="ID",
-        shell_complete=complete_session,
-        help="The session; by default the only active one in this project.",
-    )(function)
+run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+"""The id of a run, the beginning of an id, or `last`."""
+session_option = click.option(
+    "--session",
+    metavar="ID",
+    shell_complete=complete_session,
+    help="The session; by default the only active one in this project.",
+)
 
 
 def known_agent(agent: str, known: list[str], what: str) -> str:

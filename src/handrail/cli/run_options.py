@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -16,6 +16,7 @@ from handrail.app import App
 from handrail.base.errors import UsageError
 from handrail.base.files import Unreadable, read_limited
 from handrail.cli.invocation import make_app
+from handrail.cli.options import option_group, trust_option
 from handrail.cli.output import Shell, echo, terminal_columns
 from handrail.cli.table import WIDEST, two_columns, wrapped
 from handrail.driven.expressions.tree import Const
@@ -39,7 +40,6 @@ from handrail.source.values import Unresolved, typed_value
 from handrail.source.yaml_text import read_yaml
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -68,26 +68,50 @@ def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
     return routes
 
 
-def task_options(function: F) -> F:
-    """The options that tell the agents of a run more about its task."""
-    for option in (
-        click.option("--accept-playbook-draft", is_flag=True, help="Write a new playbook without asking."),
-        click.option(
-            "--blocking-severities",
-            metavar="LIST",
-            help="Findings of these severities block, as in `blocker,critical`.",
-        ),
-        click.option(
-            "--lang",
-            "--md-lang",
-            type=click.Choice(sorted(LANGUAGES)),
-            metavar="CODE",
-            help=f"The language in which agents write: {', '.join(sorted(LANGUAGES))}.",
-        ),
-        click.option("--prompt", metavar="TEXT", help="Additional instructions: the param `extraPrompt` of the flow."),
-    ):
-        function = option(function)
-    return function
+task_options = option_group(
+    click.option("--prompt", metavar="TEXT", help="Additional instructions: the param `extraPrompt` of the flow."),
+    click.option(
+        "--lang",
+        "--md-lang",
+        type=click.Choice(sorted(LANGUAGES)),
+        metavar="CODE",
+        help=f"The language in which agents write: {', '.join(sorted(LANGUAGES))}.",
+    ),
+    click.option(
+        "--blocking-severities", metavar="LIST", help="Findings of these severities block, as in `blocker,critical`."
+    ),
+    click.option("--accept-playbook-draft", is_flag=True, help="Write a new playbook without asking."),
+)
+route_options = option_group(
+    click.option("--agent", help="The agent for every prompt."),
+    click.option("--model", help="The model for that agent."),
+    click.option(
+        "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
+    ),
+    click.option("--preset", metavar="NAME", help="A set of routes, from the settings or a shipped one."),
+)
+limit_options = option_group(
+    click.option("--max-usd", type=_POSITIVE, metavar="N", help="End it when its agents used N dollars."),
+    click.option("--max-minutes", type=_POSITIVE, metavar="N", help="End it when it was driven for N minutes."),
+    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="End it when its agents used N tokens."),
+)
+approve_option = click.option(
+    "--approve",
+    multiple=True,
+    metavar="EFFECT",
+    help="Do not ask before this effect, such as `git-push`. Several are possible.",
+)
+answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
+events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
+worktree_options = option_group(
+    click.option("--worktree", "in_tree", is_flag=True, help="Work in a git worktree of its own, on a new branch."),
+    click.option("--base", metavar="REF", help="What the worktree starts from; by default what is checked out."),
+    click.option("--keep", "end", flag_value="keep", help="Keep the worktree, also if there are no changes."),
+    click.option("--merge", "end", flag_value="merge", help="Merge the worktree into its base at the end."),
+    click.option("--remove", "end", flag_value="remove", help="Remove the worktree at the end, if nothing is lost."),
+)
+drive_options = option_group(answers_option, route_options, limit_options, approve_option, trust_option, events_option)
+"""What every command takes that drives a run which has begun."""
 
 
 ACCEPT_PLAYBOOK = "acceptPlaybookDraft"
@@ -115,45 +139,8 @@ def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({ACCEPT_PLAYBOOK: True} if options["accept_playbook_draft"] else {})
 
 
-def route_options(function: F) -> F:
-    """The options that choose the agents of a run."""
-    for option in (
-        click.option("--preset", metavar="NAME", help="A set of routes, from the settings or a shipped one."),
-        click.option(
-            "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
-        ),
-        click.option("--model", help="The model for that agent."),
-        click.option("--agent", help="The agent for every prompt."),
-    ):
-        function = option(function)
-    return function
-
-
-def limit_options(function: F) -> F:
-    """The options that bound what a run may use."""
-    for option in (
-        click.option(
-            "--max-tokens", type=click.IntRange(min=1), metavar="N", help="End it when its agents used N tokens."
-        ),
-        click.option("--max-minutes", type=_POSITIVE, metavar="N", help="End it when it was driven for N minutes."),
-        click.option("--max-usd", type=_POSITIVE, metavar="N", help="End it when its agents used N dollars."),
-    ):
-        function = option(function)
-    return function
-
-
 def given_bounds(options: Mapping[str, Any]) -> Bounded:
     return Bounded(options["max_usd"], options["max_minutes"], options["max_tokens"])
-
-
-def approve_option(function: F) -> F:
-    """The option that approves effects for the whole run."""
-    return click.option(
-        "--approve",
-        multiple=True,
-        metavar="EFFECT",
-        help="Do not ask before this effect, such as `git-push`. Several are possible.",
-    )(function)
 
 
 def given_approvals(app: App, options: Mapping[str, Any]) -> tuple[str, ...]:

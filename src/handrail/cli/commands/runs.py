@@ -6,9 +6,9 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -25,7 +25,10 @@ from handrail.cli.run_options import (
     ACCEPT_PLAYBOOK,
     OPTION_OF,
     FlowCommand,
+    answers_option,
     approve_option,
+    drive_options,
+    events_option,
     given_approvals,
     given_bounds,
     given_choice,
@@ -35,6 +38,7 @@ from handrail.cli.run_options import (
     part_of_request,
     route_options,
     task_options,
+    worktree_options,
 )
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
@@ -100,23 +104,7 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
     return None
 
 
-F = TypeVar("F", bound=Callable[..., Any])
 WORKTREE_ENDS: tuple[End, ...] = ("keep", "merge", "remove")
-
-
-def worktree_options(function: F) -> F:
-    """`--worktree`, its base, and what happens to it at the end."""
-    for option in (
-        click.option(
-            "--remove", "end", flag_value="remove", help="Remove the worktree at the end, if nothing is lost."
-        ),
-        click.option("--merge", "end", flag_value="merge", help="Merge the worktree into its base at the end."),
-        click.option("--keep", "end", flag_value="keep", help="Keep the worktree, also if there are no changes."),
-        click.option("--base", metavar="REF", help="What the worktree starts from; by default what is checked out."),
-        click.option("--worktree", "in_tree", is_flag=True, help="Work in a git worktree of its own, on a new branch."),
-    ):
-        function = option(function)
-    return function
 
 
 def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,10 +122,6 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
         stay = f"{counted(len(left), 'uncommitted change')} {'stays' if len(left) == 1 else 'stay'}"
         shell.talk(f"{stay} in `{app.folder}`, not in the worktree: {files}")
     return tree.to_json()
-
-
-events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
-answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
 
 
 @click.command(cls=FlowCommand)
@@ -258,73 +242,56 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     print_run(shell, app.runs.updated(run))
 
 
-def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any]) -> None:
-    """An agent may use nothing that answers in place of a person, and no new bound, which may be a higher one."""
+def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any]) -> DriveOptions:
+    """How a run is to be driven. An agent may use nothing that answers in place of a person, and no new bound."""
     if options["answers"] is not None:
         app.refuse_agents(f"{command} --answers", run=run_id)
-    if options.get("approve"):
+    if options["approve"]:
         app.refuse_agents(f"{command} --approve", run=run_id)
     for name in given_bounds(options).named:
         app.refuse_agents(f"{command} {BOUND_OPTIONS[name]}", run=run_id)
+    return DriveOptions(options["events"], options["answers"], given_choice(app, options))
 
 
 @click.command()
 @run_argument
-@answers_option
-@route_options
-@limit_options
-@approve_option
-@trust_option
-@events_option
+@drive_options
 @click.option("--first", "cause", flag_value="run", hidden=True)
 @click.option("--answered", "cause", flag_value="answer", hidden=True)
 @command
 def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
-    _refuse_agents(app, "resume", run_id, options)
+    how = _drive_options(app, "resume", run_id, options)
     loaded = app.runs.load(run_id)
     for told in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
         shell.talk(told)
-    how = DriveOptions(options["events"], options["answers"], given_choice(app, options))
     drive(app, shell, loaded, cause or "resume", how)
 
 
 @click.command("continue")
 @run_argument
-@answers_option
-@route_options
-@limit_options
-@approve_option
-@trust_option
-@events_option
+@drive_options
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
-    _refuse_agents(app, "continue", run_id, options)
-    how = DriveOptions(options["events"], options["answers"], given_choice(app, options))
+    how = _drive_options(app, "continue", run_id, options)
     drive(app, shell, app.runs.load(run_id), "continue", how)
 
 
 @click.command()
 @run_argument
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
-@answers_option
-@route_options
-@limit_options
-@approve_option
-@trust_option
-@events_option
+@drive_options
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
-    _refuse_agents(app, "restart", run_id, options)
+    how = _drive_options(app, "restart", run_id, options)
     app.check_settings()
-    choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
     need_trust(app, shell, lambda: programs_of_run(loaded))
     flows = app.definitions.with_shipped(loaded.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
-        made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
+        made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, how.choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:
@@ -333,7 +300,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
         shell.talk(f"removed: {path}")
     for path, why in made.left.items():
         shell.talk(f"not removed: {path} ({why})")
-    drive(app, shell, made.run, "restart", DriveOptions(options["events"], options["answers"]))
+    drive(app, shell, made.run, "restart", replace(how, choice=None))
 
 
 @click.command()
