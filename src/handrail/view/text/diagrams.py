@@ -6,17 +6,16 @@ The SVG is legible in light and in dark. The same plan always gives the same tex
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import Const, Expression
 from handrail.driven.expressions.words import in_words
-from handrail.driven.flows.overview import Block, PhaseBlock, RepeatBlock, blocks_of
+from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import (
     FlowFinder,
     FlowPlan,
     Parallelism,
-    Param,
     Phase,
     Step,
     after_words,
@@ -50,7 +49,9 @@ def _short(line: str) -> str:
 def _head(plan: FlowPlan) -> Iterator[str]:
     if plan.description:
         yield plan.description
-    yield from (f"param {_param(param)}" for param in plan.params or ())
+    for param in plan.params or ():
+        default = "required" if param.required else in_words(Const(param.default))
+        yield f"param {param.name}{f' ({param.about})' if param.about else ''}: {default}"
     yield from (f"constant {name}: {in_words(Const(value))}" for name, value in plan.constants.items())
     if plan.env:
         yield f"environment: {', '.join(plan.env)}"
@@ -58,11 +59,6 @@ def _head(plan: FlowPlan) -> Iterator[str]:
         yield f"time limit: {plan.timeout:g} s"
     if plan.again:
         yield f"continue: {plan.again}"
-
-
-def _param(param: Param) -> str:
-    about = f" ({param.about})" if param.about else ""
-    return f"{param.name}{about}: {'required' if param.required else in_words(Const(param.default))}"
 
 
 def _phases(plan: FlowPlan, find: FlowFinder | None, indent: str) -> Iterator[str]:
@@ -261,87 +257,101 @@ TAG = 52
 
 
 @dataclass(frozen=True)
-class StepBox:
-    """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
+class Box:
+    """A part of a picture: its smallest size, and what draws it, given its corner and its width."""
 
-    kind: str
-    text: str
-    notes: tuple[str, ...]
-
-    @property
-    def height(self) -> int:
-        return LINE * (1 + len(self.notes))
-
-    @property
-    def width(self) -> float:
-        return TAG + PAD + max(map(len, (self.text, *self.notes))) * CHARACTER
+    width: float
+    height: int
+    draw: Callable[[float, float, float], Iterator[str]]
 
 
 def flow_picture(plan: FlowPlan) -> str:
     """The SVG text of a flow."""
-    blocks = blocks_of(plan)
-    inner = max([_width(block) for block in blocks], default=200.0)
-    width, lines, y = round(inner + 2 * PAD), [], PAD
-    for number, block in enumerate(blocks):
-        lines += [_arrow(width / 2, y - GAP, y)] if number else []
-        lines += _draw(block, PAD, y, width - 2 * PAD)
-        y += _height(block) + GAP
-    height = y - GAP + PAD
+    boxes = [_block_box(block) for block in blocks_of(plan)]
+    width = round(max((box.width for box in boxes), default=200.0) + 2 * PAD)
+    height = _stacked_height(boxes) + 2 * PAD
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     title = f"<title>{_escaped(f'The phases of {plan.id}')}</title>"
     page = f'<rect class="page" width="{width}" height="{height}"/>'
+    lines = _stack(boxes, PAD, PAD, width - 2 * PAD, has_arrows=True)
     return "\n".join([head, title, f"<style>{SVG_STYLE}</style>", page, *lines, "</svg>"]) + "\n"
 
 
-def _draw(block: Block, x: float, y: float, width: float) -> Iterator[str]:
+def _block_box(block: Block) -> Box:
     if isinstance(block, PhaseBlock):
-        yield from _draw_phase(block, x, y, width)
-        return
-    yield _rect("frame", x, y, width, _height(block))
-    for number, line in enumerate(_captions(block)):
-        yield _text(x + FRAME, y + 15 + number * LINE, line, "dim")
-    top = y + LINE * len(_captions(block)) + FRAME / 2
-    for number, inner in enumerate(block.blocks):
-        if number and isinstance(block, RepeatBlock):
-            yield _arrow(x + width / 2, top - GAP, top)
-        yield from _draw(inner, x + FRAME, top, width - 2 * FRAME)
-        top += _height(inner) + GAP
+        return _phase_box(block)
+    captions = _captions(block)
+    inner = [_block_box(one) for one in block.blocks]
+    head = LINE * len(captions)
+
+    def draw(x: float, y: float, width: float) -> Iterator[str]:
+        yield _rect("frame", x, y, width, box.height)
+        for number, line in enumerate(captions):
+            yield _text(x + FRAME, y + 15 + number * LINE, line, "dim")
+        is_repeat = isinstance(block, RepeatBlock)
+        yield from _stack(inner, x + FRAME, y + head + FRAME / 2, width - 2 * FRAME, has_arrows=is_repeat)
+
+    widest = max(*(len(line) * CHARACTER for line in captions), *(one.width for one in inner))
+    box = Box(2 * FRAME + widest, head + FRAME // 2 + _stacked_height(inner) + FRAME, draw)
+    return box
 
 
-def _draw_phase(block: PhaseBlock, x: float, y: float, width: float) -> Iterator[str]:
-    yield _rect("box", x, y, width, _height(block))
-    yield _text(x + PAD, y + 17, block.name, "title")
-    at = y + LINE + 4
-    if (condition := _condition(block.phase.when)) != "":
-        yield _text(x + PAD, at + 12, condition, "dim")
-        at += LINE
-    for row in _rows(block):
-        yield _rect(row.kind, x + PAD, at + 2, TAG - 6, LINE - 4)
-        yield _text(x + PAD + (TAG - 6) / 2, at + 14, KIND_WORDS[row.kind], "middle")
-        yield _text(x + PAD + TAG, at + 14, row.text)
-        for number, note in enumerate(row.notes, 1):
-            yield _text(x + PAD + TAG, at + 12 + number * LINE, note, "dim")
-        at += row.height
+def _phase_box(block: PhaseBlock) -> Box:
+    condition = _condition(block.phase.when)
+    steps = [_step_box(step) for step in block.phase.steps]
+    head = LINE * (2 if condition else 1) + 4
+
+    def draw(x: float, y: float, width: float) -> Iterator[str]:
+        yield _rect("box", x, y, width, box.height)
+        yield _text(x + PAD, y + 17, block.name, "title")
+        if condition:
+            yield _text(x + PAD, y + LINE + 16, condition, "dim")
+        top = y + head
+        for step in steps:
+            yield from step.draw(x, top, width)
+            top += step.height
+
+    widths = [2 * PAD + len(line) * CHARACTER for line in (block.name, condition)]
+    box = Box(max([*widths, *(step.width for step in steps)]), head + sum(step.height for step in steps) + 8, draw)
+    return box
 
 
-def _captions(block: Block) -> list[str]:
-    if isinstance(block, PhaseBlock):
-        return []
-    if not isinstance(block, RepeatBlock):
+def _step_box(step: Step) -> Box:
+    """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
+    kind, what = _kind(step)
+    line = _cut(one_line(f"{step.id}: {what}"))
+    notes = list(filter(None, (_condition(step.when), _condition(step.stop_if, "ends the flow if"))))
+
+    def draw(x: float, y: float, width: float) -> Iterator[str]:
+        del width
+        yield _rect(kind, x + PAD, y + 2, TAG - 6, LINE - 4)
+        yield _text(x + PAD + (TAG - 6) / 2, y + 14, KIND_WORDS[kind], "middle")
+        yield _text(x + PAD + TAG, y + 14, line)
+        for number, note in enumerate(notes, 1):
+            yield _text(x + PAD + TAG, y + 12 + number * LINE, note, "dim")
+
+    widest = max(map(len, (line, *notes))) * CHARACTER
+    return Box(2 * PAD + TAG + PAD + widest, LINE * (1 + len(notes)), draw)
+
+
+def _stack(boxes: Sequence[Box], x: float, y: float, width: float, *, has_arrows: bool) -> Iterator[str]:
+    for number, box in enumerate(boxes):
+        if number and has_arrows:
+            yield _arrow(x + width / 2, y - GAP, y)
+        yield from box.draw(x, y, width)
+        y += box.height + GAP
+
+
+def _stacked_height(boxes: Sequence[Box]) -> int:
+    return sum(box.height for box in boxes) + GAP * (len(boxes) - 1)
+
+
+def _captions(block: RepeatBlock | ParallelBlock) -> list[str]:
+    if isinstance(block, ParallelBlock):
         return [f"in parallel, up to {block.limit}"]
     again = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
     return [f"up to {counted(block.count, 'round')}", *again]
-
-
-def _rows(block: PhaseBlock) -> list[StepBox]:
-    return [_row(step) for step in block.phase.steps]
-
-
-def _row(step: Step) -> StepBox:
-    kind, what = _kind(step)
-    notes = (_condition(step.when), _condition(step.stop_if, "ends the flow if"))
-    return StepBox(kind, _cut(one_line(f"{step.id}: {what}")), tuple(filter(None, notes)))
 
 
 def _kind(step: Step) -> tuple[str, str]:
@@ -362,25 +372,6 @@ def _condition(when: Expression | None, words: str = "if") -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-
-
-def _width(block: Block) -> float:
-    if isinstance(block, PhaseBlock):
-        words = [block.name, _condition(block.phase.when)]
-        return 2 * PAD + max([*(len(word) * CHARACTER for word in words), *(row.width for row in _rows(block))])
-    captions = max(len(line) for line in _captions(block)) * CHARACTER
-    return 2 * FRAME + max(captions, *(_width(inner) for inner in block.blocks))
-
-
-def _height(block: Block) -> int:
-    if isinstance(block, PhaseBlock):
-        extra = LINE if block.phase.when is not None else 0
-        return LINE + 4 + extra + sum(row.height for row in _rows(block)) + 8
-    return LINE * len(_captions(block)) + FRAME // 2 + _stacked(block.blocks) + FRAME
-
-
-def _stacked(blocks: Sequence[Block]) -> int:
-    return sum(map(_height, blocks)) + GAP * (len(blocks) - 1)
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
