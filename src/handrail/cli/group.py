@@ -121,12 +121,8 @@ def run(argv: list[str]) -> None:
     try:
         handrail.main(argv, prog_name="handrail", standalone_mode=False)
     except click.ClickException as error:
-        raise UsageError(error.format_message().rstrip("."), _hint(error)) from error
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = None if context is None else f"`{context.command_path} --help` shows the usage"
+        raise UsageError(error.format_message().rstrip("."), hint) from error
     except click.Abort as error:
         raise KeyboardInterrupt from error
-
-
-def _hint(error: click.ClickException) -> str | None:
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"`{error.ctx.command_path} --help` shows the usage"
-    return None

@@ -11,6 +11,7 @@ import contextlib
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -105,12 +106,6 @@ class PlainProgress:
         for line in self.story.news(event, self.clock()):
             write_quietly(self.stream, f"{line}\n")
 
-    def tick(self) -> None:
-        """Does nothing: a printed line does not change with time."""
-
-    def close(self) -> None:
-        """Does nothing: all lines are already printed."""
-
 
 TICK = 0.1
 _ENDED_EARLY = ("failed", "cancelled")
@@ -129,47 +124,64 @@ class DriveOptions:
     is_answered: bool = False
 
 
-class RunDisplay:
-    """Shows a run while it is driven: as lines of JSON, as a live view on a terminal, or as plain lines."""
+class Driver:
+    """Drives a run and shows it: as lines of JSON, as a live view on a terminal, or as plain lines."""
 
-    def __init__(self, app: App, shell: Shell, run: LoadedRun, *, events: bool) -> None:
-        self.events = events
-        self.clock = app.clock
-        self.show: LiveProgress | PlainProgress | None = None
-        if not events and not shell.quiet:
-            live = can_draw(sys.stderr, app.env) and not shell.as_json
-            self.show = (LiveProgress if live else PlainProgress)(sys.stderr, run.plan, app.clock, run.records)
+    def __init__(self, app: App, shell: Shell, how: DriveOptions) -> None:
+        self.app = app
+        self.shell = shell
+        self.how = how
+        self.answers = read_answers(how.answers) if how.answers is not None else None
+        self.live: LiveProgress | None = None
 
-    def observer(self, event: run_events.Event) -> None:
-        if self.events:
-            with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
-                echo(json.dumps({"time": self.clock(), **masked_json(event)}, ensure_ascii=False))
-        elif self.show is not None:
-            self.show.observer(event)
+    def drive(self, run: LoadedRun, cause: Cause) -> LoadedRun:
+        """Drive the run until it ends or waits, and tell the person of it."""
+        observer = self._display(run)
+        try:
+            run = asyncio.run(self._drive(run, cause, observer))
+        finally:
+            if self.live is not None:
+                self.live.close()
+        if self.notifier is not None:
+            asyncio.run(self._notify(self.notifier, run))
+        return run
 
-    async def ticking(self) -> None:
-        while self.show is not None:
-            self.show.tick()
+    def _display(self, run: LoadedRun) -> Observer:
+        if self.how.events:
+            return self._print_event
+        if self.shell.quiet:
+            return lambda _: None
+        if self.shell.as_json or not can_draw(sys.stderr, self.app.env):
+            return PlainProgress(sys.stderr, run.plan, self.app.clock, run.records).observer
+        self.live = LiveProgress(sys.stderr, run.plan, self.app.clock, run.records)
+        return self.live.observer
+
+    def _print_event(self, event: Event) -> None:
+        with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
+            echo(json.dumps({"time": self.app.clock(), **masked_json(event)}, ensure_ascii=False))
+
+    async def _drive(self, run: LoadedRun, cause: Cause, observer: Observer) -> LoadedRun:
+        with cancelling():
+            ticking = asyncio.ensure_future(self._tick())
+            try:
+                async with self._notified(run, observer) as notified:
+                    return await self.app.runs.drive(run, cause, notified, self._answer, self.how.choice)
+            finally:
+                ticking.cancel()
+
+    async def _tick(self) -> None:
+        while self.live is not None:
+            self.live.tick()
             await asyncio.sleep(TICK)
 
-    def close(self) -> None:
-        if self.show is not None:
-            self.show.close()
-
-
-class Person:
-    """Answers a run's questions from a file. Questions without an answer stay open."""
-
-    def __init__(self, file: str | None) -> None:
-        self.answers = read_answers(file) if file is not None else None
-
-    async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+    async def _answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer from the file. A question without one stays open."""
         if self.answers is None:
             return None
-        found: dict[str, Any] | None = accepted(self.answers, form_params.form_from(question), path, id_)
-        return found
+        answer: dict[str, Any] | None = accepted(self.answers, form_params.form_from(question), path, id_)
+        return answer
 
-    def ignored(self, run: LoadedRun) -> list[str]:
+    def unused_answers(self, run: LoadedRun) -> list[str]:
         """Says which answers of the file were not used, if they will not be or seem to be misspelt."""
         answers, state = self.answers, run.state
         if answers is None or state.status not in ("completed", "waiting"):
@@ -190,79 +202,44 @@ class Person:
             told.append(f"{answers.file}:{node.line}:{node.column}: {what}" + (f"; {hint}" if hint else ""))
         return told
 
+    @cached_property
+    def notifier(self) -> Notifier | None:
+        """Tells the person about the run, as the settings say; None if they say nothing."""
+        if not self.app.settings.notify:
+            return None
+        from handrail.project.notifications import make_notifier
 
-def drive(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: DriveOptions) -> None:
-    """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
-    app.check_settings()
-    if mode == "run" and not run.records:
-        app.trust.take_mark(run.id)
-    need_trust(app, shell, lambda: programs_of_run(run))
-    person = Person(how.answers)
-    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
-    try:
-        run = _drive_once(app, shell, run, mode, (how, person))
-        _notify(app, run)
-        while run.state.status == "waiting" and may_ask and run.state.questions:
-            for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.form_from(asked.question))))
-            run = _drive_once(app, shell, run, "answer", (how, person))
-            _notify(app, run)
-    except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
-        shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
-        raise SystemExit(130) from None
-    for told in person.ignored(run):
-        shell.talk(f"warning: {told}")
-    print_run(shell, run, events=how.events)
-    if (code := exit_code_of(run.state)) and not how.is_answered:
-        raise SystemExit(code)
+        return make_notifier(self.app.runs, _ring if sys.stderr.isatty() else None)
 
+    async def _notify(self, notifier: Notifier, run: LoadedRun) -> None:
+        """Tell the person that the run waits, or that it has ended after a long time."""
+        from handrail.project.notifications import ended_run_alert, open_question_alerts
 
-def _notifier(app: App) -> Notifier | None:
-    """Tells the person about the run, as the settings say; None if they say nothing."""
-    if not app.settings.notify:
-        return None
-    from handrail.project.notifications import make_notifier
+        if run.state.status == "waiting":
+            await asyncio.gather(*map(notifier.tell, open_question_alerts(run)))
+        elif self.app.caller.sign is None and (end := ended_run_alert(run)) is not None:
+            await notifier.tell(end)  # whoever called a run from an agent or a step hears of it
 
-    return make_notifier(app.runs, _ring if sys.stderr.isatty() else None)
+    @contextlib.asynccontextmanager
+    async def _notified(self, run: LoadedRun, observer: Observer) -> AsyncIterator[Observer]:
+        """The observer of a run. Meanwhile, the person is told of questions that stay open."""
+        if self.notifier is None:
+            yield observer
+            return
+        from handrail.project.notifications import OpenQuestions
 
+        questions, is_over = OpenQuestions(self.notifier, run), asyncio.Event()
 
-def _notify(app: App, run: LoadedRun) -> None:
-    """Tell the person that the run waits, or that it has ended after a long time."""
-    if (teller := _notifier(app)) is None:
-        return
-    from handrail.project.notifications import ended_run_alert, open_question_alerts
+        def both(event: Event) -> None:
+            questions.observe(event)
+            observer(event)
 
-    end = (
-        ended_run_alert(run) if app.caller.sign is None else None
-    )  # whoever called a run from an agent or a step hears of it
-    alerts = open_question_alerts(run) if run.state.status == "waiting" else [end] if end is not None else []
-
-    async def tell_all() -> None:
-        await asyncio.gather(*map(teller.tell, alerts))
-
-    asyncio.run(tell_all())
-
-
-@contextlib.asynccontextmanager
-async def _notified_observer(app: App, run: LoadedRun, watch: RunDisplay) -> AsyncIterator[Observer]:
-    """The observer of a run. Meanwhile, the person is told of questions that stay open."""
-    if (teller := _notifier(app)) is None:
-        yield watch.observer
-        return
-    from handrail.project.notifications import OpenQuestions
-
-    questions, is_over = OpenQuestions(teller, run), asyncio.Event()
-
-    def observer(event: run_events.Event) -> None:
-        questions.observe(event)
-        watch.observer(event)
-
-    following = asyncio.ensure_future(questions.follow(is_over))
-    try:
-        yield observer
-    finally:
-        is_over.set()
-        await following
+        following = asyncio.ensure_future(questions.follow(is_over))
+        try:
+            yield both
+        finally:
+            is_over.set()
+            await following
 
 
 def _ring() -> None:
@@ -271,24 +248,28 @@ def _ring() -> None:
         sys.stderr.flush()
 
 
-def _drive_once(app: App, shell: Shell, run: LoadedRun, mode: Cause, how: tuple[DriveOptions, Person]) -> LoadedRun:
-    watch = RunDisplay(app, shell, run, events=how[0].events)
+def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, how: DriveOptions) -> None:
+    """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
+    app.check_settings()
+    if cause == "run" and not run.records:
+        app.trust.take_mark(run.id)
+    need_trust(app, shell, lambda: programs_of_run(run))
+    driver = Driver(app, shell, how)
+    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
-        return asyncio.run(_drive(app, run, mode, watch, how))
-    finally:
-        watch.close()
-
-
-async def _drive(
-    app: App, run: LoadedRun, mode: Cause, watch: RunDisplay, how: tuple[DriveOptions, Person]
-) -> LoadedRun:
-    with cancelling():
-        ticking = asyncio.ensure_future(watch.ticking())
-        try:
-            async with _notified_observer(app, run, watch) as observer:
-                return await app.runs.drive(run, mode, observer, how[1].answer, how[0].choice)
-        finally:
-            ticking.cancel()
+        run = driver.drive(run, cause)
+        while run.state.status == "waiting" and may_ask and run.state.questions:
+            for asked in list(run.state.questions.values()):
+                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.form_from(asked.question))))
+            run = driver.drive(run, "answer")
+    except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
+        shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
+        raise SystemExit(130) from None
+    for warning in driver.unused_answers(run):
+        shell.talk(f"warning: {warning}")
+    print_run(shell, run, events=how.events)
+    if (code := exit_code_of(run.state)) and not how.is_answered:
+        raise SystemExit(code)
 
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:

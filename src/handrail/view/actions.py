@@ -11,6 +11,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from types import UnionType
 from typing import Any, Literal
 
 from handrail.app import App
@@ -151,48 +152,42 @@ def _typed(value: Any) -> Any:
     return typed_value(value) if isinstance(value, str) else value
 
 
+_KINDS: dict[str, tuple[type | UnionType, str]] = {
+    "boolean": (bool, "true or false"),
+    "number": (int | float, "a number"),
+    "json": (list | dict, "a list or a mapping in JSON"),
+}
+"""The values of each kind of param, and their name."""
+
+
 def _value(param: Param, name: str, value: Any, problems: list[AnswerProblem]) -> Any:
-    kind = kind_of_param(param)
-    read = _typed(value)
-    match kind:
-        case "text":
-            return value if isinstance(value, str) else shown(value)
-        case "choice":
-            for choice in param.choices:
-                if same(value, choice) or same(read, choice):
-                    return choice
-            known = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
-            problems.append(AnswerProblem(name, f"has to be one of {known}, found `{shown(value)[:40]}`"))
-        case "boolean":
-            if isinstance(read, bool):
-                return read
-            problems.append(AnswerProblem(name, f"has to be true or false, found `{shown(value)[:40]}`"))
-        case "number":
-            if isinstance(read, int | float) and not isinstance(read, bool):
-                return read
-            problems.append(AnswerProblem(name, f"has to be a number, found `{shown(value)[:40]}`"))
-        case "json":
-            if isinstance(read, list | dict):
-                return read
-            found = json.dumps(value, ensure_ascii=False)[:40]
-            problems.append(AnswerProblem(name, f"has to be a list or a mapping in JSON, found `{found}`"))
+    kind, read = kind_of_param(param), _typed(value)
+    if kind == "text":
+        return value if isinstance(value, str) else shown(value)
+    if kind == "choice":
+        for choice in param.choices:
+            if same(value, choice) or same(read, choice):
+                return choice
+        wanted = f"one of {', '.join(f'`{shown(choice)}`' for choice in param.choices)}"
+    else:
+        types, wanted = _KINDS.get(kind, (object, ""))
+        if isinstance(read, types) and (kind != "number" or not isinstance(read, bool)):
+            return read
+    text = json.dumps(value, ensure_ascii=False) if kind == "json" else shown(value)
+    problems.append(AnswerProblem(name, f"has to be {wanted}, found `{text[:40]}`"))
     return read
 
 
 def _limits(given: Mapping[str, Any], problems: list[AnswerProblem]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given.items():
-        read = _typed(value)
+        read, field_ = _typed(value), f"limits.{name}"
         if name not in BOUND_NAMES:
-            problems.append(
-                AnswerProblem(f"limits.{name}", f"is not a limit; there are {', '.join(BOUND_NAMES)}", True)
-            )
-        elif value is None or value == "":
-            continue
-        elif isinstance(read, bool) or not isinstance(read, int | float) or not 0 < read < float("inf"):
-            problems.append(AnswerProblem(f"limits.{name}", f"has to be a number above 0, found `{str(value)[:40]}`"))
-        else:
+            problems.append(AnswerProblem(field_, f"is not a limit; there are {', '.join(BOUND_NAMES)}", True))
+        elif isinstance(read, int | float) and not isinstance(read, bool) and 0 < read < float("inf"):
             found[name] = read
+        elif value is not None and value != "":
+            problems.append(AnswerProblem(field_, f"has to be a number above 0, found `{str(value)[:40]}`"))
     return found
 
 
@@ -338,7 +333,11 @@ class Actions:
         try:
             has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
         except RefusedError as error:
-            raise _refusal(self.app.runs.load(id_), question, error) from error
+            run = self.app.runs.load(id_)  # somebody stopped it, or gave another answer
+            is_open = any(asked.id == question for asked in run.state.questions.values())
+            if is_open and run.state.status != "waiting" and run.driver is None:
+                raise
+            raise _late(run, question) from error
         if has_no_driver:
             self._drive(id_, "resume", "--answered")
 
@@ -372,12 +371,6 @@ class Actions:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
         start_detached(argv, self.app.env, self.app.runs.log(id_))
-
-
-def _refusal(run: LoadedRun, question: str, error: RefusedError) -> RefusedError:
-    """Why an answer was refused: somebody stopped the run, or gave another answer."""
-    is_open = any(asked.id == question for asked in run.state.questions.values())
-    return error if is_open and run.state.status != "waiting" and run.driver is None else _late(run, question)
 
 
 def _late(run: LoadedRun, question: str) -> LateAnswer:

@@ -14,17 +14,17 @@ from handrail.app import App
 from handrail.base.errors import HandrailError, RefusedError
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.overview import takes_task
-from handrail.driven.flows.plan import FlowFinder, FlowPlan, Param, Phase, Step, path_segment, step_at
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Param, path_segment, step_at
 from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
 from handrail.driven.runs.choices import BOUND_NAMES, Routed, agent_of
-from handrail.driven.runs.estimate import Estimate, estimate_run
+from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.loaded_run import LoadedRun
 from handrail.driven.runs.preconditions import missing_agents, own_of
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, scope_of
 from handrail.driven.runs.restart import differences, first_unfinished
 from handrail.driven.runs.run_rules import available_modes
 from handrail.driven.runs.summary import reason_words
-from handrail.settings.routes import DEFAULT, Route, save_entry
+from handrail.settings.routes import DEFAULT, save_entry
 from handrail.settings.secrets import masked
 from handrail.settings.settings import GROUPS
 from handrail.source.output_text import clean
@@ -62,7 +62,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     request = RunRequest(params={}, scope=scope, preset="")
     here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
     newest = _newest(app, flow.id, here)
-    previous = _as_written(_previous(app, flow, newest))
+    previous = _previous(app, flow, newest)
     return {
         "kind": "workflow" if flow.source == "workflow" else "flow",
         "id": flow.id.removeprefix("workflow:"),
@@ -105,30 +105,18 @@ def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> li
     routing = chosen or Routed(None, None, {}, "", app.runs.table(flow.plan, None))
     found: dict[str, dict[str, Any]] = {}
     for one in needed_flows(app.flows, flow).values():
-        for phase, step in _routed(one.plan):
+        steps = [(phase, step) for phase in one.plan.phases for step in phase.steps] if one.plan is not None else []
+        for phase, step in ((phase, step) for phase, step in steps if step.declared.routed):
             group = step.routing_group or DEFAULT
             route = agent_of(routing, group, (None, None))
-            row = found.setdefault(
-                group, {"group": group, "about": GROUPS.get(group, ""), **_route(route), "steps": {}}
-            )
+            agent = {"agent": route.agent, "model": route.model} if route else {"agent": None, "model": None}
+            about = {"group": group, "about": GROUPS.get(group, ""), "route": str(route) if route else None}
+            row = found.setdefault(group, {**about, **agent, "steps": {}})
             name = f"{phase.shape or phase.id}/{step.id}"
             rounds = max((within.last for within in phase.within), default=1)
             own = agent_of(routing, step.routing_group, own_of(step) or (None, None))
             row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": None if own is None else str(own)})
     return [{**row, "steps": list(row["steps"].values())} for row in found.values()]
-
-
-def _routed(plan: FlowPlan | None) -> Iterator[tuple[Phase, Step]]:
-    for phase in plan.phases if plan is not None else ():
-        for step in phase.steps:
-            if step.declared.routed:
-                yield phase, step
-
-
-def _route(route: Route | None) -> dict[str, str | None]:
-    if route is None:
-        return {"route": None, "agent": None, "model": None}
-    return {"route": str(route), "agent": route.agent, "model": route.model}
 
 
 def _absent(app: App, flow: FoundFlow) -> list[str]:
@@ -156,6 +144,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     allowed = available_modes(run.state, run.plan)
     mode = allowed[0] if allowed[0] != "restart" else "new"
     status = run.state.status
+    ids, first = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
     return {
         "mode": mode,
         "modes": ["new", *allowed],
@@ -165,23 +154,19 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
             "at": run.records[-1][0] if run.records else None,
             "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
             "next": _next(run),
-            "params": masked(run.about.request.params),
-            "routes": [_chosen(row) for row in routed_groups(app, flow, run.routing)],
+            "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
+            "routes": [{"group": row["group"], "route": row["route"]} for row in routed_groups(app, flow, run.routing)],
             "limits": run.bounds.named,
-            "from": _starts(run),
+            "from": ids if first is None else ids[: ids.index(first) + 1],  # all phases before it are finished
             "changed": _changes(run, flow),
         },
     }
 
 
-def _as_written(previous: dict[str, Any]) -> dict[str, Any]:
-    """With params such as `1.20` as text: a page would show `1.2`."""
-    run = previous.get("run")
-    if run is None:
-        return previous
-    numbers = {name: shown(value) for name, value in run["params"].items() if isinstance(value, float)}
-    written = {name: text for name, text in numbers.items() if text != f"{float(text):g}"}
-    return {**previous, "run": {**run, "params": {**run["params"], **written}}}
+def _as_written(value: Any) -> Any:
+    """A param such as `1.20` as text: a page would show `1.2`."""
+    text = shown(value) if isinstance(value, float) else ""
+    return text if text and text != f"{float(text):g}" else value
 
 
 def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
@@ -196,10 +181,6 @@ def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
     return None
 
 
-def _chosen(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"group": row["group"], "route": row["route"]}
-
-
 def _next(run: LoadedRun) -> str | None:
     """The path of the first step that is not finished; None if all are."""
     first = first_unfinished(run.state, run.plan.phases)
@@ -209,13 +190,6 @@ def _next(run: LoadedRun) -> str | None:
     paths = (f"{path_segment(phase.id)}/{path_segment(step.id)}" for step in phase.steps)
     done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
     return next((path for path in paths if path not in done), path_segment(phase.id))
-
-
-def _starts(run: LoadedRun) -> list[str]:
-    """The phases from which the run can be restarted: all phases before them are finished."""
-    ids = [phase.id for phase in run.plan.phases]
-    first = first_unfinished(run.state, run.plan.phases)
-    return ids if first is None else ids[: ids.index(first) + 1]
 
 
 def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
@@ -228,11 +202,7 @@ def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
 def words_of_estimate(app: App, flow: FoundFlow, request: RunRequest) -> str:
     """`7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
     assert flow.plan is not None
-    return brief_estimate(step_range(flow.plan, request), _estimate(app, flow, request))
-
-
-def _estimate(app: App, flow: FoundFlow, request: RunRequest) -> Estimate:
-    return estimate_run(app.runs, app.flows, flow, request)
+    return brief_estimate(step_range(flow.plan, request), estimate_run(app.runs, app.flows, flow, request))
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
@@ -267,7 +237,7 @@ def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
     find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
     route = partial(_route_at, flow.plan, find, routing)
     kept = list(_once_per_repeat(flow.plan, rows))
-    found = _estimate(app, flow, request)
+    found = estimate_run(app.runs, app.flows, flow, request)
     return {
         "rows": [
             {**data, "route": route(row.path), "again": again}

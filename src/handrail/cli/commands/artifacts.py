@@ -25,7 +25,7 @@ from handrail.source.plain_text import command_line, counted, plain, plain_lines
 
 if TYPE_CHECKING:
     from handrail.project.scope_stages import StageStanding
-    from handrail.project.scopes import Reset, ScopeView
+    from handrail.project.scopes import ScopeView
 
 
 @completing
@@ -164,24 +164,19 @@ def _list_scopes(shell: Shell, views: list[ScopeView]) -> None:
     if not views:
         return shell.say("no scopes in this project; `handrail run plan ISSUE` makes one")
     rows: list[tuple[str, ...]] = [("SCOPE", "LAST CHANGE", "RUNS", "STAGES")]
-    rows += [(_scope_title(view), _last_change(view), str(len(view.runs) or ""), _stages_words(view)) for view in views]
+    for view in views:
+        times = [one.evidence.time for one in view.standings if one.evidence.pieces]
+        there = [one for one in view.standings if one.state != "missing"]
+        stages = [one.stage.title + (f" ({one.state})" if one.state != "made" else "") for one in there]
+        words = ", ".join(stages) or "empty" + (f", {counted(len(view.archives), 'archive')}" if view.archives else "")
+        changed = date_and_time(max(times)) if times else ""
+        rows.append((_scope_title(view), changed, str(len(view.runs) or ""), words))
     print_table(shell, rows)
     return _say_not_imported(shell, [path for view in views for path in view.not_imported])
 
 
 def _scope_title(view: ScopeView) -> str:
     return f"{view.key} (this branch)" if view.is_current else view.key
-
-
-def _last_change(view: ScopeView) -> str:
-    times = [one.evidence.time for one in view.standings if one.evidence.pieces]
-    return date_and_time(max(times)) if times else ""
-
-
-def _stages_words(view: ScopeView) -> str:
-    there = [one for one in view.standings if one.state != "missing"]
-    told = [one.stage.title + (f" ({one.state})" if one.state != "made" else "") for one in there]
-    return ", ".join(told) or "empty" + (f", {counted(len(view.archives), 'archive')}" if view.archives else "")
 
 
 def _show_scope(shell: Shell, view: ScopeView) -> None:
@@ -209,24 +204,12 @@ def _say_not_imported(shell: Shell, files: list[str]) -> None:
 
 
 def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:
-    newest = one.newest
+    newest, number = one.newest, str(one.evidence.iteration or "")
+    state = f"{_STATE_SIGNS[one.state]} {one.state}"
     made = date_and_time(newest.time) if newest is not None else ""
-    return (
-        one.stage.title,
-        f"{_STATE_SIGNS[one.state]} {one.state}",
-        str(one.evidence.iteration or ""),
-        made,
-        _maker(one),
-        _make_command(view, one),
-        "; ".join(_stage_details(one)),
-    )
-
-
-def _maker(one: StageStanding) -> str:
-    newest = one.newest
-    if newest is None or (newest.run is None and newest.flow is None):
-        return ""
-    return " ".join(part for part in (newest.run, f"({newest.flow})" if newest.flow else None) if part)
+    maker = (newest.run, newest.flow and f"({newest.flow})") if newest is not None else ()
+    by, command_ = " ".join(filter(None, maker)), _make_command(view, one)
+    return one.stage.title, state, number, made, by, command_, "; ".join(_stage_details(one))
 
 
 def _stage_details(one: StageStanding) -> list[str]:
@@ -263,15 +246,14 @@ def _scope_json(view: ScopeView) -> dict[str, Any]:
 
 def _stage_json(view: ScopeView, one: StageStanding) -> dict[str, Any]:
     newest, evidence = one.newest, one.evidence
+    made = moment(newest.time) if newest is not None else None
     return {
         "id": one.stage.id,
         "title": one.stage.title,
         "state": one.state,
         "iteration": evidence.iteration,
-        "made": moment(newest.time) if newest is not None else None,
-        "basis": newest.basis if newest is not None else None,
-        "run": newest.run if newest is not None else None,
-        "flow": newest.flow if newest is not None else None,
+        "made": made,
+        **{name: getattr(newest, name, None) for name in ("basis", "run", "flow")},
         "files": [piece.path for piece in evidence.pieces if piece.path],
         "missing": list(evidence.absent) if evidence.pieces else [],
         "problem": evidence.problem,
@@ -294,7 +276,8 @@ def _reset_scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, atte
     done = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)
     if shell.as_json:
         waiting = [run.summary.id for run in done.waiting]
-        return shell.data({"scope": key, "dryRun": not yes, "archives": _archives_json(done), "openRuns": waiting})
+        archives = [dict(zip(("folder", "archive", "files", "bytes"), one, strict=True)) for one in done.archives]
+        return shell.data({"scope": key, "dryRun": not yes, "archives": archives, "openRuns": waiting})
     for folder, path, files, size in done.archives:
         verb = "archived" if yes else "would archive"
         what = f"{counted(files, 'file')} ({size} bytes) of {shown_path(folder, shell.cwd)}"
@@ -307,13 +290,6 @@ def _reset_scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, atte
         number = done.archives[0][1].rpartition("-")[2]
         return shell.say(f"`{command_line('handrail', 'scope', RESET, key, '--restore', number, '--yes')}` undoes it")
     return shell.say("add `--yes` to do it")
-
-
-def _archives_json(done: Reset) -> list[dict[str, Any]]:
-    return [
-        {"folder": folder, "archive": path, "files": files, "bytes": size}
-        for folder, path, files, size in done.archives
-    ]
 
 
 def _restore_scope(app: App, shell: Shell, key: str, attempt: str, yes: bool) -> None:

@@ -102,10 +102,9 @@ class DemoStage:
         self.width = min(shutil.get_terminal_size((100, 24)).columns, 110)
 
     def title(self, project: str) -> None:
+        name = os.path.basename(project)
         click.secho("Handrail keeps an agent to a workflow", bold=True)
-        click.echo(
-            f"A scripted agent works in a real git repository ({os.path.basename(project)}); the gate, the tool,"
-        )
+        click.echo(f"A scripted agent works in a real git repository ({name}); the gate, the tool,")
         click.echo("the checks and the journal are the same as for a real agent.\n")
 
     def line(self, who: str, text: str, colour: str | None = None) -> None:
@@ -129,47 +128,34 @@ class DemoStage:
             case "say":
                 self.line("agent", f"“{event['text']}”")
             case "tool":
-                self.line("tool", _call(event))
+                arguments = event["input"]
+                self.line("tool", f"{event['tool']} {arguments.get('path') or arguments.get('command') or ''}")
             case "denied":
                 self.line("handrail", f"✗ denied: {event['reason'].split('. ')[0]}", "red")
             case "result":
-                if text := _short(event):
+                if text := _first_lines(event):
                     self.line("", text)
             case "step":
-                said = f" “{event['summary']}”" if event["summary"] else ""
-                self.line("tool", f"workflow_step {event['action']}{said}")
+                summary = f" “{event['summary']}”" if event["summary"] else ""
+                self.line("tool", f"workflow_step {event['action']}{summary}")
             case "stepped":
-                self.stepped(event)
+                for check in event["checks"] or []:
+                    words, colour = ("✓ passed", "green") if check["held"] else ("✗ failed", "red")
+                    self.line("handrail", f"{words}: {check['name']} ({check['detail'].splitlines()[0]})", colour)
+                if not event["refused"]:
+                    self.phase(event["statusLine"])
             case "stopped":
                 self.line("agent", "(ends its turn)")
-                sent_on = event["sendOn"] is not None
-                said = "↻ not done yet: told to continue" if sent_on else f"let go: {event['letGo']}"
-                self.line("handrail", said, "yellow")
-            case "finished":
-                if event["farewell"]:
-                    click.echo()
-                    self.line("handrail", event["farewell"], "green")
-
-    def stepped(self, event: dict[str, Any]) -> None:
-        for check in event["checks"] or []:
-            held = "✓ passed" if check["held"] else "✗ failed"
-            self.line(
-                "handrail", f"{held}: {check['name']} ({check['detail'].splitlines()[0]})", _colour(check["held"])
-            )
-        if not event["refused"]:
-            self.phase(event["statusLine"])
+                is_over = event["sendOn"] is None
+                self.line(
+                    "handrail", f"let go: {event['letGo']}" if is_over else "↻ not done yet: told to continue", "yellow"
+                )
+            case "finished" if event["farewell"]:
+                click.echo()
+                self.line("handrail", event["farewell"], "green")
 
 
-def _colour(held: bool | None) -> str:
-    return "green" if held else "red"
-
-
-def _call(event: dict[str, Any]) -> str:
-    arguments = event["input"]
-    return f"{event['tool']} {arguments.get('path') or arguments.get('command') or ''}"
-
-
-def _short(event: dict[str, Any]) -> str:
+def _first_lines(event: dict[str, Any]) -> str:
     """The first lines of a tool's output."""
     if event["tool"] != "bash":
         return "" if event["ok"] else str(event["output"])

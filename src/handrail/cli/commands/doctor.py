@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -45,7 +46,7 @@ def _complete_check(_context: click.Context, _param: click.Parameter, begin: str
 @click.option("--probe", "is_probe", is_flag=True, help="Run AGENT offline and measure what it really enforces.")
 @click.option("--program", metavar="FILE", help="With --probe: the program of AGENT; by default the one on the PATH.")
 @command
-def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **options: bool | tuple[str, ...]) -> None:
+def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **options: Any) -> None:
     """Check that everything is there and in working order. With AGENT, this agent has to be installed.
 
     Each finding has a fix, most often a command to paste. The exit code is 5 if a check found an error, or with
@@ -57,7 +58,7 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     known = app.registry.installable()
     if agent is not None and agent not in known:
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
-    only, skip = (tuple(map(str, _names(options[name]))) for name in ("only", "skip"))
+    only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))
     examination.refuse_unknown((*only, *skip), known)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
@@ -69,7 +70,7 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     with WaitingLine(shell, "checking") as line:
         shown = lambda name: line.say(f"checking {name}: {examination.EXAMS[name].about}")  # noqa: E731 - one line
         found = run_interruptibly(examination.examine(subject, examination.ExamChoice(only, skip), shown))
-    is_fine = is_ok(found, strict=bool(options["strict"]))
+    is_fine = is_ok(found, strict=options["strict"])
     if options["is_report"]:
         _report(shell, subject, found, is_fine=is_fine)
     else:
@@ -77,10 +78,6 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     if not is_fine:
         raise SystemExit(CHECK_FAILED)
     return None
-
-
-def _names(value: object) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:

@@ -37,7 +37,7 @@ from handrail.driven.runs.run_events import Event, masked_event, masked_json
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
 from handrail.guided.sessions.store import SessionReport
-from handrail.project.prune import MONTH, STATUSES, PruneItem, PruneRule
+from handrail.project.prune import MONTH, STATUSES, PruneRule
 from handrail.settings.secrets import masked
 from handrail.source.plain_text import one_line, plain
 from handrail.source.values import DURATION_EXAMPLE, parse_duration
@@ -90,9 +90,7 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
     except JournalDamaged:
         if not shell.as_json:
             readable = app.runs.load(run_id, may_be_damaged=True)
-            (_EventLines if events else _StoryLines)(readable, is_restarted=False).tell(
-                readable.attempt, readable.records
-            )
+            RunTeller(readable, events=events).tell(readable.attempt, readable.records)
         raise
 
 
@@ -104,7 +102,7 @@ def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool,
     if shell.as_json:
         found = [(number, app.runs.records(run_id, number)) for number in chosen]
         return shell.data({"events": [_data(t, event, n) for n, many in found for t, event in many]})
-    teller = (_EventLines if events else _StoryLines)(app.runs.load(run_id), is_restarted=len(known) > 1)
+    teller = RunTeller(app.runs.load(run_id), events=events, is_restarted=len(known) > 1)
     for number in chosen if not follow else chosen[:-1]:
         if not teller.tell(number, app.runs.records(run_id, number)):
             return None
@@ -139,7 +137,7 @@ def _session_lines(report: SessionReport, news: list[GuideNews]) -> Iterator[str
             yield painted(clipped(f"{time_of_day(event.time)}  {line}", width()))
 
 
-def _follow(app: App, shell: Shell, run_id: str, teller: _EventLines | _StoryLines) -> None:
+def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
     offset, pause, idle = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
@@ -159,32 +157,28 @@ def _follow(app: App, shell: Shell, run_id: str, teller: _EventLines | _StoryLin
         time.sleep(pause)
 
 
-class _EventLines:
-    """Prints each event as one line of JSON."""
+class RunTeller:
+    """Prints the events of a run: each as one line of JSON, or as a story, with the date when it changes."""
 
-    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
-        del run, is_restarted
-
-    def tell(self, attempt: int, records: list[EventRecord]) -> bool:
-        return _print(json.dumps(_data(moment, event, attempt), ensure_ascii=False) for moment, event in records)
-
-
-class _StoryLines:
-    """Prints events as a story. The date is printed when it changes."""
-
-    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
+    def __init__(self, run: LoadedRun, *, events: bool, is_restarted: bool = False) -> None:
         self.run = run
+        self.events = events
         self.is_restarted = is_restarted
         self.day = ""
         self.attempt = 0
         self.story = Story(run.plan, time_of_day)
 
     def tell(self, attempt: int, records: list[EventRecord]) -> bool:
+        """False if the reader left before the last line."""
+        if self.events:
+            return _print(json.dumps(_data(moment, event, attempt), ensure_ascii=False) for moment, event in records)
         return _print(self._lines(attempt, records))
 
     def _lines(self, attempt: int, records: list[EventRecord]) -> Iterator[str]:
         if not self.attempt:
-            yield styled(self._title(), BOLD)
+            request = self.run.about.request
+            given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
+            yield styled("  ".join(filter(None, (self.run.id, plain(self.run.plan.id), given))), BOLD)
         if attempt != self.attempt:
             self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
             if self.is_restarted or attempt > 1:
@@ -194,11 +188,6 @@ class _StoryLines:
                 self.day = day
                 yield styled(day, DIM)
             yield painted(clipped(line, width()))
-
-    def _title(self) -> str:
-        request = self.run.about.request
-        given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
-        return "  ".join(part for part in (self.run.id, plain(self.run.plan.id), given) if part)
 
 
 def _print(lines: Iterable[str]) -> bool:
@@ -238,9 +227,11 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
         return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})
     verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
     for item in done.removed:
-        shell.say(f"{verb}: {_prune_line(item)}")
+        ended = "" if item.ended is None else date_and_time(item.ended)
+        shell.say(plain(f"{verb}: {item.kind} {item.id}  {item.name}  {item.status}  {ended}").rstrip())
     if not done.removed:
-        shell.say(f"nothing to remove; {_kept(done.kept)} kept")
+        kept = "1 run or session is" if done.kept == 1 else f"{done.kept or 'no'} runs and sessions are"
+        shell.say(f"nothing to remove; {kept} kept")
     elif not yes:
         shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
     for words in done.held:
@@ -255,12 +246,3 @@ def _seconds(text: str | None) -> float | None:
     if found is None:
         raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
     return found
-
-
-def _kept(number: int) -> str:
-    return "1 run or session is" if number == 1 else f"{number or 'no'} runs and sessions are"
-
-
-def _prune_line(item: PruneItem) -> str:
-    ended = "" if item.ended is None else date_and_time(item.ended)
-    return plain(f"{item.kind} {item.id}  {item.name}  {item.status}  {ended}").rstrip()

@@ -159,14 +159,11 @@ def _report(shell: Shell, found: FoundPlaybook, style: str = "text") -> None:
         print_problems(problems, style)
     elif found.playbook is not None:
         book = found.playbook
-        numbers = [counted(len(some), noun) for some, noun in _sections(book) if some]
+        parts = ((book.practices, "practice"), (book.examples, "example"), (book.templates, "template"))
+        numbers = [counted(len(part), noun) for part, noun in parts if part]
         shell.say(f"no problems in `{found.folder}`: {', '.join(numbers) or 'no practices'}")
     if fails:
         raise SystemExit(2)
-
-
-def _sections(book: Playbook) -> list[tuple[tuple[Any, ...], str]]:
-    return [(book.practices, "practice"), (book.examples, "example"), (book.templates, "template")]
 
 
 def _valid(app: App) -> tuple[FoundPlaybook, Playbook]:
@@ -208,21 +205,16 @@ def _for_whom(entry: PlaybookEntry) -> str:
 
 
 def _whole(book: Playbook) -> dict[str, Any]:
+    names = ("languages", "frameworks", "templates", "always")
+    rules = {"includeExamples": book.include_examples, "maxExamples": book.max_examples, "matching": book.matching}
     return {
         "folder": book.folder,
         "name": book.name,
-        "languages": list(book.languages),
-        "frameworks": list(book.frameworks),
+        **{name: list(getattr(book, name)) for name in names},
         "practices": [_entry(entry) for entry in book.practices],
         "examples": [_entry(entry) for entry in book.examples],
-        "templates": list(book.templates),
-        "always": list(book.always),
         "budgets": {name: book.budget(name) for name in dict.fromkeys((*PHASES, *book.budgets))},
-        "selection": {
-            "includeExamples": book.include_examples,
-            "maxExamples": book.max_examples,
-            "matching": book.matching,
-        },
+        "selection": rules,
     }
 
 
@@ -253,9 +245,13 @@ def guidance(app: App, shell: Shell, phase: str, task: str, files: tuple[str, ..
     given = guide(app.project, phase, task, [_in_project(app, path) for path in (*files, *more)])
     selection = given.selection
     assert selection is not None
-    if shell.as_json:
-        return shell.data(_told(given, selection))
     items = _items(given, selection)
+    if shell.as_json:
+        sizes = {"characters": selection.characters, "budget": selection.limit * TOKEN}
+        tokens = {"used": selection.used, "budget": selection.limit}
+        left_out = [one.entry.id for one in selection.dropped]
+        data = {"phase": selection.phase, "items": items, **sizes, "tokens": tokens, "leftOut": left_out}
+        return shell.data({**data, "text": given.text})
     shell.talk(f"{counted(len(items), 'item')}, {selection.used} of {selection.limit} tokens, in the phase `{phase}`")
     if not items:
         return shell.say("nothing in the playbook is for this task in this phase")
@@ -268,18 +264,6 @@ def _in_project(app: App, path: str) -> str:
     real = os.path.abspath(path)
     inside = os.path.relpath(real, app.project)
     return path if inside.startswith("..") else inside
-
-
-def _told(given: TaskGuidance, selection: Selection) -> dict[str, Any]:
-    return {
-        "phase": selection.phase,
-        "items": _items(given, selection),
-        "characters": selection.characters,
-        "budget": selection.limit * TOKEN,
-        "tokens": {"used": selection.used, "budget": selection.limit},
-        "leftOut": [one.entry.id for one in selection.dropped],
-        "text": given.text,
-    }
 
 
 def _items(given: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:

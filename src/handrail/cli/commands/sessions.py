@@ -129,8 +129,9 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
     if agent is not None and agent not in (known := app.registry.hosts()):
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     verdict = _described_verdict(app, agent, tool, _input(input_), session)
-    if (warning := _unknown_tool_warning(app.registry, agent, tool)) is not None:
-        shell.insist(f"warning: {warning}")
+    hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], app.registry)
+    if hint is not None:  # the verdict about such a tool says nothing about a real call
+        shell.insist(f"warning: there is no tool `{tool}`; {hint}")
     shell.data(verdict_json(verdict))
 
 
@@ -177,9 +178,3 @@ def _owner(registry: Registry, tool: str) -> str:
     is_own = tool in registry.tool_names(OWN_TOOLS)[0]
     owners = [name for name in built_in_hosts() if registry.host(name).aliases(tool)]
     return owners[0] if owners and not is_own else OWN_TOOLS
-
-
-def _unknown_tool_warning(registry: Registry, agent: str | None, tool: str) -> str | None:
-    """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
-    hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], registry)
-    return None if hint is None else f"there is no tool `{tool}`; {hint}"

@@ -71,11 +71,8 @@ def _has_own_files(project: str) -> bool:
     """True if the project brought definitions, settings or plugins along: then a person has to look at them first."""
     folders = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver")
     paths = [os.path.join(project, folder) for folder in folders]
-    return any(os.path.lexists(path) and not _is_empty(path) for path in paths)
-
-
-def _is_empty(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
+    empty = [path for path in paths if os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)]
+    return any(os.path.lexists(path) and path not in empty for path in paths)
 
 
 def _create_files(app: App, shell: Shell) -> list[str]:
@@ -176,30 +173,33 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
     if folder is not None:
         app = app.at(_project_in(folder))
     with WaitingLine(shell, f"reading what AgentWeaver left in {shown_path(app.project, shell.cwd)}"):
-        items = _take_over(app, dry_run=dry_run)
+        items = AgentWeaverImport(
+            project=app.project,
+            places=app.places,
+            kept=app.runs.kept,
+            secrets=app.secrets,
+            flow_named=app.flow_named,
+            catalog=app.flows,
+            agents=app.registry.executors(),
+            is_dry=dry_run,
+        ).take_over()
     if shell.as_json:
-        rows = [item.to_json() for item in items]
-        return shell.data({"project": app.project, "dryRun": dry_run, "items": rows, "counts": result_counts(items)})
-    head = ("WHAT", "RESULT", "NAME", "WHERE", "NOTE")
-    print_table(shell, [head, *(_row(item, shell, dry_run) for item in _grouped(items))])
+        found = {"items": [item.to_json() for item in items], "counts": result_counts(items)}
+        return shell.data({"project": app.project, "dryRun": dry_run, **found})
+    rows = [
+        (one.kind, _word(one.result, dry_run), one.name, shown_path(one.path, shell.cwd), one.note)
+        for one in _grouped(items)
+    ]
+    print_table(shell, [("WHAT", "RESULT", "NAME", "WHERE", "NOTE"), *rows])
     for item in items:
         if item.kind == "run" and item.command:
             shell.say(plain(f"{item.name} in {item.scope}: {item.command}"))
-    told = [f"{count} {_many(result, count, dry_run)}" for result, count in result_counts(items).items() if count]
-    return shell.say(f"{', '.join(told)}; nothing of AgentWeaver was changed")
-
-
-def _take_over(app: App, *, dry_run: bool) -> list[ImportItem]:
-    return AgentWeaverImport(
-        project=app.project,
-        places=app.places,
-        kept=app.runs.kept,
-        secrets=app.secrets,
-        flow_named=app.flow_named,
-        catalog=app.flows,
-        agents=app.registry.executors(),
-        is_dry=dry_run,
-    ).take_over()
+    counts = [
+        f"{count} {'work as they are' if result == 'works' and count > 1 else _word(result, dry_run)}"
+        for result, count in result_counts(items).items()
+        if count
+    ]
+    return shell.say(f"{', '.join(counts)}; nothing of AgentWeaver was changed")
 
 
 def _project_in(folder: str) -> str:
@@ -214,14 +214,6 @@ def _project_in(folder: str) -> str:
 
 def _word(result: ImportResult, dry_run: bool) -> str:
     return "would be taken over" if dry_run and result == "taken" else RESULT_WORDS[result]
-
-
-def _many(result: ImportResult, count: int, dry_run: bool) -> str:
-    return "work as they are" if result == "works" and count > 1 else _word(result, dry_run)
-
-
-def _row(item: ImportItem, shell: Shell, dry_run: bool) -> tuple[str, ...]:
-    return item.kind, _word(item.result, dry_run), item.name, shown_path(item.path, shell.cwd), item.note
 
 
 def _grouped(items: list[ImportItem]) -> list[ImportItem]:

@@ -78,6 +78,7 @@ def web(  # noqa: PLR0913  # one parameter per option
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
+    from handrail.cli.main import write_report
     from handrail.web.access import PASSWORD, USER, exposure
     from handrail.web.server import serve
 
@@ -96,13 +97,10 @@ def web(  # noqa: PLR0913  # one parameter per option
 
             webbrowser.open(link)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link), _report)
+    def report(error: Exception) -> None:
+        write_report(error, ["web"])
 
-
-def _report(error: Exception) -> None:
-    from handrail.cli.main import write_report
-
-    write_report(error, ["web"])
+    serve(app, wanted, ready, lambda link, _: shell.talk(link), report)
 
 
 LOOK_AGAIN = 0.2

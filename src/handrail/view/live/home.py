@@ -139,7 +139,6 @@ class OpenedRows:
 
     def __init__(self, app: App) -> None:
         self.path = os.path.join(app.places.state, "seen", f"{file_name(app.project)}.json")
-        self.clock = app.clock
         self.opened: dict[str, float] = {}
         self._mark: tuple[int, int, int] | None = None
 
@@ -163,14 +162,6 @@ class OpenedRows:
         before, self._mark, self.opened = self.opened, mark, self._read()
         return self.opened != before
 
-    def mark(self, id_: str) -> None:
-        """A person opened this: `run:ID` or `session:ID`."""
-        self._change({id_: self.clock()})
-
-    def unmark(self, id_: str) -> None:
-        """It counts as not opened again."""
-        self._change({id_: None})
-
     def _read(self) -> dict[str, float]:
         try:
             data = json.loads(files.read_regular(self.path))
@@ -178,28 +169,26 @@ class OpenedRows:
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def _change(self, changes: dict[str, float | None]) -> None:
-        with locks.locked(f"{self.path}.lock", PATIENCE, self._busy):
+    def mark(self, id_: str, at: float | None) -> None:
+        """A person opened this (`run:ID` or `session:ID`) at this time; None if it counts as not opened again."""
+        busy = StateError(f"another process writes `{self.path}`", "try again")
+        with locks.locked(f"{self.path}.lock", PATIENCE, lambda: busy):
             known = self._read()
-            for id_, at in changes.items():
-                known.pop(id_, None)
-                if at is not None:
-                    known[id_] = at
+            known.pop(id_, None)
+            if at is not None:
+                known[id_] = at
             kept = dict(sorted(known.items(), key=lambda item: item[1])[-MOST_OPENED:])
             files.replace(self.path, json.dumps(kept).encode(), durable=False)
-
-    def _busy(self) -> StateError:
-        return StateError(f"another process writes `{self.path}`", "try again")
 
 
 def mark_seen(app: App, id_: str) -> None:
     """A person opened a row of home: `run:ID` or `session:ID`. A failure does not need them any more."""
-    OpenedRows(app).mark(id_)
+    OpenedRows(app).mark(id_, app.clock())
 
 
 def mark_unread(app: App, id_: str) -> None:
     """A row of home counts as not opened again."""
-    OpenedRows(app).unmark(id_)
+    OpenedRows(app).mark(id_, None)
 
 
 TITLE_AGAIN = 2.0

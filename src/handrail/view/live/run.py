@@ -65,10 +65,6 @@ class Tail:
             rows.append(line)
         return {"base": base, "seq": self.seq, "lost": self.seq - base - len(rows), "rows": rows[::-1]}
 
-    def of(self, node: str, most: int) -> list[dict[str, Any]]:
-        """The last lines of one step."""
-        return [line for line in self._lines if line["node"] == node][-most:]
-
 
 def with_tail(live: object, messages: list[RowMessage], epoch: str, base: int) -> list[RowMessage]:
     """The messages of a topic. The last one gets the new lines of its tail, if the topic has one."""
@@ -217,7 +213,15 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
         raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
     wanted = tries.found[-1] if tries.found else _new(1, None)
     if number is not None:
-        wanted = next((one for one in tries.found if one["try"] == number), {}) or _missing(id_, path, number)
+        numbered = next((one for one in tries.found if one["try"] == number), None)
+        if numbered is None:
+            raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
+        wanted = numbered
+    output, is_cut = _bounded(_whole(wanted["value"], run.payload))
+    lines, _ = runs.engine.activity(id_, None)
+    usage = UsageSum()
+    for report in wanted["usage"]:
+        usage.add(report)
     shown = {name: value for name, value in wanted.items() if name not in ("given", "value", "usage")}
     return {
         "run": id_,
@@ -225,11 +229,12 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
         "status": tries.status or "pending",
         **shown,
         **_input(wanted["given"], run.payload),
-        **_output(wanted["value"], run.payload),
-        "usage": _sum(wanted["usage"]),
+        "output": output,
+        "isCut": is_cut,
+        "usage": usage.to_json() if wanted["usage"] else {},
         "tries": [{name: one[name] for name in ("try", "started", "ended", "end", "why")} for one in tries.found],
         "artifacts": [cleaned_value(one) for one in tries.made],
-        "lines": _printed(runs, id_, path),
+        "lines": [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:],
     }
 
 
@@ -298,10 +303,6 @@ def _new(number: int, at: float | None) -> StepJson:
     return {"try": number, "started": at, **unknown, "checks": [], "usage": [], "counts": {}}
 
 
-def _missing(id_: str, path: str, number: int) -> StepJson:
-    raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
-
-
 def _input(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
     """The prompt and the params; None if they are not recorded, or not readable any more."""
     value = _whole(given, payload)
@@ -309,11 +310,6 @@ def _input(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) 
         return {"prompt": None, "params": None}
     prompt = value.get("prompt")
     return {"prompt": None if prompt is None else clean(prompt)[:MOST_TEXT], "params": _bounded(value.get("params"))[0]}
-
-
-def _output(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
-    value, is_cut = _bounded(_whole(given, payload))
-    return {"output": value, "isCut": is_cut}
 
 
 def _whole(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:
@@ -334,19 +330,6 @@ def _bounded(value: Any) -> tuple[Any, bool]:
     if len(text) > MOST_TEXT:
         return clean(text[:MOST_TEXT]), True
     return cleaned_value(value), False
-
-
-def _printed(runs: Runs, id_: str, path: str) -> list[StepJson]:
-    lines, _ = runs.engine.activity(id_, None)
-    return [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:]
-
-
-def _sum(reports: list[StepJson]) -> StepJson:
-    """The sum of what agents reported; empty if none did."""
-    spent = UsageSum()
-    for report in reports:
-        spent.add(report)
-    return spent.to_json() if reports else {}
 
 
 LOG_PAGE = 100
@@ -382,11 +365,11 @@ def search_log(runs: Runs, id_: str, wanted: LogQuery) -> LogRow:
             raise UsageError(f"there is no kind `{clean(kind)[:40]}` of lines", f"kinds: {', '.join(LOG_KINDS)}")
     limit = None if wanted.before is None else _key_of(wanted.before)
     records = runs.records(id_, runs.attempts(id_)[-1])
-    newest = heapq.merge(_events(records), _printed_rows(runs, id_), key=_key, reverse=True)
+    newest = heapq.merge(_events(records), _printed_rows(runs, id_), key=lambda row: _key_of(row["id"]), reverse=True)
     found: list[LogRow] = []
     has_more = False
     for row in newest:
-        if (limit is not None and _key(row) >= limit) or not wanted.fits(row):
+        if (limit is not None and _key_of(row["id"]) >= limit) or not wanted.fits(row):
             continue
         if len(found) == LOG_PAGE:
             has_more = True
@@ -410,10 +393,6 @@ def _printed_rows(runs: Runs, id_: str) -> Iterator[LogRow]:
         if line["kind"] in PRINTED:
             row = {"id": f"{line['t']}-a{line['n']}", "t": line["t"], "path": line["node"], "kind": "agent"}
             yield {**row, "what": line["kind"], "text": clean(line["text"])[:LONGEST_LOG_LINE]}
-
-
-def _key(row: LogRow) -> tuple[float, str, int]:
-    return _key_of(row["id"])
 
 
 def _key_of(id_: str) -> tuple[float, str, int]:
