@@ -100,22 +100,11 @@ def _run_row(run: Summary) -> tuple[str, ...]:
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
     if run.attempt > 1 and took:
         took += f" (attempt {run.attempt})"
-    given = clipped(one_line(run.given), WIDEST_CELL)
-    return (
-        run.id,
-        started,
-        took,
-        _run_status(run),
-        one_line(run.flow),
-        given,
-        clipped(one_line(reason_words(run.why)), WIDEST_REASON),
-    )
-
-
-def _run_status(run: Summary) -> str:
-    status = "interrupted" if run.is_interrupted else run.status
-    status = "cannot be read" if status == "damaged" else status
-    return f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
+    status = "interrupted" if run.is_interrupted else "cannot be read" if run.status == "damaged" else run.status
+    words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
+    given, why = one_line(run.given), one_line(reason_words(run.why))
+    about = (one_line(run.flow), clipped(given, WIDEST_CELL), clipped(why, WIDEST_REASON))
+    return (run.id, started, took, words, *about)
 
 
 def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:

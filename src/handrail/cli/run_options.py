@@ -30,12 +30,11 @@ from handrail.driven.runs.choices import Bounded, RunChoice
 from handrail.settings.folders import shown_path
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.settings import GROUPS
-from handrail.source.definition_files import MAX_BYTES, Source, decode
+from handrail.source.definition_files import MAX_BYTES, decode
 from handrail.source.field_checks import plain_data
 from handrail.source.json_reader import read_json
 from handrail.source.plain_text import command_line, counted, one_line, plain
 from handrail.source.suggestions import did_you_mean
-from handrail.source.tree import TreeNode, Trouble
 from handrail.source.values import Unresolved, typed_value
 from handrail.source.yaml_text import read_yaml
 
@@ -195,23 +194,18 @@ def _params_from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
-    source, problems = decode("<stdin>" if path == "-" else path, data)
-    if problems:
-        raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
-    tree, troubles = _read_tree(source)
-    if troubles:
-        first = troubles[0]
-        raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
+    source, found = decode("<stdin>" if path == "-" else path, data)
+    tree, problems = None, [(one.line, one.column, one.message, one.hint) for one in found]
+    if not problems:  # numbers keep their texts
+        is_json = source.file.endswith(".json")
+        tree, troubles = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
+        problems = [(one.line, one.column, one.message, one.hint) for one in troubles]
+    for line, column, message, hint in problems:
+        raise UsageError(f"{path}:{line}:{column}: {message}", hint)
     if tree is None or tree.kind != "mapping":
         raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
     params: dict[str, Any] = plain_data(tree)
     return params
-
-
-def _read_tree(source: Source) -> tuple[TreeNode | None, list[Trouble]]:
-    """The tree of a parameters file: JSON if its name says so, else YAML. Numbers keep their texts."""
-    is_json = source.file.endswith(".json")
-    return read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
 
 
 NARROWEST = 50

@@ -38,7 +38,7 @@ from handrail.view.actions import (
     request_of,
     wrong_routes,
 )
-from handrail.view.text.estimate import bound_warnings, brief_estimate
+from handrail.view.text.run import bound_warnings, brief_estimate
 
 MOST_LOOKED_AT = 20
 """How many runs of a flow are searched for one with the same scope."""

@@ -46,7 +46,7 @@ from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
-from handrail.driven.forms.form import Form, initial
+from handrail.driven.forms.form import initial
 from handrail.driven.runs.choices import BOUND_OPTIONS, Bounded, agent_of
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
@@ -56,15 +56,18 @@ from handrail.driven.runs.request import RunRequest, changed_files, unused_input
 from handrail.driven.runs.restart import restart as make_attempt
 from handrail.driven.runs.run_events import Cause
 from handrail.driven.runs.run_rules import question_to_answer, refuse_unless_waiting
-from handrail.driven.runs.state import Question
 from handrail.driven.worktrees.records import End, Worktree
-from handrail.driven.worktrees.worktrees import ListedWorktree
 from handrail.project.prune import PruneRule
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import counted, plain, some
 from handrail.view.text.columns import duration
-from handrail.view.text.estimate import bound_warnings, estimate_lines, estimate_rows, meaning_of_estimate
-from handrail.view.text.run import changed_files_words
+from handrail.view.text.run import (
+    bound_warnings,
+    changed_files_words,
+    estimate_lines,
+    estimate_rows,
+    meaning_of_estimate,
+)
 
 
 def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
@@ -341,7 +344,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
     need_trust(app, shell, lambda: programs_of_run(waiting))
-    values = ask(form) if file is None else _answers_from_file(file, form, asked)
+    values = ask(form) if file is None else accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
         return _drive_answered(app, shell, waiting, options["events"])
     return print_run(shell, app.runs.updated(waiting), events=options["events"])
@@ -354,11 +357,6 @@ def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> Non
     except RefusedError as error:
         shell.talk(f"the answer was accepted; {error.message}")
         print_run(shell, app.runs.updated(run), events=events)
-
-
-def _answers_from_file(file: str, form: Form, asked: Question) -> dict[str, Any]:
-    found: dict[str, Any] = accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
-    return found
 
 
 @click.command()
@@ -374,14 +372,11 @@ def worktrees(app: App, shell: Shell) -> None:
         return shell.data({"worktrees": [one.to_json() for one in found]})
     if not found:
         return shell.say("no run of this project has a worktree; `handrail run NAME --worktree` makes one")
-    rows = [_worktree_row(one, app.clock()) for one in found]
+    rows: list[tuple[str, ...]] = []
+    for one, tree in ((one, one.tree) for one in found):
+        age = duration(max(0.0, app.clock() - tree.created))
+        rows.append((tree.run, tree.branch, one.state, date_and_time(tree.created), age, tree.path))
     return print_table(shell, [("RUN", "BRANCH", "STATE", "CREATED", "AGE", "PATH"), *rows])
-
-
-def _worktree_row(one: ListedWorktree, now: float) -> tuple[str, ...]:
-    tree = one.tree
-    age = duration(max(0.0, now - tree.created))
-    return tree.run, tree.branch, one.state, date_and_time(tree.created), age, tree.path
 
 
 @click.command()

@@ -194,12 +194,9 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
     for item in items:
         if item.kind == "run" and item.command:
             shell.say(plain(f"{item.name} in {item.scope}: {item.command}"))
-    counts = [
-        f"{count} {'work as they are' if result == 'works' and count > 1 else _word(result, dry_run)}"
-        for result, count in result_counts(items).items()
-        if count
-    ]
-    return shell.say(f"{', '.join(counts)}; nothing of AgentWeaver was changed")
+    counts = result_counts(items).items()
+    words = ", ".join(f"{count} {_word(result, dry_run, count)}" for result, count in counts if count)
+    return shell.say(f"{words}; nothing of AgentWeaver was changed")
 
 
 def _project_in(folder: str) -> str:
@@ -212,7 +209,9 @@ def _project_in(folder: str) -> str:
     return path
 
 
-def _word(result: ImportResult, dry_run: bool) -> str:
+def _word(result: ImportResult, dry_run: bool, count: int = 1) -> str:
+    if result == "works" and count > 1:
+        return "work as they are"
     return "would be taken over" if dry_run and result == "taken" else RESULT_WORDS[result]
 
 

@@ -17,6 +17,7 @@ import click
 from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
+from handrail.cli.main import write_report
 from handrail.cli.options import command
 from handrail.cli.output import Shell, echo, has_reader, has_terminal
 
@@ -78,7 +79,6 @@ def web(  # noqa: PLR0913  # one parameter per option
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
-    from handrail.cli.main import write_report
     from handrail.web.access import PASSWORD, USER, exposure
     from handrail.web.server import serve
 
@@ -97,10 +97,11 @@ def web(  # noqa: PLR0913  # one parameter per option
 
             webbrowser.open(link)
 
-    def report(error: Exception) -> None:
-        write_report(error, ["web"])
+    serve(app, wanted, ready, lambda link, _: shell.talk(link), _report)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link), report)
+
+def _report(error: Exception) -> None:
+    write_report(error, ["web"])
 
 
 LOOK_AGAIN = 0.2

@@ -57,7 +57,9 @@ def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -
 @command
 def distrust(app: App, shell: Shell, folder: str | None) -> None:
     """Take back the trust in a project. It runs nothing any more until a person trusts it again."""
-    at = app if folder is None else app.at(_known(app, folder))
+    exact = None if folder is None else os.path.realpath(folder)
+    is_known = any(one.path == exact for one in app.trust.store.all())  # also if the folder does not exist any more
+    at = app if folder is None else app.at(_project(app, folder, is_exact=is_known))
     revoked = at.trust.store.revoke(at.project)
     above = at.trust.record
     if shell.as_json:
@@ -74,12 +76,6 @@ def distrust(app: App, shell: Shell, folder: str | None) -> None:
 def _project(app: App, folder: str, *, is_exact: bool) -> str:
     """The project of a folder, or the folder itself."""
     return os.path.realpath(folder) if is_exact else owning_project(app.places, find_root(folder))
-
-
-def _known(app: App, folder: str) -> str:
-    """The folder that has a record, also if it does not exist any more; else the project of the folder."""
-    exact = os.path.realpath(folder)
-    return exact if any(one.path == exact for one in app.trust.store.all()) else _project(app, folder, is_exact=False)
 
 
 def _record(app: App) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from handrail import SETTINGS_FILE
@@ -112,25 +113,22 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
         *plugin_folders(project, places).values(),
         os.path.join(project, ".handrail", "schemas"),
     ]
-    left = MOST_FILES
-    for root in dict.fromkeys(roots):
-        for folder, folders, names in os.walk(root):
-            for path in (folder, *(os.path.join(folder, name) for name in names)):
-                try:
-                    found = os.stat(path)
-                except OSError:
-                    continue
-                yield path, found.st_mtime_ns, found.st_size
-                left -= 1
-            folders[:] = [] if left <= 0 else sorted(folders)
     trusted = (os.path.join(places.state, TRUST_FOLDER, of) for of in ("projects", "plugins"))
     settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
-    for path in (*settings, *trusted):
+    for path in (*settings, *trusted, *itertools.islice(_below(dict.fromkeys(roots)), MOST_FILES)):
         try:
             found = os.stat(path)
         except OSError:
             continue
         yield path, found.st_mtime_ns, found.st_size
+
+
+def _below(roots: Iterable[str]) -> Iterator[str]:
+    for root in roots:
+        for folder, folders, names in os.walk(root):
+            yield folder
+            yield from (os.path.join(folder, name) for name in names)
+            folders.sort()
 
 
 def definition(app: App, kind: str, key: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, child_of
 from handrail.guided.workflows.catalog import Catalog
-from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, Stop, outline
+from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.output_text import clean
 from handrail.view.rows.rows import HEAD, Row, Rows
@@ -231,18 +231,10 @@ def _link_shadows(rows: list[Row]) -> None:
 
 
 _EMPTY: dict[str, Any] = {
-    "command": None,
-    "also": [],
+    **dict.fromkeys(("command", "phases", "params", "continue", "shadowedBy")),
+    **{name: [] for name in ("also", "groups", "uses", "shadows", "problems")},
     "description": "",
     "visible": False,
-    "phases": None,
-    "params": None,
-    "groups": [],
-    "continue": None,
-    "uses": [],
-    "shadows": [],
-    "shadowedBy": None,
-    "problems": [],
 }
 
 
@@ -299,19 +291,16 @@ def workflow_items(plan: Plan) -> list[GraphItem]:
 
 def _workflow_item(item: OutlineItem) -> GraphItem:
     if isinstance(item, PhaseItem):
-        return _phase(item.stop)
+        stop = item.stop
+        return {
+            "kind": "phase",
+            "id": stop.id,
+            "name": clean(stop.name),
+            "emoji": stop.emoji,
+            "gate": {"deny": stop.deny, "allow": stop.allow},
+            "exit": [clean(check.claim) for check in stop.checks],
+            "items": [],
+        }
     is_loopable = any(inner.stop.scope_loopable for inner in item.items if isinstance(inner, PhaseItem))
     items = [_workflow_item(inner) for inner in item.items]
     return {"kind": "workflow", "key": item.key, "name": clean(item.name), "loopable": is_loopable, "items": items}
-
-
-def _phase(stop: Stop) -> GraphItem:
-    return {
-        "kind": "phase",
-        "id": stop.id,
-        "name": clean(stop.name),
-        "emoji": stop.emoji,
-        "gate": {"deny": stop.deny, "allow": stop.allow},
-        "exit": [clean(check.claim) for check in stop.checks],
-        "items": [],
-    }

@@ -136,6 +136,7 @@ def _run(run: Summary, opened: float | None) -> Ranked:
     glance = run.glance or {}
     is_seen = run.status not in (*ENDED, "damaged") or (opened is not None and opened >= (run.ended or 0.0))
     is_left = run.is_interrupted and not run.goes_on
+    delay = glance.get("delay")
     group, status, rank = _place(run, glance, is_seen=is_seen, is_left=is_left)
     return (*rank, run.id), {
         "id": f"run:{run.id}",
@@ -149,7 +150,7 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "done": glance.get("done"),
         "total": glance.get("total"),
         "need": _need(run, glance.get("need")),
-        "delay": _delay(glance.get("delay")) if status == "delayed" else None,
+        "delay": {**delay, "reason": _text(str(delay.get("reason") or ""))} if delay and status == "delayed" else None,
         "doing": _text(glance["doing"]) if status == "running" and glance.get("doing") else None,
         "why": _why(run, glance, is_left=is_left),
         "who": glance.get("who"),
@@ -192,11 +193,6 @@ def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None
     title = (need or {}).get("title") or run.questions[0].get("title") or ""
     known = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
     return {**known, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
-
-
-def _delay(delay: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a run waits for: a service may have written the reason."""
-    return None if delay is None else {**delay, "reason": _text(str(delay.get("reason") or ""))}
 
 
 def _without_paths(text: str | None) -> str:
@@ -244,17 +240,13 @@ def _session(session: SessionLine, opened: float | None) -> Ranked:
         "name": clean(session.workflow or session.id)[:SHORT],
         "about": clean(session.task)[:SHORT],
         "place": [clean(part)[:SHORT] for part in session.place],
-        "round": None,
+        **dict.fromkeys(("round", "need", "delay", "doing", "seconds")),
         "done": session.done,
         "total": session.total,
-        "need": None,
-        "delay": None,
-        "doing": None,
         "why": why,
         "who": session.agent,
         "started": session.started,
         "ended": ended,
-        "seconds": None,
         "last": session.changed,
         "usage": {},
         "modes": [],

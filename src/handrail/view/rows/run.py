@@ -61,7 +61,7 @@ class RunTopic:
             run_events.StepStarted: self._start,
             run_events.NodeStarted: self._work,
             run_events.AttemptStarted: self._work,
-            run_events.NodeFinished: self._finish,
+            run_events.NodeFinished: lambda at, event: self._settle(event.path, at, "done"),
             run_events.NodeFailed: self._fail,
             run_events.AttemptFailed: self._fail,
             run_events.Delayed: self._delay,
@@ -182,9 +182,6 @@ class RunTopic:
         self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
         self._wait(path, at)
 
-    def _finish(self, at: float, event: run_events.NodeFinished) -> None:
-        self._settle(event.path, at, "done")
-
     def _fail(self, at: float, event: run_events.NodeFailed | run_events.AttemptFailed) -> None:
         self._settle(event.path, at, "interrupted" if event.code == CANCELLED else "failed")
         self.tree.put(event.path, why=failure_json(event.code, event.message))
@@ -206,11 +203,10 @@ class RunTopic:
     def _end(self, at: float, event: run_events.StepDone | run_events.StepSkipped | run_events.StepFailed) -> None:
         path = event.path
         how: BarEnd = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
-        reason = (
-            failure_json(event.code, event.message)
-            if isinstance(event, run_events.StepFailed)
-            else self._rejected(event)
-        )
+        reason = failure_json(event.code, event.message) if isinstance(event, run_events.StepFailed) else None
+        if isinstance(event, run_events.StepDone) and event.stop:  # it asked for a yes, and a person said no
+            no = rejection(self.state.steps[path].value)
+            reason = None if no is None else failure_json("stop-flow-if", no)
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
         took = None if isinstance(event, run_events.StepSkipped) else self._took(path)
@@ -224,12 +220,6 @@ class RunTopic:
         if until is not None and until > at:
             self.bars.open(path, "delay", at, self._try(path))
             self.tree.put(path, until=until)
-
-    def _rejected(self, event: run_events.StepDone | run_events.StepSkipped) -> dict[str, str] | None:
-        """Why a step ended the flow, if it asked for a yes and a person said no."""
-        has_stopped = isinstance(event, run_events.StepDone) and event.stop
-        no = rejection(self.state.steps[event.path].value) if has_stopped else None
-        return None if no is None else failure_json("stop-flow-if", no)
 
     def _pause(self, at: float, *, is_over: bool) -> None:
         """A run ends or goes on: so do the steps that were not finished, and their questions."""

@@ -210,20 +210,11 @@ class RowWindow:
 
 _EMPTY: dict[str, Any] = {
     "status": "pending",
-    "started": None,
-    "ended": None,
-    "took": None,
-    "worked": None,
+    **dict.fromkeys(("started", "ended", "took", "worked", "node", "who", "doing", "why")),
     "try": 0,
     "tries": 1,
     "children": 0,
-    "node": None,
-    "who": None,
-    "doing": None,
-    "why": None,
-    "usage": {},
-    "counts": {},
-    "checks": {},
+    **{name: {} for name in ("usage", "counts", "checks")},
 }
 _FRESH = ("status", "started", "ended", "took", "worked", "try", "doing", "why", "counts", "checks")
 

@@ -38,7 +38,6 @@ class SessionTopic:
         self.plan: Plan | None = None
         self.rows = Rows("")
         self._moves = self._loops = 0
-        self._entered: dict[int, float] = {}
         self._visits: dict[int, int] = {}
         self._ended: float | None = None
         self._denied = 0
@@ -84,9 +83,9 @@ class SessionTopic:
                 self._loops += how == "loop"
                 self._move(at, event.origin, event.to, how, getattr(event, "summary", ""))
             case machine.Finished():
-                self._end(at, event.origin, "done", event.summary)
+                self._move(at, event.origin, None, "done", event.summary)
             case machine.Cancelled():
-                self._end(at, event.at, "cancel", event.reason)
+                self._move(at, event.at, None, "cancel", event.reason)
             case machine.Checked():
                 self._check(at, event)
             case _:
@@ -100,7 +99,7 @@ class SessionTopic:
             for row in self.rows.section(section):
                 self.rows.drop(section, row["id"])
         self._moves = self._loops = self._denied = 0
-        self._entered, self._visits, self._ended = {}, {}, None
+        self._visits, self._ended = {}, None
         self._show_plan()
         if self.state.is_active:
             self._move(at, None, self.state.at, how, "")
@@ -132,44 +131,29 @@ class SessionTopic:
                 row = {"node": str(stop), "stop": stop, "name": clean(check.name)[:LONG], "kind": check.kind}
                 self.rows.put(CHECKS, id_, {**row, "claim": clean(check.claim)[:LONG], **_NEVER_RUN})
 
-    def _move(self, at: float, origin: int | None, to: int, how: str, summary: str) -> None:
+    def _move(self, at: float, origin: int | None, to: int | None, how: str, text: str) -> None:
+        """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
-        row = {"from": origin, "to": to, "how": how, "at": at, "summary": _short(summary)}
-        self.rows.put(MOVES, str(self._moves), row)
+        self.rows.put(
+            MOVES, str(self._moves), {"from": origin, "to": to, "how": how, "at": at, "summary": _short(text)}
+        )
         if origin is not None:
-            self._leave(at, origin, summary)
-        if how != "reload" or origin != to:
-            self._visits[to] = self._visits.get(to, 0) + 1
-        self._entered[to] = at
-        if self.plan is not None and to < len(self.plan.stops):
-            self.rows.put(STOPS, str(to), {"entered": at, "left": None, "visits": self._visits[to]})
-        self._states()
+            summary = {"summary": _short(text)} if text and how != "cancel" else {}
+            self._put_stop(origin, {"left": at, **summary})
+        if to is None:
+            self._ended = at
+        else:
+            self._visits[to] = self._visits.get(to, 0) + (how != "reload" or origin != to)
+            self._put_stop(to, {"entered": at, "left": None, "visits": self._visits[to]})
+        here, is_done = self.state.at, self.state.status == "done"
+        for row in self.rows.section(STOPS):  # after a loop, phases that were visited are ahead again
+            is_behind = is_done or row["order"] < here
+            state = "done" if is_behind else "current" if row["order"] == here else "ahead"
+            self.rows.put(STOPS, row["id"], {"state": state})
 
-    def _leave(self, at: float, origin: int, summary: str) -> None:
-        if self.plan is not None and origin < len(self.plan.stops):
-            fields = {"left": at, **({"summary": _short(summary)} if summary else {})}
-            self.rows.put(STOPS, str(origin), fields)
-
-    def _end(self, at: float, origin: int, how: str, text: str) -> None:
-        self._moves += 1
-        row = {"from": origin, "to": None, "how": how, "at": at, "summary": _short(text)}
-        self.rows.put(MOVES, str(self._moves), row)
-        self._leave(at, origin, text if how == "done" else "")
-        self._ended = at
-        self._states()
-
-    def _states(self) -> None:
-        """Which phases are behind, which is current, which are ahead. After a loop, visited ones are ahead again."""
-        here, status = self.state.at, self.state.status
-        for row in self.rows.section(STOPS):
-            order = row["order"]
-            if status == "done" or order < here:
-                found = "done"
-            elif order == here:
-                found = "current"
-            else:
-                found = "ahead"
-            self.rows.put(STOPS, row["id"], {"state": found})
+    def _put_stop(self, at: int, fields: dict[str, Any]) -> None:
+        if self.plan is not None and at < len(self.plan.stops):
+            self.rows.put(STOPS, str(at), fields)
 
     def _check(self, at: float, event: machine.Checked) -> None:
         for number, result in enumerate(event.results):

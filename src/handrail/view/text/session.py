@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts.messages import Verdict
     from handrail.guided.sessions.machine import State
-    from handrail.guided.workflows.plan import Plan, Stop
+    from handrail.guided.workflows.plan import Plan
 
 SUMMARY = "what you did"
 
@@ -108,19 +108,11 @@ def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
         yield from (f"  {check.claim}" for check in stop.checks)
     if stop.allow is not None or stop.deny:
         yield f"An agent may use: {words.allowed_tools(stop) or 'no tools'}"
-    yield f"When it is done: {_command('next', session, '--summary', SUMMARY)}{_coming(plan, state.at)}"
+    is_last = state.at + 1 == len(plan.stops)
+    coming = "this is the last phase" if is_last else f"then comes {plan.stops[state.at + 1].name}"
+    yield f"When it is done: {_command('next', session, '--summary', SUMMARY)} ({coming})"
     if stop.scope_loopable and state.at != stop.scope_first:
-        yield f"To start {_scope(stop)} over: {_command('loop', session)}"
-
-
-def _coming(plan: Plan, at: int) -> str:
-    if at + 1 == len(plan.stops):
-        return " (this is the last phase)"
-    return f" (then comes {plan.stops[at + 1].name})"
-
-
-def _scope(stop: Stop) -> str:
-    return stop.levels[-1].name
+        yield f"To start {stop.levels[-1].name} over: {_command('loop', session)}"
 
 
 def _command(name: str, session: str | None, *more: str) -> str:
