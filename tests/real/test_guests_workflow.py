@@ -11,6 +11,7 @@ from handrail.agents.probe.scripted_model import Turn
 from handrail.app import App
 from handrail.guided.workflows.plan import plan_to_json
 from real.guests.guest import Guest, Phase, mark
+from real.waiting import until
 
 ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"), mark("release", "ship")]
 DENIED = "is not allowed in the phase Plan of Release"
@@ -134,6 +135,7 @@ def test_a_whole_workflow_in_a_terminal(guest: Guest) -> None:
         screen.say(f"{guest.start_command} release the login")
         screen.wait("All done.")
         guest.until_at("done")
+        until(lambda: guest.story()[-1] == STORY[-1], "the last event of the journal")
     assert_walked(guest)
     assert_same_journal(guest)
 
