@@ -411,6 +411,9 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "text": lambda values: "".join(as_text(value) for value in values if value is not None),
     "concat": lambda values: "".join(as_joined_text(value) for value in values if value is not None),
+    "appendPrompt": lambda values: "\n".join(
+        text for value in values if value is not None and (text := as_joined_text(value).strip())
+    ),
     "add": _counted(sum),
     "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
     "mul": _counted(_product),

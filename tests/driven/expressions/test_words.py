@@ -8,7 +8,6 @@ import pytest
 
 from driven.flows.everyflow import CHILD, EVERY, flow
 from handrail.driven.expressions.tree import (
-    AppendPrompt,
     Artifact,
     Comparison,
     Const,
@@ -49,7 +48,7 @@ FILES = Ref("params.files")
         (Items("at", (Items("at", (FILES, Const(0))), Const("name"))), "${params.files[0].name}"),
         (Template("hi {who}, {else}", ("who",), (X,)), "hi ${params.x}, {else}"),
         (Object(("a", "b"), (Const("x"), X)), '{a: "x", b: ${params.x}}'),
-        (AppendPrompt(X, Const("s")), '${params.x followed by "s"}'),
+        (Items("appendPrompt", (X, Const("s"))), '${params.x followed by "s"}'),
         (Default((X, Const("y"))), '${params.x else "y"}'),
         (Artifact(key=Ref("context.scope"), name=Const("plan")), "${artifact plan.md of context.scope}"),
         (

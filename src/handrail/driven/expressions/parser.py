@@ -19,7 +19,6 @@ from handrail.driven.expressions.tree import (
     CONDITION_FORMS,
     SCOPES,
     VALUE_FORMS,
-    AppendPrompt,
     Artifact,
     Comparison,
     Const,
@@ -335,8 +334,8 @@ class ExpressionReader:
             hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` is optional"
             self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
             return Const(None)
-        base = self.value(members["base"]) if "base" in members else None
-        return AppendPrompt(base, self.value(members["suffix"]))
+        parts = (members[name] for name in ("base", "suffix") if name in members)
+        return Items("appendPrompt", tuple(map(self.value, parts)))
 
     def condition(self, node: TreeNode) -> Expression:
         """The expression of a condition: a form, or plain `true`, `false` or `${...}`."""

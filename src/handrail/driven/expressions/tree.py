@@ -241,19 +241,6 @@ class Object:
         return {name: value.resolve(scope) for name, value in zip(self.names, self.values, strict=True)}
 
 
-@dataclass(frozen=True)
-class AppendPrompt:
-    """Two trimmed texts, one below the other. Empty ones are left out."""
-
-    base: Expression | None
-    suffix: Expression
-
-    def resolve(self, scope: ExpressionScope) -> str:
-        found = [part.resolve(scope) for part in (self.base, self.suffix) if part is not None]
-        texts = [as_joined_text(value).strip() for value in found if value is not None]
-        return "\n".join(text for text in texts if text)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
     """The path of an artifact: AgentWeaver's by its kind, or Handrail's by its name.
@@ -374,7 +361,6 @@ _INNER: dict[type, tuple[str, ...]] = {
     BoundedList: ("items",),
     Template: ("values",),
     Object: ("values",),
-    AppendPrompt: ("base", "suffix"),
     Artifact: ("key", "name", "iteration"),
     Default: ("choices",),
     Truth: ("value",),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.driven.expressions.tree import (
-    AppendPrompt,
     Artifact,
     BoundedList,
     Comparison,
@@ -110,9 +109,8 @@ def _bare(expression: Expression) -> str:
             return f" {_SIGNS[rule]} ".join(map(_operand, items))
         case Default():
             return " else ".join(map(_operand, expression.choices))
-        case AppendPrompt():
-            parts = [part for part in (expression.base, expression.suffix) if part is not None]
-            return " followed by ".join(map(_operand, parts))
+        case Items("appendPrompt", items):
+            return " followed by ".join(map(_operand, items))
         case Artifact():
             return _artifact(expression)
     return _quoted(expression)

@@ -21,18 +21,10 @@ MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
 MAX_ROUNDS = 1_000
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
-
-
-def _definition(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/definitions/{name}"}
-
-
-def _list_of(name: str) -> dict[str, Any]:
-    return {"type": "array", "items": _definition(name)}
-
-
-VALUE_SCHEMA = _definition("value")
-ANY_SCHEMA = _definition("any")
+_PARTS = ("value", "any", "condition", "test", "step", "expectation", "output", "entry", "param")
+_REFERENCE = {name: {"$ref": f"#/definitions/{name}"} for name in _PARTS}
+_LIST_OF = {name: {"type": "array", "items": reference} for name, reference in _REFERENCE.items()}
+VALUE_SCHEMA, ANY_SCHEMA = _REFERENCE["value"], _REFERENCE["any"]
 _VALUES = {"type": "object", "additionalProperties": True}
 _EXPRESSIONS = {"type": "object", "additionalProperties": ANY_SCHEMA}
 
@@ -44,7 +36,7 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
             "type": "object",
             "properties": {
                 "kind": {"const": kind, "description": "what is done"},
-                "when": {**_definition("condition"), "description": "do it only if this is true"},
+                "when": {**_REFERENCE["condition"], "description": "do it only if this is true"},
                 **{name: {**ANY_SCHEMA, "description": f"the {name} of the action"} for name in needs},
             },
             "required": ["kind", *needs],
@@ -56,7 +48,7 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
 
 
 def _condition(name: str, about: str) -> Field:
-    return Field(name, ("mapping", "boolean", "text"), about, schema=_definition("condition"))
+    return Field(name, ("mapping", "boolean", "text"), about, schema=_REFERENCE["condition"])
 
 
 def _timeout(of: str) -> Field:
@@ -146,14 +138,14 @@ STEP = shape(
         "expect",
         ("list",),
         "checks that have to pass after the step",
-        schema=_list_of("expectation"),
+        schema=_LIST_OF["expectation"],
         examples=([{"file": "PLAN.md"}],),
     ),
     Field(
         "makes",
         ("list",),
         "files that the step makes or changes: paths, or mappings with `path`; published when the step is done",
-        schema=_list_of("output"),
+        schema=_LIST_OF["output"],
         examples=(["notes.md"],),
     ),
     _condition("stopFlowIf", "the flow ends after this step if this is true"),
@@ -226,7 +218,7 @@ PHASE = shape(
     "Steps that belong together.",
     Field("id", ("text",), "unique in the flow", required=True, shortest=1, examples=("check",)),
     _condition("when", "the phase is skipped if this is false"),
-    Field("steps", ("list",), "the steps, in order", required=True, schema=_list_of("step")),
+    Field("steps", ("list",), "the steps, in order", required=True, schema=_LIST_OF["step"]),
     _parallel("run the steps in parallel; a number is the limit"),
     _timeout("the phase"),
 )
@@ -251,7 +243,7 @@ REPEAT = shape(
         default="item",
         schema={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$"},
     ),
-    Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_definition("test")),
+    Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_REFERENCE["test"]),
     Field("max", ("integer",), "the maximum number of rounds for `until` and `over`", least=1, most=MAX_ROUNDS),
     Field(
         "onExhausted",
@@ -293,14 +285,14 @@ BLOCK = shape(
         },
         examples=({"var": "round", "max": 3, "until": {"equals": ["${steps.check.test.outputs.exitCode}", 0]}},),
     ),
-    Field("phases", ("list",), "the phases to repeat", required=True, schema=_list_of("entry")),
+    Field("phases", ("list",), "the phases to repeat", required=True, schema=_LIST_OF["entry"]),
 )
 
 GROUP = shape(
     "parallel block",
     "Phases and repeats that run in parallel.",
     _parallel("`true`, or a number as the limit", required=True),
-    Field("phases", ("list",), "the phases and repeats that run in parallel", required=True, schema=_list_of("entry")),
+    Field("phases", ("list",), "the phases and repeats that run in parallel", required=True, schema=_LIST_OF["entry"]),
 )
 
 PARAM = shape(
@@ -353,7 +345,7 @@ FLOW = shape(
         "params",
         ("mapping",),
         "parameters of the flow; steps refer to them as `params.NAME`",
-        schema={"type": "object", "additionalProperties": _definition("param")},
+        schema={"type": "object", "additionalProperties": _REFERENCE["param"]},
         examples=({"task": {"required": True, "about": "what to do"}, "rounds": 3},),
     ),
     Field(
@@ -368,7 +360,7 @@ FLOW = shape(
         ("list",),
         "phases, repeats and parallel blocks, in order",
         required=True,
-        schema=_list_of("entry"),
+        schema=_LIST_OF["entry"],
         examples=(
             [{"id": "check", "steps": [{"id": "test", "node": "command", "params": {"argv": ["make", "test"]}}]}],
         ),
@@ -400,7 +392,7 @@ def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[
         "value": _computed(VALUES),
         "any": {"anyOf": [plain, VALUE_SCHEMA, {"type": "object", "minProperties": 2}]},
         "test": _computed(CONDITIONS),
-        "condition": {"anyOf": [{"type": "boolean"}, _definition("test")]},
+        "condition": {"anyOf": [{"type": "boolean"}, _REFERENCE["test"]]},
         "param": {"anyOf": [plain, json_schema(PARAM)]},
         "output": _made_file(),
         "entry": _entry(),
@@ -465,7 +457,7 @@ def _node_rule(name: str, node: Node) -> dict[str, Any]:
     needs = ["params"] if any(field.required for field in node.params) else []
     needs += ["prompt"] if node.prompt == "required" else []
     pointer = name.replace("~", "~0").replace("/", "~1")  # the node of a plugin has a slash in its name
-    params = _definition(f"params:{pointer}")
+    params = {"$ref": f"#/definitions/params:{pointer}"}
     then: dict[str, Any] = {"properties": {"params": params}, "required": needs}
     if node.prompt == "forbidden":
         then["properties"]["prompt"] = False
