@@ -13,7 +13,7 @@ from handrail.steps.nodes.files import json_bytes, path_inside, put_files, read_
 from handrail.steps.nodes.params import path_param, text_param, unused_param
 
 if TYPE_CHECKING:
-    from handrail.steps.services.jira import Attachment, Parent
+    from handrail.steps.services.jira import Attachment
 
 _CONTEXT = Node(
     about="Finds the key and the addresses of a Jira issue. A bare key needs JIRA_BASE_URL.",
@@ -91,7 +91,9 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
     files, enriched = {real["outputFile"]: answer.body}, None
     if answer.parent is not None:
         enriched = f"{os.path.splitext(paths['outputFile'])[0]}-enriched.json"
-        files[path_inside(context, enriched)] = json_bytes(_enriched(answer.issue, answer.parent))
+        problem = {} if answer.parent.reason is None else {"parentProblem": answer.parent.reason}
+        both = {"issue": answer.issue, "parentKey": answer.parent.key, "parent": answer.parent.issue, **problem}
+        files[path_inside(context, enriched)] = json_bytes(both)
     if "attachmentsManifestFile" in paths:
         folder = os.path.join(os.path.dirname(paths["attachmentsManifestFile"]), FOLDER)
         saved = [(item, os.path.join(folder, _file_name(number, item))) for number, item in enumerate(loaded, 1)]
@@ -106,12 +108,6 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
         "planningContextAttachments": sum(item.text is not None for item in loaded),
         "enrichedFile": enriched,
     }
-
-
-def _enriched(issue: dict[str, Any], parent: Parent) -> dict[str, Any]:
-    """`issue` and `parent` are the issues as Jira sends them. `parentProblem` says why there is no parent."""
-    problem = {} if parent.reason is None else {"parentProblem": parent.reason}
-    return {"issue": issue, "parentKey": parent.key, "parent": parent.issue, **problem}
 
 
 def _manifest(attachments: tuple[Attachment, ...], saved: list[tuple[Attachment, str]]) -> dict[str, Any]:

@@ -200,7 +200,9 @@ class Remote(NamedTuple):
     @property
     def site(self) -> str:
         """The address of its host over HTTP, which ends with a slash."""
-        return f"{self.scheme if self.is_http else 'https'}://{_bracketed(self.host)}{_port(self.port)}/"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port is None else f":{self.port}"
+        return f"{self.scheme if self.is_http else 'https'}://{host}{port}/"
 
 
 def parse_remote(address: str) -> Remote | None:
@@ -261,11 +263,3 @@ def _named(scheme: str, host: str, port: int | None, path: str) -> Remote:
 def _is_path(path: str) -> bool:
     parts = path.split("/")
     return all(_PART.fullmatch(part) and part not in (".", "..") for part in parts) and not path.startswith("~")
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _port(port: int | None) -> str:
-    return "" if port is None else f":{port}"

@@ -15,7 +15,7 @@ from handrail.steps.services.http import HttpLimits, Service
 
 TELEGRAM = "Telegram"
 TELEGRAM_API = "https://api.telegram.org"
-TELEGRAM_LIMITS = HttpLimits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
+LIMITS = HttpLimits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
 LONGEST_TELEGRAM = 4096
 """Telegram refuses a longer text. It counts UTF-16 units."""
 
@@ -55,7 +55,7 @@ async def send_telegram(sender: Bot, text: str) -> int | None:
         base=f"{sender.api}bot{written}/",
         headers={},
         secrets=(sender.token, written),
-        limits=TELEGRAM_LIMITS,
+        limits=LIMITS,
         reason=lambda said: said.get("description"),
         asked=_requested_pause,
         advice={401: "check TELEGRAM_BOT_TOKEN", 404: "check TELEGRAM_BOT_TOKEN"},
@@ -87,13 +87,11 @@ def _requested_pause(said: dict[str, Any]) -> float | None:
     """The pause that Telegram asks for, in the JSON of its answer."""
     more = said.get("parameters")
     seconds = more.get("retry_after") if isinstance(more, dict) else None
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return float(seconds) if is_number and seconds is not None else None
+    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
 
 
 WEBHOOK = "The webhook"
 WEBHOOK_VARIABLES = ("NOTIFY_WEBHOOK_URL", "SLACK_WEBHOOK_URL")
-WEBHOOK_LIMITS = HttpLimits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
 LONGEST_WEBHOOK = 4000
 
 
@@ -123,7 +121,7 @@ async def send_to_webhook(url: str, text: str) -> None:
         base=url,
         headers={},
         secrets=tuple(secret for secret in secrets if len(secret) > 1),
-        limits=WEBHOOK_LIMITS,
+        limits=LIMITS,
         advice=dict.fromkeys((401, 403, 404, 410), "check NOTIFY_WEBHOOK_URL"),
     )
     async with service:

@@ -146,12 +146,7 @@ def _reason(said: dict[str, Any]) -> object:
 
 def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `pull_request`."""
-    return {
-        f"{name}_url": wanted.page,
-        "repository": wanted.project,
-        "number": wanted.number,
-        "fetched_at": now,
-    }
+    return {f"{name}_url": wanted.page, "repository": wanted.project, "number": wanted.number, "fetched_at": now}
 
 
 def _author(item: Mapping[str, Any]) -> str:
@@ -169,7 +164,7 @@ def _pull_path(wanted: ForgeItem) -> str:
 
 async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     found = await service.get_object(_issue_path(wanted), "an issue")
-    comments = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
+    comments = [_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
     title = text_member(found, "title", f"Issue #{wanted.number}")
     return {
         "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
@@ -190,7 +185,7 @@ async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str
     }
 
 
-def _general_comment(item: dict[str, Any]) -> dict[str, Any]:
+def _comment(item: dict[str, Any]) -> dict[str, Any]:
     """A comment below an issue or a pull request. `is_own`: a step of Handrail has written it."""
     return {
         "id": str(item.get("id") or ""),
@@ -205,12 +200,7 @@ def _general_comment(item: dict[str, Any]) -> dict[str, Any]:
 DIFF = "application/vnd.github.diff"
 LARGEST_DIFF = 16 * 1024 * 1024
 _KINDS = {"added": "added", "removed": "deleted", "renamed": "renamed"}
-_JUDGEMENTS = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")
-
-
-async def _fetch_pull(service: Service, wanted: ForgeItem) -> dict[str, Any]:
-    """A pull request as GitHub describes it."""
-    return await service.get_object(_pull_path(wanted), "a pull request")
+_JUDGEMENTS = ("approved", "changes_requested", "dismissed")
 
 
 async def fetch_diff(service: Service, wanted: ForgeItem) -> bytes:
@@ -220,7 +210,7 @@ async def fetch_diff(service: Service, wanted: ForgeItem) -> bytes:
 
 async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """A pull request and its changed files: a document of `github-pr-diff/v1`."""
-    details = await _fetch_pull(service, wanted)
+    details = await service.get_object(_pull_path(wanted), "a pull request")
     files = [_changed_file(item) for item in await service.get_objects(f"{_pull_path(wanted)}/files")]
     about = _pull_about(details, wanted)
     return {
@@ -233,15 +223,14 @@ async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[s
 
 async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """Reviews, comments on lines and general comments: a document of `github-review/v1`."""
-    details = await _fetch_pull(service, wanted)
+    details = await service.get_object(_pull_path(wanted), "a pull request")
     listed = await service.get_objects(f"{_pull_path(wanted)}/reviews")
     reviews = [_review(item) for item in listed if text_member(item, "state") != "PENDING"]
     lines = [_line_comment(item) for item in await service.get_objects(f"{_pull_path(wanted)}/comments")]
-    general = [_general(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
-    comments = [comment for comment in (*lines, *general) if comment["body"].strip()]
-    said = f"{counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}"
+    others = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
+    comments = [comment for comment in (*lines, *others) if comment["body"].strip()]
     return {
-        "summary": f"{wanted.name}: {said}",
+        "summary": f"{wanted.name}: {counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}",
         **_head(wanted, "pull_request", now),
         "commit": text_member(object_member(details, "head"), "sha"),
         "author": _author(details),
@@ -300,51 +289,32 @@ def _review(item: dict[str, Any]) -> dict[str, Any]:
 
 def _judged(reviews: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The reviews, each with `is_current`: no later review of the same person replaces its judgement."""
-    last = {
-        review["author"]: review["id"]
-        for review in sorted(reviews, key=lambda review: str(review["submitted_at"]))
-        if review["state"].upper() in _JUDGEMENTS
-    }
+    judgements = [review for review in reviews if review["state"] in _JUDGEMENTS]
+    last = {one["author"]: one["id"] for one in sorted(judgements, key=lambda review: str(review["submitted_at"]))}
     return [
-        {**review, "is_current": review["state"].upper() in _JUDGEMENTS and last[review["author"]] == review["id"]}
-        for review in reviews
+        {**review, "is_current": review in judgements and last[review["author"]] == review["id"]} for review in reviews
     ]
 
 
 def _line_comment(item: dict[str, Any]) -> dict[str, Any]:
     """A comment on a file. A thread has the id of its first comment. GitHub says no line if the code has changed."""
-    id_, body = str(item.get("id") or ""), raw_text_member(item, "body")
-    line = number_member(item, "line")
-    is_old = item.get("side") == "LEFT"
+    comment, line, is_old = _comment(item), number_member(item, "line"), item.get("side") == "LEFT"
     return {
-        "id": id_,
-        "thread_id": str(item.get("in_reply_to_id") or id_),
+        **comment,
+        "thread_id": str(item.get("in_reply_to_id") or comment["id"]),
         "review_id": str(item.get("pull_request_review_id") or "") or None,
         "kind": "line",
-        "author": _author(item),
-        "created_at": text_member(item, "created_at"),
-        "body": body,
         "file_path": text_member(item, "path", "") or None,
         "new_line": None if is_old else line,
         "old_line": (line if is_old else None) if line is not None else number_member(item, "original_line"),
         "is_outdated": line is None and item.get("subject_type") != "file",
-        "is_bot": object_member(item, "user").get("type") == "Bot",
-        "is_own": is_marked(body),
     }
 
 
-def _general(item: dict[str, Any]) -> dict[str, Any]:
-    comment = _general_comment(item)
-    return {
-        **comment,
-        "thread_id": comment["id"],
-        "review_id": None,
-        "kind": "general",
-        "file_path": None,
-        "new_line": None,
-        "old_line": None,
-        "is_outdated": False,
-    }
+def _general_comment(item: dict[str, Any]) -> dict[str, Any]:
+    comment = _comment(item)
+    place = dict.fromkeys(("file_path", "new_line", "old_line"))
+    return {**comment, "thread_id": comment["id"], "review_id": None, "kind": "general", **place, "is_outdated": False}
 
 
 MOST_ANNOTATIONS = 50
@@ -356,7 +326,7 @@ _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
-    pull = await _fetch_pull(service, wanted)
+    pull = await service.get_object(_pull_path(wanted), "a pull request")
     latest = text_member(object_member(pull, "head"), "sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
@@ -425,9 +395,8 @@ async def _annotations(service: Service, path: str) -> str:
 def _annotation(item: dict[str, Any]) -> str:
     line = number_member(item, "start_line")
     place = f"{text_member(item, 'path')}{'' if line is None else f':{line}'}"
-    words = ": ".join(
-        part for part in (raw_text_member(item, "title"), raw_text_member(item, "message")) if part.strip()
-    )
+    parts = (raw_text_member(item, "title"), raw_text_member(item, "message"))
+    words = ": ".join(part for part in parts if part.strip())
     return f"{place}: {text_member(item, 'annotation_level')}: {cut_summary(clean_log(words))}"
 
 
@@ -457,11 +426,8 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
 def _is_from_branch(item: dict[str, Any], owner: str, branch: str, base: str) -> bool:
     """True if a pull request is from this branch. GitHub lists all of them if it does not understand the filter."""
     head = object_member(item, "head")
-    login = text_member(
-        object_member(head, "user"),
-        "login",
-        text_member(object_member(object_member(head, "repo"), "owner"), "login", owner),
-    )
+    owner_of_fork = text_member(object_member(object_member(head, "repo"), "owner"), "login", owner)
+    login = text_member(object_member(head, "user"), "login", owner_of_fork)
     return (
         text_member(head, "ref") == branch
         and login.lower() == owner.lower()

@@ -122,12 +122,8 @@ def _path(wanted: ForgeItem) -> str:
 
 def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `merge_request`."""
-    return {
-        f"{name}_url": wanted.page,
-        "project_path": wanted.project,
-        f"{name}_iid": wanted.number,
-        "fetched_at": now,
-    }
+    number = {f"{name}_iid": wanted.number}
+    return {f"{name}_url": wanted.page, "project_path": wanted.project, **number, "fetched_at": now}
 
 
 def _author(item: dict[str, Any]) -> str:
@@ -202,14 +198,10 @@ async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[s
 
 async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     """The comments of a merge request: a document of `gitlab-review/v1`."""
-    discussions = await service.get_objects(f"{_path(wanted)}/discussions")
-    comments = [
-        _review_comment(note, discussion)
-        for discussion in discussions
-        if isinstance(discussion.get("notes"), list)
-        for note in discussion["notes"]
-        if _is_said(note)
-    ]
+    comments = []
+    for discussion in await service.get_objects(f"{_path(wanted)}/discussions"):
+        notes = discussion["notes"] if isinstance(discussion.get("notes"), list) else []
+        comments += [_review_comment(note, discussion) for note in notes if _is_said(note)]
     return {
         "summary": f"{wanted.name}: {counted(len(comments), 'comment')}",
         **_head(wanted, "merge_request", now),
@@ -222,19 +214,14 @@ def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
     flags = ("new_file", "renamed_file", "deleted_file", "generated_file", "too_large", "collapsed")
     found: dict[str, Any] = {name: item.get(name) is True for name in flags}
     kinds = {"new_file": "added", "deleted_file": "deleted", "renamed_file": "renamed"}
-    why = "too large" if found["too_large"] else "collapsed" if found["collapsed"] else "empty"
-    note = {
-        "too large": "GitLab does not show this diff: it is too large.",
-        "collapsed": "GitLab does not show this diff: it is collapsed.",
-        "empty": "The diff is empty.",
-    }
-    diff = item.get("diff")
+    why = "too large" if found["too_large"] else "collapsed" if found["collapsed"] else ""
+    note = f"GitLab does not show this diff: it is {why}." if why else "The diff is empty."
     return {
         "old_path": text_member(item, "old_path", new_path),
         "new_path": new_path,
         "change_type": next((word for flag, word in kinds.items() if found[flag]), "modified"),
         **found,
-        "diff": diff if isinstance(diff, str) and diff.strip() else note[why],
+        "diff": text_member(item, "diff", note),
     }
 
 

@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -175,7 +175,7 @@ class HttpRequest(NamedTuple):
 class RetryableFailure(Exception):
     """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
 
-    def __init__(self, code: str, message: str, headers: Mapping[str, str], asked: float | None = None) -> None:
+    def __init__(self, code: str, message: str, headers: Mapping[str, str] = {}, asked: float | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -332,25 +332,22 @@ class Service:
             if _is_certificate(error):
                 message = "its certificate is not valid for this host, or not trusted on this machine"
                 raise self._final("service-certificate", message) from None
-            raise RetryableFailure(
-                "service-unreachable", self._told(f"`{host_of(url)}` cannot be reached ({_reason(error)})"), {}
-            ) from None
+            message = f"`{host_of(url)}` cannot be reached ({_reason(error)})"
+            raise RetryableFailure("service-unreachable", self._told(message)) from None
         except httpx2.ConnectTimeout:
-            raise RetryableFailure(
-                "service-unreachable", self._told(f"`{host_of(url)}` cannot be reached in time"), {}
-            ) from None
+            message = f"`{host_of(url)}` cannot be reached in time"
+            raise RetryableFailure("service-unreachable", self._told(message)) from None
         except httpx2.TimeoutException:
             raise self._slow() from None
         except httpx2.ProxyError as error:
-            raise self._final(
-                "service-proxy", f"the proxy refuses the connection: {self._shown(str(error), 80)}"
-            ) from None
+            message = f"the proxy refuses the connection: {self._shown(str(error), 80)}"
+            raise self._final("service-proxy", message) from None
         except httpx2.TransportError as error:
             if method != "GET":
                 message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
                 raise self._final("service-broken", message) from None
             message = f"the connection broke before the answer was complete ({type(error).__name__})"
-            raise RetryableFailure("service-broken", self._told(message), {}) from None
+            raise RetryableFailure("service-broken", self._told(message)) from None
         except (httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise self._final("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
 
@@ -373,26 +370,25 @@ class Service:
             if has_credentials(answer.body, self.secrets):
                 raise self._final("service-secret", "its answer contains the credentials, so it is not used")
             return answer
-        said = _loaded(answer.body)
-        words = self.reason(said) if isinstance(said, dict) else None
-        told = f"it answers with {answer.status}" + (f": {self._shown(words, LONGEST_REASON)}" if words else "")
-        told += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
-        code = BY_STATUS.get(answer.status, "service-failed")
+        data = _loaded(answer.body)
+        words = self.reason(data) if isinstance(data, dict) else None
+        message = f"it answers with {answer.status}" + (f": {self._shown(words, LONGEST_REASON)}" if words else "")
+        message += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         is_busy = is_limited(answer.status, answer.headers, words)
+        code = "service-busy" if is_busy else BY_STATUS.get(answer.status, "service-failed")
         if is_busy or answer.status in again:
-            code = "service-busy" if is_busy else code
-            asked = self.asked(said) if isinstance(said, dict) else None
-            raise RetryableFailure(code, self._told(told), answer.headers, asked)
-        raise self._final(code, told)
+            asked = self.asked(data) if isinstance(data, dict) else None
+            raise RetryableFailure(code, self._told(message), answer.headers, asked)
+        raise self._final(code, message)
 
     def _parsed(self, answer: HttpAnswer) -> Any:
-        said = _loaded(answer.body)
-        if said is _BROKEN:
+        data = _loaded(answer.body)
+        if data is _BROKEN:
             kind = answer.headers.get("content-type", "no content type")
-            told = f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
-            told += "; is its address right? this may be a page to log in" if "html" in kind.lower() else ""
-            raise self._final("service-json", told)
-        return said
+            message = f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
+            message += "; is its address right? this may be a page to log in" if "html" in kind.lower() else ""
+            raise self._final("service-json", message)
+        return data
 
     def _slow(self) -> NodeError:
         return NodeError("service-slow", self._told(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
@@ -424,21 +420,23 @@ def _loaded(body: bytes) -> Any:
 
 def _reason(error: BaseException) -> str:
     """Why no connection was made. The text of the error itself may quote anything."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in _causes(error):
         if isinstance(cause, socket.gaierror):
             return "the name of the host is not known"
         if isinstance(cause, ConnectionRefusedError):
             return "the connection is refused"
-        cause = cause.__cause__ or cause.__context__
     return "no connection"
 
 
 def _is_certificate(error: BaseException) -> bool:
     """True if the cause of an error is a certificate that was not accepted."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return any(
+        isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause)
+        for cause in _causes(error)
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

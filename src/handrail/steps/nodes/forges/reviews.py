@@ -80,8 +80,9 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
     }
     files.write(contents, context)
     return {
-        **dict.fromkeys(FINDINGS_NAMES),
+        **dict.fromkeys((*OUTPUT_NAMES, *FINDINGS_NAMES)),
         **files.given,
+        "forge": kind,
         "url": wanted.page,
         "reviewsCount": len(said.get("reviews", ())),
         "commentsCount": len(said["comments"]),
@@ -90,11 +91,6 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
         "readyToMerge": found["ready_to_merge"],
         "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
     }
-
-
-async def _run_for_all(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    found = {"forge": kind, **await _run(kind, reference, work, context)}
-    return {name: found[name] for name in _CHANGE_OUTPUTS}
 
 
 def _time(kind: ForgeName, item: dict[str, Any]) -> str:
@@ -129,7 +125,7 @@ def _findings(kind: ForgeName, said: dict[str, Any], after: str) -> dict[str, An
     It is ready to merge if nobody requests changes, and if no finding is more than an information.
     """
     words, reviews = FORGES[kind], said.get("reviews", ())
-    remarks = [_review_remark(review) for review in reviews if _counts(review) and _is_later(kind, review, after)]
+    remarks = [_review_remark(review) for review in reviews if _counts(kind, review, after)]
     remarks += [_thread_remark(words.thread, thread) for thread in _threads(kind, said["comments"], after)]
     listed = [
         _finding(f"{words.title} {remark['name']} {number}", remark["severity"], remark, remark["more"])
@@ -148,8 +144,8 @@ def _asks(review: dict[str, Any]) -> bool:
     return review["state"] == CHANGES_REQUESTED and review["is_current"] is True
 
 
-def _counts(review: dict[str, Any]) -> bool:
-    return (bool(review["body"].strip()) or _asks(review)) and not review["is_own"]
+def _counts(kind: ForgeName, review: dict[str, Any], after: str) -> bool:
+    return not review["is_own"] and bool(review["body"].strip() or _asks(review)) and _is_later(kind, review, after)
 
 
 def _review_remark(review: dict[str, Any]) -> dict[str, Any]:
@@ -217,12 +213,9 @@ def _place(comment: dict[str, Any]) -> str:
 
 
 def _findings_markdown(kind: ForgeName, page: str, found: dict[str, Any]) -> str:
-    facts = {
-        FORGES[kind].change.capitalize(): page,
-        "Ready to merge": "yes" if found["ready_to_merge"] else "no",
-    }
-    listed = found["findings"]
-    sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in listed]
+    findings = found["findings"]
+    facts = {FORGES[kind].change.capitalize(): page, "Ready to merge": "yes" if found["ready_to_merge"] else "no"}
+    sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in findings]
     return document("Review", facts, sections, "No findings.")
 
 
@@ -332,7 +325,7 @@ CHANGE_REVIEWS = node_of_all_forges(
         outputs=_CHANGE_OUTPUTS,
         makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
     ),
-    _run_for_all,
+    _run,
 )
 GITLAB_COMMENTS = node_of_forge(
     "gitlab",

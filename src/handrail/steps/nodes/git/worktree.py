@@ -61,7 +61,7 @@ class _WorktreeAction:
         self.records = WorktreeRecords(self.folders)
         self.env = git_environment(work, context)
         self.run = context.run or "step"
-        self.branch, self.base = (_text(work.params.get(name)) for name in ("branch", "base"))
+        self.branch, self.base = ((work.params.get(name) or "").strip() or None for name in ("branch", "base"))
 
     async def create(self) -> dict[str, Any]:
         known = next((tree for tree in self._own() if tree.step == self.work.path), None)
@@ -111,10 +111,6 @@ class _WorktreeAction:
     async def _outputs(self, tree: Worktree) -> dict[str, Any]:
         now = await standing(tree, Git(folder=tree.repository, env=self.env))
         return {"path": tree.path, "branch": tree.branch, "base": tree.base, "commit": now.head or tree.commit}
-
-
-def _text(value: str | None) -> str | None:
-    return None if value is None else value.strip() or None
 
 
 def _commands(setup: list[list[Any]]) -> list[list[str]]:

@@ -165,20 +165,17 @@ class ProposeNode:
         own = _own_memory(context)
 
         async def look() -> Preview:
-            found = await kind.preview(inner, own)
-            given = work.params.get("title")
-            return found if given is None else replace(found, title=as_text(given), facts=_told(found))
+            found, title = await kind.preview(inner, own), work.params.get("title")
+            if title is None:
+                return found
+            facts = (("What", found.title), *found.facts)  # another title must not hide what is done
+            return replace(found, title=as_text(title), facts=facts)
 
         return Agreement(ApprovalQuestion(inner.node, "propose", "Do this?", inner.params), look, work, context)
 
 
 with_nodes = ProposeNode
 """The registry makes the node with all nodes of the project."""
-
-
-def _told(found: Preview) -> tuple[tuple[str, str], ...]:
-    """The facts, after the effect's own line: another title must not hide what is done."""
-    return (("What", found.title), *found.facts)
 
 
 async def _perform(
