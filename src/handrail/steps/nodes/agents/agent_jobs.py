@@ -36,7 +36,7 @@ from handrail.extensions.contracts import (
 from handrail.settings.environment import NoSuchProgram, chosen_program, without_logins
 from handrail.settings.routes import Route
 from handrail.settings.secrets import allowed_variables
-from handrail.settings.sections import AcpAgent, NoSuchAgent, agent_named
+from handrail.settings.sections import NoSuchAgent, agent_named
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 
@@ -53,17 +53,10 @@ async def call_agent(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentS
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
-        name = launch.argv[0]
+        name, env = launch.argv[0], _env(job, launch, folder)
         program = job.program if job.program and name == executor.PROGRAM else _program_path(name, job)
         argv = (program, *launch.argv[1:])
-        task = Task(
-            argv=argv,
-            cwd=job.cwd,
-            env=_env(job, launch, folder),
-            timeout=job.timeout,
-            stdin=launch.stdin,
-            hold=job.hold,
-        )
+        task = Task(argv=argv, cwd=job.cwd, env=env, timeout=job.timeout, stdin=launch.stdin, hold=job.hold)
         async with contextlib.aclosing(_read_output(task, executor.reader(job, folder))) as saying:
             async for said in saying:
                 yield said
@@ -108,12 +101,8 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentS
                 yield said
     for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
         if said.kind == "finished" and not in_time:
-            late = {
-                "outcome": "timeout",
-                "message": f"not done after {counted(task.timeout, 'second')}",
-                "resetsAt": None,
-            }
-            yield AgentSaid("finished", {**said.data, **late})
+            message = f"not done after {counted(task.timeout, 'second')}"
+            yield AgentSaid("finished", {**said.data, "outcome": "timeout", "message": message, "resetsAt": None})
         else:
             yield said
 
@@ -172,7 +161,13 @@ def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> 
 
 
 def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
-    acp = _acp_agent(agent, context)
+    try:
+        acp = agent_named(agent.route.agent, context.acp)
+        program = chosen_program(agent.executor.PROGRAM, context.env)
+    except NoSuchAgent as error:
+        raise LastingError("agent-missing", f"{error.message}; {error.hint}") from None
+    except NoSuchProgram as error:
+        raise LastingError("agent-missing", error.message) from None
     names = (*agent.executor.ENVIRONMENT, *(acp.pass_env if acp is not None else ()), *context.pass_env)
     env = allowed_variables(context.env, names, context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
@@ -185,7 +180,7 @@ def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -
         permissions=work.params.get("permissions") or PERMISSION.default,
         schema=work.params.get("schema"),
         hold=context.hold(),
-        program=_chosen_program(agent, context),
+        program=program,
         usd=context.usd_left(),
         has_logins=context.keeps_logins,
         keeps=context.pass_env,
@@ -193,68 +188,50 @@ def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -
     )
 
 
-def _acp_agent(agent: ChosenAgent, context: NodeContext) -> AcpAgent | None:
-    try:
-        return agent_named(agent.route.agent, context.acp)
-    except NoSuchAgent as error:
-        raise LastingError("agent-missing", f"{error.message}; {error.hint}") from None
-
-
 def _folder(work: Work, context: NodeContext) -> str:
     """Where the agent works: in the project, or in the folder that the step names."""
-    given = work.params.get(WORK_FOLDER.name)
-    if given is None:
+    path = work.params.get(WORK_FOLDER.name)
+    if path is None:
         return context.project
-    folder = work_folder(context, given)
+    folder = work_folder(context, path)
     if folder is None or not os.path.isdir(folder):
-        why = "is not a folder" if folder is not None else why_outside(given)
-        raise LastingError("params", f"`{WORK_FOLDER.name}`: `{given}` {why}")
+        why = "is not a folder" if folder is not None else why_outside(path)
+        raise LastingError("params", f"`{WORK_FOLDER.name}`: `{path}` {why}")
     return folder
-
-
-def _chosen_program(agent: ChosenAgent, context: NodeContext) -> str | None:
-    try:
-        return chosen_program(agent.executor.PROGRAM, context.env)
-    except NoSuchProgram as error:
-        raise LastingError("agent-missing", error.message) from None
 
 
 async def run_job(agent: ChosenAgent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
     """Run a job and return its result. `outcome` says how it ended, `retried` that the agent's own retries failed."""
     name = agent.route.agent
-    found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
-    found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
+    result: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
+    result |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
     async with contextlib.aclosing(call_agent(agent.executor, job)) as saying:
         async for said in saying:
             context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
-            _take(said, found)
-    return found
+            _add_to_result(said, result)
+    return result
 
 
-def _take(said: AgentSaid, found: dict[str, Any]) -> None:
-    """Put what an agent did into the result of its job."""
+def _add_to_result(said: AgentSaid, result: dict[str, Any]) -> None:
     match said.kind:
         case "session":
-            found["sessionId"] = said.data.get("id")
+            result["sessionId"] = said.data.get("id")
         case "usage":
-            found["usage"] = said.data
+            result["usage"] = said.data
         case "denied":
-            found["denied"] += 1
+            result["denied"] += 1
         case "retry":
-            found["retried"] = True
+            result["retried"] = True
         case "text" | "tool" | "result":
-            found["retried"] = False
+            result["retried"] = False
         case "finished":
-            found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
-            found["output"] = _end_of(str(said.data.get("text") or ""))
+            result |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
+            text = str(said.data.get("text") or "")
+            if (left_out := len(text) - LONGEST_OUTPUT) > 0:
+                text = f"… {left_out} characters before this were left out\n{text[-LONGEST_OUTPUT:]}"
+            result["output"] = text
             if said.data.get("structured") is not None:
-                found["result"] = said.data["structured"]
-
-
-def _end_of(text: str) -> str:
-    """The end of a text. If its beginning is left out, the first line says so."""
-    left_out = len(text) - LONGEST_OUTPUT
-    return text if left_out <= 0 else f"… {left_out} characters before this were left out\n{text[-LONGEST_OUTPUT:]}"
+                result["result"] = said.data["structured"]
 
 
 def correction_text(context: NodeContext) -> str | None:
@@ -264,10 +241,10 @@ def correction_text(context: NodeContext) -> str | None:
     return f"Your work was checked, and it is not done yet: {context.failure[1]}"
 
 
-def outcome_error(found: dict[str, Any]) -> NodeError | None:
+def outcome_error(result: dict[str, Any]) -> NodeError | None:
     """The error for any outcome other than `done`; None for `done`."""
-    outcome = found["outcome"]
+    outcome = result["outcome"]
     if outcome == "done":
         return None
-    message = f"{found['executor']}: {found['message'] or outcome}"
-    return NodeError(outcome, message, transient=outcome not in LASTING_OUTCOMES, resets_at=found["resetsAt"])
+    message = f"{result['executor']}: {result['message'] or outcome}"
+    return NodeError(outcome, message, transient=outcome not in LASTING_OUTCOMES, resets_at=result["resetsAt"])

@@ -75,26 +75,24 @@ GO_ON = "You were interrupted. Continue the workflow at its current phase."
 async def run(work: Work, context: NodeContext) -> Any:
     guide, agent = context.guide, choose_agent(work, context)
     executors = context.registry.executors()
-    held = [name for name in context.registry.hosts() if name in executors]
-    if guide is None or agent.route.agent not in held:
-        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
+    usable = [name for name in context.registry.hosts() if name in executors]
+    if guide is None or agent.route.agent not in usable:
+        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(usable)}"
         raise LastingError("agent-unguided", message)
     host = _latest(guide, agent.route.agent, context)
-    standing, missing = guide.standing(host), correction_text(context)
-    if standing is not None and standing.status != "active" and context.failure is not None:
+    status, correction = guide.standing(host), correction_text(context)
+    if status is not None and status.status != "active" and context.failure is not None:
         host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
-        standing = guide.standing(host)
-    is_new = standing is None
-    if standing is None:
-        workflow, task = as_text(work.params["workflow"]), as_text(work.params.get("task") or "")
-        standing = guide.begin(workflow, task, host, context.run)
-    told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
-    if is_new and missing is not None:
-        told = f"{told}\n\nThis workflow was done before. {missing}"
-    job = job_for(agent, work, context, told)
+        status = guide.standing(host)
+    if status is not None:
+        prompt = f"{GO_ON}\n\n{status.message}"
+    else:
+        status = guide.begin(work.params["workflow"], as_text(work.params.get("task") or ""), host, context.run)
+        again = "" if correction is None else f"\n\nThis workflow was done before. {correction}"
+        prompt = status.message + again
+    job = job_for(agent, work, context, prompt)
     job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
-    walk = WorkflowDriver(agent, guide, context, host)
-    return await walk.through(job, standing)
+    return await WorkflowDriver(agent, guide, context, host).drive(job, status)
 
 
 def _latest(guide: Guide, agent: str, context: NodeContext) -> tuple[str, str]:
@@ -126,46 +124,63 @@ class WorkflowDriver:
         self.is_heard = False
         self.has_failed = False
 
-    async def through(self, job: AgentJob, standing: GuideStatus) -> dict[str, Any]:
+    async def drive(self, job: AgentJob, status: GuideStatus) -> dict[str, Any]:
+        """The outputs of the step. What happens in the session is told while the agent works."""
         self._tell_news()
         self.has_failed = False  # what happened before this call does not count
-        following = asyncio.ensure_future(self._following())
+        following = asyncio.ensure_future(self._follow())
         try:
-            return self._account(await self._until_done(job, standing))
+            status = await self._until_done(job, status)
         finally:
             following.cancel()
             self._tell_news()
+        if status.status != "done":
+            raise LastingError(status.status, f"the workflow was {status.status}")
+        return {
+            "session": status.session,
+            "status": status.status,
+            "steps": status.steps,
+            "summaries": status.summaries,
+            "executor": self.agent.route.agent,
+            "model": self.agent.route.model,
+            "sessionId": self.host[1],
+            "calls": self.calls,
+            "denied": self.denied,
+        }
 
-    async def _until_done(self, job: AgentJob, standing: GuideStatus) -> GuideStatus:
+    async def _until_done(self, job: AgentJob, status: GuideStatus) -> GuideStatus:
         idle = 0
         context = replace(self.context, tell=self._tell)
-        while standing.status == "active":
+        while status.status == "active":
             thread = self.guide.thread(self.host)
             fresh = self.host[1] if thread is None else None
-            found = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
+            result = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
             self._tell_news()
             self.calls += 1
-            self.denied += found["denied"]
-            before, standing = standing, self._standing()
-            wrong = outcome_error(found)
-            if standing.status != "active":
+            self.denied += result["denied"]
+            steps, status = status.steps, self._status()
+            error = outcome_error(result)
+            if status.status != "active":
                 break
-            if wrong is not None and found["outcome"] != "crash":
-                raise wrong
-            idle = 0 if standing.steps > before.steps else idle + 1
+            if error is not None and result["outcome"] != "crash":
+                raise error
+            idle = 0 if status.steps > steps else idle + 1
             if idle > self.guide.idle_stops:
-                told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
-                raise LastingError("stuck", f"{standing.status_line}: {told}")
-            job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
-            self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
-        return standing
+                reason = error.message if error is not None else "it stopped repeatedly without progress"
+                raise LastingError("stuck", f"{status.status_line}: {reason}")
+            job = replace(job, prompt=f"{GO_ON}\n\n{status.message}" if error is not None else status.message)
+            self.context.tell(AgentSaid("again", {"message": error.message if error is not None else STOPPED}))
+        return status
 
     def _tell(self, said: AgentSaid) -> None:
         """Pass on what the agent does. Ends it if it goes in circles, and if its hooks have not called Handrail."""
         self.context.tell(said)
         if self.has_failed:
             self.has_failed = False
-            self._refuse_circles()
+            status = self._status()
+            if status.warnings > self.guide.idle_stops:
+                reason = f"its exit checks failed in the same way {status.same_failures} times in a row"
+                raise LastingError("same-failure", f"{status.status_line}: {reason}")
         if said.kind == "session":
             self.guide.set_thread(self.host, str(said.data["id"]))
         if said.kind != "tool" or self.is_heard:
@@ -176,42 +191,19 @@ class WorkflowDriver:
             message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
             raise LastingError("unguarded", f"{message} (do its settings switch hooks off?)")
 
-    def _refuse_circles(self) -> None:
-        """Raise `NodeError` if the agent was told often enough that its exit checks always fail in the same way."""
-        standing = self._standing()
-        if standing.warnings > self.guide.idle_stops:
-            told = f"its exit checks failed in the same way {standing.same_failures} times in a row"
-            raise LastingError("same-failure", f"{standing.status_line}: {told}")
-
-    async def _following(self) -> None:
-        """Tell what happens in the session while the agent works."""
+    async def _follow(self) -> None:
         while True:
             self._tell_news()
             await asyncio.sleep(LOOK_AGAIN)
 
     def _tell_news(self) -> None:
-        with contextlib.suppress(StateError, ValueError, KeyError):  # `standing` reports a session that is damaged
+        with contextlib.suppress(StateError, ValueError, KeyError):  # `_status` reports a session that is damaged
             for news in self.news():
                 self.context.tell(AgentSaid("guided", {"news": news}))
                 self.has_failed = self.has_failed or news.kind == "check-failed"
 
-    def _standing(self) -> GuideStatus:
-        standing = self.guide.standing(self.host)
-        if standing is None:
+    def _status(self) -> GuideStatus:
+        status = self.guide.standing(self.host)
+        if status is None:
             raise LastingError("session-lost", "the session of this workflow does not exist any more")
-        return standing
-
-    def _account(self, standing: GuideStatus) -> dict[str, Any]:
-        if standing.status != "done":
-            raise LastingError(standing.status, f"the workflow was {standing.status}")
-        return {
-            "session": standing.session,
-            "status": standing.status,
-            "steps": standing.steps,
-            "summaries": standing.summaries,
-            "executor": self.agent.route.agent,
-            "model": self.agent.route.model,
-            "sessionId": self.host[1],
-            "calls": self.calls,
-            "denied": self.denied,
-        }
+        return status

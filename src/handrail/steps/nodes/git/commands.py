@@ -163,10 +163,10 @@ def _command(args: Sequence[str]) -> str:
     return next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "")
 
 
-def git_error(command: str, exit_code: int, said: str) -> NodeError:
+def git_error(command: str, exit_code: int, printed: str) -> NodeError:
     """The failure of a command of git, with its own message."""
-    told = tail(said, LINES)
-    return NodeError("git-failed", f"`git {command}` ended with {exit_code}" + (f": {told}" if told else ""))
+    words = tail(printed, LINES)
+    return NodeError("git-failed", f"`git {command}` ended with {exit_code}" + (f": {words}" if words else ""))
 
 
 def _changed_files(data: bytes, prefix: bytes) -> Iterator[ChangedFile]:
@@ -283,7 +283,9 @@ async def new_commits(repository: Repository, commit: str, seen: str | None, rem
     if not listed:
         return NewCommits("none", "none")
     base = known or await _base_of_new(repository, commit, *words)
-    return NewCommits(await _counted(repository, listed, commit, *words), await _stat(repository, base, commit))
+    printed = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
+    changes = printed.data.decode("utf-8", "replace").rstrip() or "no file is changed"
+    return NewCommits(await _counted(repository, listed, commit, *words), changes)
 
 
 async def overwritten_commits(repository: Repository, commit: str, seen: str | None) -> str | None:
@@ -314,8 +316,3 @@ async def _base_of_new(repository: Repository, *words: str) -> str:
     found = (await repository.read("rev-list", "--topo-order", *words, "--")).decode().split()
     before = await commit_at(repository, f"{found[-1]}^") if found else None
     return before or (await repository.read("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
-
-
-async def _stat(repository: Repository, base: str, commit: str) -> str:
-    printed = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
-    return printed.data.decode("utf-8", "replace").rstrip() or "no file is changed"

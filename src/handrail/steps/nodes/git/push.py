@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.base.processes import Task, run_task, tail
+from handrail.base.processes import CapturedOutput, Task, run_task, tail
 from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, Preview, Work, refuse_changed
 from handrail.settings.environment import with_git_settings
 from handrail.source.fields import Field
@@ -74,7 +74,7 @@ class Transport:
         """The commit that a ref of the remote is at. None if there is no such ref."""
         printed = await self.git.tell("ls-remote", "--refs", "--quiet", "--", self.looked_at, ref)
         if printed.exit_code != 0:
-            raise self._failure("ls-remote", printed.exit_code, printed.errors)
+            raise self._failure("ls-remote", printed)
         for line in printed.data.decode("utf-8", "replace").splitlines():
             commit, _, found = line.partition("\t")
             if found == ref:
@@ -92,9 +92,9 @@ class Transport:
         if printed.exit_code != 0:
             refused = [line for line in printed.data.decode("utf-8", "replace").splitlines() if line.startswith("!")]
             if not refused:
-                raise self._failure("push", printed.exit_code, printed.errors)
-            told = self._clean("\n".join([refused[0].split("\t")[-1], tail(printed.errors, LINES)]).strip())
-            raise LastingError("git-rejected", f"`{self.shown}` does not take the commit: {told}")
+                raise self._failure("push", printed)
+            reason = self._clean("\n".join([refused[0].split("\t")[-1], tail(printed.errors, LINES)]).strip())
+            raise LastingError("git-rejected", f"`{self.shown}` does not take the commit: {reason}")
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
@@ -116,15 +116,15 @@ class Transport:
         if ended.timed_out:
             raise NodeError("timeout", f"the hook `pre-push` was not done after {counted(task.timeout, 'second')}")
         if ended.exit_code != 0:
-            told = self._clean(tail(ended.output, LINES))
-            raise NodeError("git-failed", f"the hook `pre-push` ended with {ended.exit_code}: {told}")
+            words = self._clean(tail(ended.output, LINES))
+            raise NodeError("git-failed", f"the hook `pre-push` ended with {ended.exit_code}: {words}")
 
-    def _failure(self, command: str, exit_code: int, said: str) -> NodeError:
-        told = self._clean(tail(said, LINES))
-        if any(words in said for words in _REFUSED):
+    def _failure(self, command: str, printed: CapturedOutput) -> NodeError:
+        words = self._clean(tail(printed.errors, LINES))
+        if any(refusal in printed.errors for refusal in _REFUSED):
             cure = "set GITHUB_TOKEN or GITLAB_TOKEN for the configured forge, or let git log in without a question"
-            return LastingError("git-login", f"`{self.shown}` does not accept the login; {cure}: {told}")
-        return NodeError("git-failed", f"`git {command}` ended with {exit_code}: {told}")
+            return LastingError("git-login", f"`{self.shown}` does not accept the login; {cure}: {words}")
+        return NodeError("git-failed", f"`git {command}` ended with {printed.exit_code}: {words}")
 
     def _clean(self, text: str) -> str:
         for secret in self.secrets:

@@ -45,7 +45,7 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     job = _WorktreeAction(work, context)
-    action = work.params["action"]
+    action = work.params["action"] or "create"  # no text means the default
     try:
         return await (job.create() if action == "create" else job.end(action))
     except HandrailError as error:

@@ -90,7 +90,9 @@ def approval_form(id_: str, label: str, seen: Mapping[str, Any], before: Mapping
     if before is not None:
         listed = ", ".join(change_list(before, seen))
         parts.append(f"This has changed since it was asked last, so an earlier answer does not count: {listed}")
-    parts += [_fact(name, text) for name, text in seen["facts"]]
+    for name, text in seen["facts"]:
+        indented = "".join(f"\n  | {line}" for line in text.split("\n"))
+        parts.append(f"{name}:{indented}" if "\n" in text else f"{name}: {text}")
     fields = (
         FormField(APPROVED, "boolean", label, required=True),
         FormField(REASON, "text", "Reason", help="for the record, and for later steps"),
@@ -98,22 +100,11 @@ def approval_form(id_: str, label: str, seen: Mapping[str, Any], before: Mapping
     return Form(id_, seen["title"], "\n".join(parts), fields)
 
 
-def _fact(name: str, text: str) -> str:
-    if "\n" not in text:
-        return f"{name}: {text}"
-    return "\n".join([f"{name}:", *(f"  | {line}" for line in text.split("\n"))])
-
-
 MOST_ROUNDS = 50
 STOP, SKIP, FAIL = "stop", "skip", "fail"
 REFUSED = "not-approved"
-OTHERWISE = Field(
-    "otherwise",
-    ("text",),
-    "after a no: `stop` ends the flow as stopped, `skip` continues it, `fail` fails the step",
-    default=STOP,
-    choices=(STOP, SKIP, FAIL),
-)
+_AFTER_NO = "after a no: `stop` ends the flow as stopped, `skip` continues it, `fail` fails the step"
+OTHERWISE = Field("otherwise", ("text",), _AFTER_NO, default=STOP, choices=(STOP, SKIP, FAIL))
 APPROVAL_OUTPUTS = {
     "approved": "true if a person or a rule said yes",
     "by": "who said it: `person` or `rule`",
@@ -121,7 +112,6 @@ APPROVAL_OUTPUTS = {
     "rule": "the rule that said yes; null if a person answered",
     "stopped": "true if the flow ends here because of a no",
 }
-MakePreview = Callable[[], Awaitable[Preview]]
 
 
 @dataclass(frozen=True)
@@ -153,13 +143,8 @@ class ApprovalDecision:
         if not self.approved and otherwise == FAIL:
             why = f": {plain(' '.join(self.reason.split()))}" if self.reason.strip() else ""
             raise LastingError(REFUSED, f"a person said no to `{self.seen['title']}`{why}")
-        stopped = not self.approved and otherwise == STOP
-        given = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
-        return {**given, "stopped": stopped}
-
-
-def action_after_no(work: Work) -> str:
-    return str(work.params.get(OTHERWISE.name) or OTHERWISE.default)
+        outputs = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
+        return {**outputs, "stopped": not self.approved and otherwise == STOP}
 
 
 def has_asked(context: NodeContext) -> bool:
@@ -170,7 +155,9 @@ def has_asked(context: NodeContext) -> bool:
 class Agreement:
     """The rounds of one step until there is a decision about the present state of things."""
 
-    def __init__(self, question: ApprovalQuestion, look: MakePreview, work: Work, context: NodeContext) -> None:
+    def __init__(
+        self, question: ApprovalQuestion, look: Callable[[], Awaitable[Preview]], work: Work, context: NodeContext
+    ) -> None:
         self.question = question
         self.look = look
         self.work = work
@@ -188,7 +175,7 @@ class Agreement:
                 try:
                     agreed = await self._decide(number, seen, before)
                 except Waiting:
-                    if known is None or not await self._has_changed(seen):
+                    if known is None or not await self._is_outdated(seen):
                         raise
                 else:
                     if await self._counts(agreed):
@@ -216,7 +203,7 @@ class Agreement:
             return True
         return is_same(agreed.seen, await self._look())
 
-    async def _has_changed(self, seen: PreviewRecord) -> bool:
+    async def _is_outdated(self, seen: PreviewRecord) -> bool:
         """True if a question that nobody has answered shows something old. False if that cannot be found out."""
         try:
             return not is_same(seen, await self._look())
@@ -231,12 +218,12 @@ class Agreement:
         return {**preview_record(await self.look(), self.mask), "params": self.question.params}
 
     async def _decide(self, number: int, seen: PreviewRecord, before: PreviewRecord | None) -> ApprovalDecision:
-        known = self.context.recall(f"rule.{number}")
-        if known is None and (rule := self._rule(seen)) is not None:
-            known = self.context.remember(f"rule.{number}", rule)
-        if known is not None:
-            self.context.notice(f"a rule said yes to `{seen['title']}`: {known}")
-            return ApprovalDecision(number, seen, True, "rule", rule=known)
+        rule = self.context.recall(f"rule.{number}")
+        if rule is None and (fitting := self._rule(seen)) is not None:
+            rule = self.context.remember(f"rule.{number}", fitting)
+        if rule is not None:
+            self.context.notice(f"a rule said yes to `{seen['title']}`: {rule}")
+            return ApprovalDecision(number, seen, True, "rule", rule=rule)
         asked = approval_form(self.question.id, self.question.label, seen, before)
         answer = await self.context.ask(form_params.to_json(asked))
         values = accept(asked, answer.values)
@@ -267,9 +254,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    after_no = action_after_no(work)
-    agreed = await _agreement(work, context).reach()
-    return agreed.outputs(after_no)
+    return (await _agreement(work, context).reach()).outputs(work.params[OTHERWISE.name] or STOP)
 
 
 async def changed(work: Work, context: NodeContext) -> list[str]:
@@ -283,15 +268,16 @@ def _agreement(work: Work, context: NodeContext) -> Agreement:
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     title = " ".join(as_text(work.params["question"]).split())
-    details, state = work.params.get("details"), {}
     facts: list[tuple[str, str]] = []
-    if details is not None:
-        text = as_text(details)
-        data = _details_file(context, text)
+    state: dict[str, str] = {}
+    if work.params.get("details") is not None:
+        details = as_text(work.params["details"])
+        data = _details_file(context, details)
         if data is not None:
-            facts.append(("File", text))
-            state[text] = _digest(data)
-        facts.append(("Details", text if data is None else data.decode("utf-8", "replace").strip()))
+            facts.append(("File", details))
+            state[details] = _digest(data)
+            details = data.decode("utf-8", "replace").strip()
+        facts.append(("Details", details))
     for path in dict.fromkeys(work.params.get("files") or ()):
         data = read_bytes(context, path)
         facts.append(("File", f"{path} ({counted(len(data), 'byte')})"))

@@ -31,10 +31,10 @@ from handrail.source.values import as_text, shown
 from handrail.steps.nodes.people.approve import (
     APPROVAL_OUTPUTS,
     OTHERWISE,
+    STOP,
     Agreement,
     ApprovalDecision,
     ApprovalQuestion,
-    action_after_no,
     has_asked,
 )
 
@@ -130,13 +130,13 @@ class ProposeNode:
         self._nodes = nodes
 
     async def run(self, work: Work, context: NodeContext) -> Any:
-        after_no = action_after_no(work)
+        otherwise = work.params[OTHERWISE.name] or STOP
         inner, kind = self._proposed(work)
         own, agreement = _own_memory(context), self._agreement(work, context)
         while True:
             agreed = await agreement.reach()
             if not agreed.approved:
-                return {**agreed.outputs(after_no), "result": None}
+                return {**agreed.outputs(otherwise), "result": None}
             try:
                 result = await _perform(kind, inner, own, context, agreed)
             except NodeError as error:
@@ -144,7 +144,7 @@ class ProposeNode:
                     raise
                 agreement.void(agreed.number)
                 continue
-            return {**agreed.outputs(after_no), "result": result}
+            return {**agreed.outputs(otherwise), "result": result}
 
     async def changed(self, work: Work, context: NodeContext) -> list[str]:
         return await self._agreement(work, context).changed() if has_asked(context) else []
