@@ -67,7 +67,7 @@ WORKFLOW_FOLDERS: dict[str, tuple[str, str]] = {"pi": ("PI_CODING_AGENT_DIR", ".
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.driven.engines.embedded.engine"}
 NODES: dict[str, str] = {
-    "approve": "handrail.steps.nodes.people.approve",
+    "approve": "handrail.steps.nodes.people.approvals:APPROVE",
     "build-failure-summary": "handrail.steps.nodes.agents.llm_prompt:FAILURE_SUMMARY",
     "build-review-fix-prompt": "handrail.steps.nodes.review:BUILD_REVIEW_FIX_PROMPT",
     "change-checks": "handrail.steps.nodes.forges.changes:CHANGE_CHECKS",
@@ -88,7 +88,7 @@ NODES: dict[str, str] = {
     "git-commit-form": "handrail.steps.nodes.people.forms:GIT_COMMIT_FORM",
     "git-push": "handrail.steps.nodes.git.push",
     "git-status": "handrail.steps.nodes.git.checkout:STATUS",
-    "git-worktree": "handrail.steps.nodes.git.worktree",
+    "git-worktree": "handrail.steps.nodes.git.checkout:WORKTREE",
     "github-checks": "handrail.steps.nodes.forges.changes:GITHUB_CHECKS",
     "github-comment": "handrail.steps.nodes.forges.issues:GITHUB_COMMENT",
     "github-issue": "handrail.steps.nodes.forges.issues:GITHUB_ISSUE",
@@ -114,7 +114,7 @@ NODES: dict[str, str] = {
     "playbook-write": "handrail.steps.nodes.playbook:WRITE",
     "pr-open": "handrail.steps.nodes.forges.pull_request",
     "project-guidance": "handrail.steps.nodes.playbook:PROJECT_GUIDANCE",
-    "propose": "handrail.steps.nodes.people.propose",
+    "propose": "handrail.steps.nodes.people.approvals:Propose",
     "read-file": "handrail.steps.nodes.files:READ_FILE",
     "review-findings-form": "handrail.steps.nodes.people.forms:REVIEW_FINDINGS_FORM",
     "review-verdict": "handrail.steps.nodes.review:REVIEW_VERDICT",

@@ -15,15 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from handrail.base.files import (
-    Unreadable,
-    other_kind,
-    read_limited,
-    real_inside,
-    sync_folder,
-    why_outside,
-    write_whole,
-)
+from handrail.base.files import Unreadable, other_kind, read_limited, real_inside, sync_folder, why_outside, write_whole
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Work
 from handrail.extensions.contracts.node import LITTER
@@ -36,7 +28,6 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 def path_inside(context: NodeContext, path: str) -> str:
-    """The real path of a file inside the project."""
     real = real_inside(context.project, path)
     if real is None or real == context.project:
         raise LastingError("path-escape", f"`{path}` {why_outside(path)}")

@@ -9,7 +9,6 @@ NOT_USED = "accepted because AgentWeaver's flows have it; not used"
 
 
 def path_param(name: str, about: str, *, required: bool = True, also: tuple[str, ...] = ()) -> Field:
-    """The path of a file in the project."""
     return Field(name, ("text",), about, required=required, shortest=1, names="path", also=also)
 
 

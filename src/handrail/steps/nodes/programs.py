@@ -135,7 +135,6 @@ def _words(items: list[Any]) -> list[str]:
 
 
 def _more_env(variables: dict[str, Any]) -> dict[str, str]:
-    """The additional environment variables as texts."""
     env = {str(name): as_text(value) for name, value in variables.items()}
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
@@ -182,7 +181,6 @@ async def _find_programs(work: Work, context: NodeContext) -> Any:
 
 
 def _program_path(name: str, variable: str | None, context: NodeContext) -> str | None:
-    """The absolute path of a program. None if there is none."""
     value = context.env.get(variable, "") if variable is not None else ""
     path = os.path.join(context.project, value) if value and "\0" not in value else ""
     if path and os.path.isfile(path) and os.access(path, os.X_OK):
@@ -331,7 +329,6 @@ async def _run_check_program(argv: list[str], work: Work, context: NodeContext) 
 
 
 def _printed_result(output: str) -> dict[str, Any] | None:
-    """The last result in an output. None if it has none."""
     for line in reversed(_COLOURS.sub("", output).splitlines()):
         data: Any = None
         with contextlib.suppress(ValueError, RecursionError):

@@ -51,7 +51,6 @@ def _load_review(artifacts: TaskArtifacts, kind: str, work: Work, context: NodeC
 
 
 def _severities_that_block(work: Work, context: NodeContext) -> list[str]:
-    """The severities that block. Raises `NodeError` for an unknown one."""
     try:
         return blocking_severities(work.params.get(BLOCKING_SEVERITIES.name), context.env)
     except Unresolved as error:
@@ -59,7 +58,6 @@ def _severities_that_block(work: Work, context: NodeContext) -> list[str]:
 
 
 def _blocking_titles(findings: list[dict[str, Any]], blocking: list[str]) -> list[str]:
-    """The titles of the findings whose severity blocks."""
     found = [finding for finding in findings if severity_of(finding.get("severity")) in blocking]
     return [finding["title"] for finding in found if str(finding.get("title") or "").strip()]
 

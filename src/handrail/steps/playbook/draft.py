@@ -176,7 +176,6 @@ LARGEST_EVIDENCE = 4 * 1_048_576
 
 
 def languages_and_frameworks(facts: Iterable[ProjectFact]) -> dict[str, list[str]]:
-    """The languages and the frameworks, for the manifest."""
     every = list(facts)
     kinds = {"languages": "language", "frameworks": "framework"}
     return {name: [fact.value for fact in every if fact.kind == kind] for name, kind in kinds.items()}

@@ -101,7 +101,6 @@ class Selection:
 
 
 def select(playbook: Playbook, request: SelectionRequest) -> Selection:
-    """The entries that a task needs in a phase."""
     is_strict = (request.matching or playbook.matching) != "agentweaver"
     budget = playbook.budget(request.phase)
     if not is_strict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import real_inside
@@ -177,14 +178,8 @@ def read_playbook(project: str) -> FoundPlaybook:
         return FoundPlaybook(project)
     path = os.path.join(project, folder)
     if real_inside(project, folder) is None:
-        hint = "replace the link with a folder"
-        return FoundPlaybook(
-            project,
-            folder,
-            True,
-            None,
-            (file_problem("path-escape", path, "the playbook leads out of the project", hint),),
-        )
+        message, hint = "the playbook leads out of the project", "replace the link with a folder"
+        return FoundPlaybook(project, folder, True, None, (file_problem("path-escape", path, message, hint),))
     job = _PlaybookLoad(project, folder)
     playbook = job.playbook()
     usable = None if has_errors(job.problems) else playbook
@@ -294,13 +289,10 @@ class _PlaybookLoad:
     def _below(self, reader: MappingReader, node: TreeNode) -> list[str]:
         """The paths of all files below the folder of the playbook."""
         if self._names is None:
-            self._names = []
-            for path in _files(self.path):
-                self._names.append(path)
-                if len(self._names) > MAX_FILES:
-                    hint = "move what is no playbook to another folder"
-                    reader.on(node, "playbook-too-large", f"`{self.folder}` has more than {MAX_FILES} files", hint)
-                    break
+            self._names = list(islice(_files(self.path), MAX_FILES + 1))
+            if len(self._names) > MAX_FILES:
+                hint = "move what is no playbook to another folder"
+                reader.on(node, "playbook-too-large", f"`{self.folder}` has more than {MAX_FILES} files", hint)
         return self._names
 
     def _entries(self, section: str, named: list[tuple[str, TreeNode]]) -> list[LocatedEntry]:

@@ -297,7 +297,6 @@ class ProjectTree:
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        """The scripts in `package.json`, by name."""
         scripts = _mapping(_mapping(_json(self.text("package.json"))).get("scripts"))
         return {name: line for name, line in sorted(scripts.items()) if isinstance(line, str)}
 
@@ -323,7 +322,6 @@ def facts_of(tree: ProjectTree) -> list[ProjectFact]:
 
 
 def line_of(text: str, pattern: str) -> int | None:
-    """The number of the first line that matches; None if none does."""
     found = re.compile(pattern)
     return next((number for number, line in enumerate(text.splitlines(), 1) if found.search(line)), None)
 
@@ -423,7 +421,6 @@ class Folder:
         self._root = Root(path)
 
     def has(self, *names: str) -> str | None:
-        """The first of these files that exists."""
         return next((name for name in names if os.path.isfile(os.path.join(self.path, name))), None)
 
     def text(self, name: str) -> str:
@@ -475,7 +472,6 @@ def _python(folder: Folder) -> Iterator[CheckCommand]:
 
 
 def _interpreter(folder: Folder) -> tuple[str, ...]:
-    """The interpreter of the project's own environment, else `python3`."""
     if folder.has("uv.lock"):
         return ("uv", "run", "python")
     own = next((name for name in (".venv", "venv") if folder.has(f"{name}/bin/python")), None)

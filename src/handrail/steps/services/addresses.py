@@ -47,7 +47,6 @@ def host_of(url: str) -> str:
 
 
 def address_of(url: str) -> str:
-    """The scheme, the host and the port of an address, for messages."""
     return f"{urlsplit(url).scheme}://{host_of(url)}"
 
 

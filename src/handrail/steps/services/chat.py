@@ -70,7 +70,6 @@ async def send_telegram(sender: Bot, text: str) -> int | None:
 
 
 def telegram_text(text: str) -> str:
-    """The text, cut to what Telegram accepts."""
     text = _without_surrogates(text)
     data = text.encode("utf-16-le")
     if len(data) <= 2 * LONGEST_TELEGRAM:

@@ -111,7 +111,6 @@ class Forge(Protocol):
 
     def issue(self, reference: str, env: Mapping[str, str]) -> ForgeItem:
         """The issue that people mean with this text."""
-        ...
 
     def change(self, reference: str, env: Mapping[str, str]) -> ForgeItem: ...
 
@@ -119,33 +118,25 @@ class Forge(Protocol):
 
     def checked_project(self, path: str) -> str:
         """The path of a repository, if the forge can have such a one."""
-        ...
 
     def open_service(self, env: Mapping[str, str], writes: bool = False, /) -> Service:
         """The configured forge, to read from it or also to write."""
-        ...
 
     async def fetch_issue(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]: ...
 
-    async def fetch_changes(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
-        """A change with its files."""
-        ...
+    async def fetch_changes(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]: ...
 
     async def fetch_reviews(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
         """What people say about a change."""
-        ...
 
     async def fetch_checks(self, service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
         """The checks of the last commit of a change, or of one of its commits."""
-        ...
 
     async def comment_once(self, service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
         """Write a comment, unless there is one with the same mark."""
-        ...
 
     async def open_once(self, service: Service, project: str, wanted: Proposal) -> OpenedProposal:
         """Open a change, unless there is an open one from the same branch, or one with the same mark."""
-        ...
 
 
 class GitLogin(NamedTuple):
@@ -366,7 +357,6 @@ async def explain_failures(
 
 
 async def text_or_reason(what: str, text: Awaitable[str]) -> str:
-    """A text, or why it cannot be fetched."""
     try:
         return await text
     except NodeError as error:
@@ -376,7 +366,6 @@ async def text_or_reason(what: str, text: Awaitable[str]) -> str:
 
 
 async def fetch_log_end(service: Service, path: str, most: int) -> str:
-    """The last `most` characters of a log."""
     log = await service.get_file(path, LARGEST_LOG)
     return text_end(clean_log(log.decode("utf-8", "replace")), most)
 

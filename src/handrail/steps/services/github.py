@@ -73,7 +73,6 @@ issue_or_change = issue
 
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
-    """The pull request that `OWNER/NAME#12` or the address of a page means."""
     found = _item(reference, ("pull",), env)
     if found is None:
         example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/pull/12"

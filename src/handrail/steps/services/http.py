@@ -39,7 +39,6 @@ def without_credentials(text: str, secrets: Iterable[str]) -> str:
 
 
 def has_credentials(data: bytes, secrets: Iterable[str]) -> bool:
-    """True if the data contains one of these secrets."""
     forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _spellings(secret)}
     return any(form.encode() in data for form in forms)
 
@@ -299,7 +298,6 @@ class Service:
         raise AssertionError("a service has at least one attempt")
 
     async def _once(self, request: HttpRequest) -> HttpAnswer:
-        """Send a request and follow its redirects."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 for _ in range(self.limits.redirects + 1):
@@ -429,7 +427,6 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_certificate(error: BaseException) -> bool:
-    """True if the cause of an error is a certificate that was not accepted."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause)
         for cause in _causes(error)

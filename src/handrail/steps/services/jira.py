@@ -46,7 +46,6 @@ class Attachment(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """Its text. None if it is no text."""
         if self.body is None or self.extension in DOCUMENTS:
             return None
         try:
@@ -116,7 +115,6 @@ def _unset(message: str) -> NodeError:
 
 
 def _reason(said: dict[str, Any]) -> object:
-    """Jira's own words in an error."""
     texts = said.get("errorMessages")
     if isinstance(texts, list) and texts:
         return "; ".join(map(str, texts))

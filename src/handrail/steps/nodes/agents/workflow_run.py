@@ -14,16 +14,7 @@ from typing import Any
 
 from handrail.base.dataclasses import replace
 from handrail.base.errors import StateError
-from handrail.extensions.contracts import (
-    AgentJob,
-    AgentSaid,
-    Guide,
-    GuideStatus,
-    LastingError,
-    Node,
-    NodeContext,
-    Work,
-)
+from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, LastingError, Node, NodeContext, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 from handrail.steps.nodes.agents.agent_jobs import (

@@ -40,7 +40,6 @@ class OutputFiles(NamedTuple):
     real: dict[str, str]
 
     def write(self, contents: Mapping[str, bytes], context: NodeContext) -> None:
-        """Write the files that were asked for."""
         put_files({self.real[name]: data for name, data in contents.items() if name in self.real}, context)
 
 

@@ -20,15 +20,7 @@ from handrail.steps.nodes.git.commands import (
     remote_address,
 )
 from handrail.steps.services.addresses import parse_remote, public_address
-from handrail.steps.services.forges import (
-    FORGES,
-    ForgeName,
-    Proposal,
-    forge_of_remote,
-    forge_site,
-    mark,
-    project_path,
-)
+from handrail.steps.services.forges import FORGES, ForgeName, Proposal, forge_of_remote, forge_site, mark, project_path
 
 LONGEST_TITLE = 250
 NODE = Node(

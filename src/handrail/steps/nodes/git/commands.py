@@ -255,7 +255,6 @@ async def hook_digests(repository: Repository, names: Iterable[str]) -> str:
 
 
 def hook_facts(hooks: str) -> list[tuple[str, str]]:
-    """What a preview says about hooks."""
     return [("Hooks", f"git runs these programs of the repository: {hooks}")] if hooks else []
 
 

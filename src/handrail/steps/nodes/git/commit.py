@@ -75,11 +75,7 @@ async def _separate_repository(repository: Repository, folder: str) -> Repositor
     if os.path.exists(real_index):
         shutil.copyfile(real_index, index)
     os.mkdir(objects)
-    env = {
-        "GIT_INDEX_FILE": index,
-        "GIT_OBJECT_DIRECTORY": objects,
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects,
-    }
+    env = {"GIT_INDEX_FILE": index, "GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects}
     return replace(repository, env={**repository.env, **env})
 
 
@@ -235,7 +231,6 @@ async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[b
 
 
 def _renamed(own: list[ChangedFile]) -> list[bytes]:
-    """The earlier names of renamed files."""
     return [change.original for change in own if change.original is not None and "R" in change.xy]
 
 

@@ -133,7 +133,6 @@ class Transport:
 
 
 async def open_transport(repository: Repository, name: str, work: Work, context: NodeContext) -> Transport:
-    """The remote of this name. Raises `NodeError` if there is none."""
     places = (await remote_address(repository, name, "--push", "--all")).splitlines()
     address = places[0]
     given, password = git_login(parse_remote(address), context.env), password_of(address)

@@ -44,7 +44,6 @@ FORM_OUTPUTS = {
 
 
 def form_of(params: Mapping[str, Any]) -> Form:
-    """The form that the params of a step describe."""
     try:
         return form_params.form_from(params)
     except Unresolved as error:
