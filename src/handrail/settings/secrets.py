@@ -52,9 +52,9 @@ class SecretRules(Record):
 
     def names(self, name: str) -> bool:
         """True if a variable with this name holds a secret, whatever its value is."""
-        if name in _NOT_SECRET or _matches(name, self.excepted):
+        if name in _NOT_SECRET or (self.excepted and _matches(name, self.excepted)):
             return False
-        return _matches(name, self.added) or _SECRET_NAME.search(name) is not None
+        return _SECRET_NAME.search(name) is not None or (bool(self.added) and _matches(name, self.added))
 
     def holds(self, name: str, value: str) -> bool:
         """True if the name or the value looks like a secret."""

@@ -20,7 +20,7 @@ def paths_of(plan: FlowPlan) -> Iterable[str]:
 
 def available_modes(state: RunState, plan: FlowPlan) -> list[str]:
     """How the run may go on while no process drives it: `resume`, `continue`, `restart`."""
-    return modes_of(state, plan.again, paths_of(plan))
+    return modes_of(state, plan.again, (path_segment(phase.id) for phase in plan.phases))
 
 
 def phases_to_rewind(run: str, state: RunState, plan: FlowPlan) -> list[str]:

@@ -46,7 +46,7 @@ from handrail.driven.runs.life import (
 )
 from handrail.driven.runs.run_events import Event
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
-from handrail.driven.runs.state import RERUN, RunState, StepState
+from handrail.driven.runs.state import RERUN, StepState
 from handrail.extensions.contracts import (
     AgentSaid,
     Done,
@@ -81,6 +81,7 @@ class DurableRun:
         self.context = outside.context
         self.payloads = Payloads(ledger.attempt)
         self.programs = process_locks.Programs(ledger.attempt)
+        self.state = ledger.state
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
         self.activity = Activity(ledger.attempt, clock, self.secrets)
@@ -91,10 +92,6 @@ class DurableRun:
         self.meter = outside.meter or Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
-
-    @property
-    def state(self) -> RunState:
-        return self.ledger.state
 
     def record(self, event: Event, *, durable: bool = True) -> None:
         self.ledger.record(event, durable=durable)
