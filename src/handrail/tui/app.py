@@ -38,8 +38,6 @@ ENTRIES = "entries"
 
 
 class HandrailApp(App[None], inherit_bindings=False):
-    """The terminal surface of one project."""
-
     TITLE = "handrail"
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: $background; }"
@@ -79,7 +77,6 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     @property
     def is_trusted(self) -> bool:
-        """True if the project may run programs."""
         with contextlib.suppress(HandrailError):
             return self.project.trust.holds()
         return False
@@ -125,7 +122,6 @@ class HandrailApp(App[None], inherit_bindings=False):
         return "only shows: an agent or a run started this" if self.actions.is_read_only else ""
 
     def refused(self, error: HandrailError) -> None:
-        """Show why something was not done."""
         self.tell(f"✗ {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
     def _home_changed(self) -> None:
@@ -239,7 +235,6 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     @property
     def bug(self) -> Exception | None:
-        """The error that ended the application."""
         return self._exception
 
 

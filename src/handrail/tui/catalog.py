@@ -65,7 +65,6 @@ class CatalogScreen(Frame):
 
     @property
     def row(self) -> Row | None:
-        """The selected definition."""
         return next((row for row in self.rows if row["id"] == self.entries.selected), None)
 
     def is_folded(self, id_: str) -> bool:
@@ -119,7 +118,6 @@ class CatalogScreen(Frame):
         return "unfold" if self.is_folded(self.entries.selected or "") else "fold"
 
     def action_open(self) -> None:
-        """Launch the selected definition; fold or unfold a group."""
         row, selected = self.row, self.entries.selected
         if row is None and selected is not None:
             self._turn(selected)
@@ -176,7 +174,6 @@ class CatalogScreen(Frame):
         return row
 
     def action_show(self) -> None:
-        """Show the text of the selected definition, with its problems."""
         row = self._with_file()
         if row is None:
             return

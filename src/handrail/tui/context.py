@@ -53,7 +53,6 @@ class Feed:
         return [] if self.is_ready else [line(None, Piece(f"   reading {what} …", "dim"))]
 
     async def run(self, hub: Hub, clock: Callable[[], float]) -> None:
-        """Follow the topic until this is cancelled."""
         try:
             async with hub.watching(self.topic) as watched:
                 await self._follow(watched, clock)
@@ -152,7 +151,6 @@ class Ascii(LineFilter):
 
 
 def local_time(at: float) -> LocalTime:
-    """A point in time on the clock of this machine."""
     there = time.localtime(at)
     day = date(there.tm_year, there.tm_mon, there.tm_mday)
     return LocalTime(day.toordinal(), day.isoformat(), time.strftime("%H:%M:%S", there))

@@ -200,7 +200,6 @@ def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, done: str = 
 
 
 def stop_run(top: HandrailApp, id_: str, name: str) -> None:
-    """Ask whether to stop a run, and stop it."""
     text = f"Stop {name}? Finished steps are kept; r resumes."
     ask(top, text, "Keep running", "Stop", partial(top.actions.stop, id_), f"{name} was stopped; r resumes it")
 
@@ -211,7 +210,6 @@ def resume_words(modes: Sequence[str]) -> str:
 
 
 def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> None:
-    """Ask how a run goes on, and drive it in the background."""
     if not modes:
         top.tell(f"{name} can neither be resumed nor restarted now")
         return
@@ -231,7 +229,6 @@ def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> No
 
 
 def is_asked(top: HandrailApp) -> bool:
-    """True if some run or session waits for an answer."""
     return any(row.get("need") for row in top.entries)
 
 
@@ -287,14 +284,12 @@ def _renew(dialog: QuestionScreen, feed: Feed, opened: Row) -> None:
 
 
 def cancel_session(top: HandrailApp, id_: str, name: str) -> None:
-    """Ask whether to cancel the workflow of a session, and cancel it."""
     text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
     work = partial(asyncio.to_thread, top.actions.cancel, id_)
     ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 
 
 def reload_session(top: HandrailApp, id_: str, name: str) -> None:
-    """Ask whether to load the files of a session's workflow again, and load them."""
     text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
     work = partial(asyncio.to_thread, top.actions.reload, id_)
     ask(top, text, "Keep as it is", "Load again", work, f"{name}: the files are loaded again")

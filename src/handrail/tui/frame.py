@@ -363,7 +363,6 @@ class Views(Frame):
 
     @property
     def id_there(self) -> str:
-        """The id of the run or session."""
         return self.topic.partition(":")[2]
 
     @property
@@ -381,11 +380,9 @@ class Views(Frame):
         return self.query_one(f"#{id_}", Listing)
 
     def instead(self, what: str, hint: str = "") -> list[TextLine]:
-        """The lines while there is nothing to show: it is still read, or it cannot be read. Else there are none."""
         return self.feed.instead(what, self.size.width, f"{self.id_there} cannot be read: ", hint)
 
     def action_view(self, number: int) -> None:
-        """Show a view."""
         raise NotImplementedError
 
     def draw_tabs(self, counts: Mapping[int, object]) -> None:

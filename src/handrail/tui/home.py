@@ -39,8 +39,6 @@ YOUNG = 60.0
 
 
 class HomeScreen(Frame):
-    """The first screen."""
-
     NAME = keys.HOME
     BINDINGS = bindings_of(keys.HOME)
     DEFAULT_CSS = """
@@ -111,7 +109,6 @@ class HomeScreen(Frame):
         self.query_one("#head", Bar).show(parts)
 
     def _follow(self) -> None:
-        """Follow the run or session that is selected."""
         wanted = self.entries.selected if self.row is not None else None
         if (self.beside.topic if self.beside else None) == wanted:
             return

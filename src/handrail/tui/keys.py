@@ -121,7 +121,6 @@ KEYS: tuple[Key, ...] = (
 
 
 def of_screen(screen: str) -> list[Key]:
-    """The keys of a screen, in the order of the table."""
     return [key for key in KEYS if screen in key.screens]
 
 
@@ -155,8 +154,6 @@ def grouped(screen: str, look: TerminalLook) -> list[tuple[str, str]]:
 
 
 class HelpScreen(ModalScreen[None]):
-    """Every key of a screen."""
-
     DEFAULT_CSS = "HelpScreen { layout: vertical; background: $background; }"
     BINDINGS = [
         Binding("up", "move(-1)"),

@@ -227,7 +227,6 @@ class RunScreen(Views):
         self.app.push_screen(LogScreen(self.topic, self.called), closed)
 
     def go_to(self, path: str) -> None:
-        """Show a step in the tree."""
         self._unfold_above(path)
         self.action_view(PROGRESS)
         self.pane("tree").select(path)

@@ -23,8 +23,6 @@ PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 
 
 class SessionScreen(Views):
-    """One session."""
-
     TITLES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
     NAME = keys.SESSION
     BINDINGS = bindings_of(keys.SESSION)
@@ -103,7 +101,6 @@ class SessionScreen(Views):
 
     @property
     def _phase(self) -> str | None:
-        """The id of the selected phase."""
         return self.pane("main").selected if self.view == PHASES else None
 
     def action_fold(self, is_folded: bool) -> None:

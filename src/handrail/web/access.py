@@ -33,8 +33,6 @@ Keep = Callable[[ExpiryTimes], None]
 
 @dataclass(frozen=True)
 class Credentials:
-    """A user and a password."""
-
     user: str
     password: str = field(repr=False)
 
@@ -75,7 +73,6 @@ class Doorkeeper:
         return self.new_cookie()
 
     def new_cookie(self) -> str:
-        """The value of a cookie that is valid from now on."""
         cookie, now = secrets.token_urlsafe(32), self._clock()
         valid = {digest: until for digest, until in {**self._kept(), **self._cookies}.items() if until >= now}
         self._cookies = dict(list(valid.items())[1 - MOST_COOKIES :])

@@ -143,8 +143,6 @@ class Changes:
 
 
 class _Stream:
-    """One stream to one reader."""
-
     def __init__(self, watched: dict[str, Watched], cursors: Cursors, clock: Callable[[], float]) -> None:
         self.watched = watched
         self.cursors = cursors

@@ -36,7 +36,6 @@ def safe_text(text: object, style: str = "") -> Content:
 
 
 def safe_line(text: object, style: str = "") -> Content:
-    """Text in one line, as it is safe to show."""
     return Content.styled(clean(" ".join(str(text or "").split())), style)
 
 
@@ -48,7 +47,6 @@ def at_both_ends(left: Content, right: Content, width: int) -> Content:
 
 
 def footer_keys(pairs: Iterable[tuple[str, str]]) -> Content:
-    """The footer of a screen: keys and what they do."""
     parts: list[Content | tuple[str, str] | str] = []
     for key, words in pairs:
         parts += ["  "] * bool(parts) + [(key, "bold"), f" {words}"]
@@ -136,7 +134,6 @@ class Line(Input):
         return action != "leave" or isinstance(self.screen, Goes)
 
     def action_leave(self, by: int) -> None:
-        """Go to the next or to the previous field."""
         if by > 0:
             self.screen.focus_next()
         else:
@@ -233,7 +230,6 @@ class Choices(Widget, can_focus=True):
 
     @property
     def chosen(self) -> list[str]:
-        """The chosen values, in the order of the choices."""
         return [one.value for one in self.choices if one.value in self._chosen]
 
     def offer(self, choices: Sequence[ChoiceItem]) -> None:
@@ -360,7 +356,6 @@ class Press(Button):
         return self._words(is_here=False).cell_length
 
     def say(self, text: str) -> None:
-        """Another text on the button."""
         self.text = text
         self.label = self._words(is_here=self.has_focus)
         self.refresh(layout=True)

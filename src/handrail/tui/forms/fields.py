@@ -83,7 +83,6 @@ class Field(Vertical):
                 return chosen[0] if chosen else None
 
     def offer(self, options: Sequence[Option]) -> None:
-        """Show these options, if the field has options."""
         if self.spec.is_select and isinstance(self.control, Choices):
             self.control.offer(_choices(options))
 

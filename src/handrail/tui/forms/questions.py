@@ -89,7 +89,6 @@ class QuestionScreen(FormScreen):
 
     @property
     def values(self) -> FormDraft:
-        """What is filled in."""
         return {}
 
     @property
@@ -98,7 +97,6 @@ class QuestionScreen(FormScreen):
         return self.has_class("-over")
 
     def answer(self, accepted: Mapping[str, Any]) -> None:
-        """Close the question with its answers."""
         self.drafts.pop(self.draft_key, None)
         self.dismiss(accepted)
 
@@ -129,8 +127,6 @@ class QuestionScreen(FormScreen):
 
 
 class AnswerScreen(QuestionScreen):
-    """Asks for the answers of a form."""
-
     DEFAULT_CSS = """
     AnswerScreen #fields > .rule { height: 1; border-top: solid $border-blurred; }
     AnswerScreen.-alone #beside, AnswerScreen.-wide #show { display: none; }
@@ -281,7 +277,6 @@ def _state_lines(state: Action) -> Iterator[str]:
 
 
 def gate_words(gate: Action) -> str:
-    """Which tools a phase allows."""
     parts = (("allow", "only"), ("deny", "all tools but"), ("writes", "writes"))
     return "; ".join(f"{words} {', '.join(gate[name])}" for name, words in parts if gate.get(name)) or "all tools"
 
@@ -335,8 +330,6 @@ _HOW = "Move to a button with Tab, then press Enter. No other key approves."
 
 
 class ApprovalScreen(QuestionScreen):
-    """Asks for a yes or a no."""
-
     DEFAULT_CSS = "ApprovalScreen .below { padding: 0 0 0 2; }"
     BINDINGS = [
         Binding("d", "show", "diff"),

@@ -111,7 +111,6 @@ class FormScreen(ModalScreen[Any]):
 
     @property
     def is_covered(self) -> bool:
-        """True if what stands beside the fields covers them."""
         return self.has_class("-covered")
 
     def cover(self, *, is_covered: bool) -> None:
@@ -138,7 +137,6 @@ class FormScreen(ModalScreen[Any]):
             self.put_off()
 
     def put_off(self) -> None:
-        """Close the screen without an answer."""
         self.dismiss(None)
 
     def action_page(self, by: int) -> None:

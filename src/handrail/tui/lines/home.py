@@ -60,7 +60,6 @@ def columns_of(width: int) -> HomeColumns:
 
 
 def ordered(entries: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows of each group in their order."""
     found: dict[str, list[Row]] = {group: [] for group in GROUPS}
     for row in sorted(entries, key=lambda row: (row.get("order", 0), row["id"])):
         found.setdefault(str(row.get("group")), []).append(row)
@@ -91,7 +90,6 @@ def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> 
 
 
 def home_line(row: Row, times: Times, shape: HomeColumns) -> TextLine:
-    """One run or session."""
     is_bold = row.get("group") == "needs"
     pieces = [
         Piece(" "),
@@ -168,7 +166,6 @@ def _status_line(row: Row) -> str:
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:
-    """How many steps are done, the time, and the costs."""
     done, total = row.get("done"), row.get("total")
     counts = f"{done}/{total}" if total else ""
     cost = money(row.get("usage"))
@@ -235,7 +232,6 @@ def asked(needs: Iterable[Row]) -> dict[str, str]:
 
 
 def session_detail(head: Row, sections: Sections, times: Times, width: int) -> Iterator[TextLine]:
-    """Where the agent is, and its phases."""
     status = str(head.get("status") or "none")
     yield line(None, "   ", sign(status), f" {word(status)}  {head.get('statusLine') or ''}")
     yield line(None, Piece(f"   step {head.get('steps') or 0} · sent on {head.get('sentOn') or 0}", "dim"))

@@ -147,7 +147,6 @@ def summary_lines(head: Row, width: int) -> Iterator[TextLine]:
 
 
 def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
-    """The files that steps made."""
     rows = sorted(artifacts, key=lambda row: (row.get("created") or 0.0, row["id"]))
     if not rows:
         for told in ("  No step names a file that it makes (`makes` in its flow).", f"  {ELSEWHERE}"):

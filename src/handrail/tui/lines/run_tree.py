@@ -150,7 +150,6 @@ def tree_lines(
 
 
 def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
-    """One phase, repeat, round or step."""
     row = branch.row
     lead = branch.lead
     status = str(row.get("status") or "pending")
@@ -244,7 +243,6 @@ class Scale:
         self.total = sum(end - begin for begin, end in self.spans) or 1.0
 
     def column(self, at: float) -> int:
-        """The column of a point in time."""
         passed, cuts = 0.0, 0
         for number, (begin, end) in enumerate(self.spans):
             if at < begin:

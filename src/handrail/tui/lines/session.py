@@ -105,7 +105,6 @@ def gate_words(gate: dict[str, Any]) -> str:
 
 
 def move_lines(moves: Iterable[Row], stops: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
-    """Every move of the session, the newest last."""
     names = {row.get("order"): str(row.get("name")) for row in stops}
     rows = sorted(moves, key=lambda row: (row.get("at") or 0.0, int(row["id"]) if str(row["id"]).isdigit() else 0))
     if not rows:

@@ -77,7 +77,6 @@ def line(id_: str | None, *pieces: Piece | str) -> TextLine:
 
 
 def error_lines(message: str, hints: Iterable[str | None], width: int) -> Iterator[TextLine]:
-    """Why something cannot be shown, and what helps."""
     room = max(20, width - 5)
     for number, part in enumerate(wrapped(message, room)):
         yield line(None, Piece(f" {' ' if number else '!'} {part}", "need"))
@@ -127,7 +126,6 @@ def path_words(path: Any) -> str:
 
 
 def sign(status: str) -> Piece:
-    """The sign of a status, in its style."""
     char = sign_of(status)
     return Piece(char, STYLES.get(char, "need"))
 
@@ -159,7 +157,6 @@ def ending(text: str, width: int) -> str:
 
 
 def right(text: str, width: int) -> str:
-    """The text at the right of this width."""
     text = clipped(text, width)
     return " " * (width - columns(text)) + text
 
