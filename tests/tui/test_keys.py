@@ -15,8 +15,7 @@ from handrail.tui.decisions import Question, QuitScreen
 from handrail.tui.frame import Frame, Pace
 from handrail.tui.home import HomeScreen
 from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, of_screen
-from handrail.tui.log import LogScreen
-from handrail.tui.reader import ReaderScreen
+from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
 from handrail.tui.widgets import Listing

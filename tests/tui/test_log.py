@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from handrail.app import App
 from handrail.tui.app import HandrailApp
-from handrail.tui.log import LogScreen
+from handrail.tui.reader import LogScreen
 from support import Project
 from tui.scene import picture
 

@@ -26,8 +26,7 @@ from handrail.tui.lines.run import (
 )
 from handrail.tui.lines.run_tree import FoldedTree, timeline_lines, tree_lines
 from handrail.tui.lines.words import OVER, Piece, TextLine, line, rule
-from handrail.tui.log import LogScreen
-from handrail.tui.reader import edit_file, show_artifact, show_diff, show_step
+from handrail.tui.reader import LogScreen, edit_file, show_artifact, show_diff, show_step
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.rows.rows import Row
 

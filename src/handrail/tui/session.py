@@ -14,8 +14,7 @@ from handrail.tui.frame import TWO_PANES, Views, bindings_of
 from handrail.tui.lines.run import check_lines
 from handrail.tui.lines.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.lines.words import Piece, TextLine, line, wrapped
-from handrail.tui.log import LogScreen
-from handrail.tui.reader import ReaderScreen
+from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.session import text_of_phase
 

@@ -14,7 +14,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.tui.forms.fields import Field
+from handrail.tui.forms.form import Field
 from handrail.tui.forms.questions import AnswerScreen
 from handrail.view.actions import Actions
 from support import Project

@@ -39,8 +39,7 @@ from handrail.tui.forms.controls import (
     safe_line,
     safe_text,
 )
-from handrail.tui.forms.fields import LABEL, ParamField
-from handrail.tui.forms.screen import LATER, SHOW, FormParts, FormScreen
+from handrail.tui.forms.form import LABEL, LATER, SHOW, FormParts, FormScreen, ParamField
 from handrail.tui.lines.words import UNKNOWN, age
 from handrail.view.actions import TASK, Actions, LaunchForm, ResumeMode, WrongFields
 from handrail.view.launch import offer_launch, preview_launch, save_routes

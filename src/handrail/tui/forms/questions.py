@@ -36,8 +36,7 @@ from handrail.tui.forms.controls import (
     safe_line,
     safe_text,
 )
-from handrail.tui.forms.fields import Field
-from handrail.tui.forms.screen import LATER, SHOW, FormParts, FormScreen
+from handrail.tui.forms.form import LATER, SHOW, Field, FormParts, FormScreen
 from handrail.tui.lines.words import UNKNOWN, age
 from handrail.view.text.columns import DONE, FAILED, NOTICE, PENDING
 
