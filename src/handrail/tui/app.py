@@ -24,7 +24,7 @@ from handrail.tui.forms.questions import QuestionScreen
 from handrail.tui.frame import Frame, NeedKey, News, need_key
 from handrail.tui.home import HomeScreen
 from handrail.tui.lines.home import ordered
-from handrail.tui.lines.words import Times
+from handrail.tui.lines.words import OVER, Times
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
 from handrail.view.actions import Actions
@@ -178,8 +178,7 @@ class HandrailApp(App[None], inherit_bindings=False):
     def continuing(self) -> list[str]:
         """The runs that were launched here and are not over."""
         rows = {str(row["id"]).removeprefix("run:"): row for row in self.entries}
-        over = ("completed", "stopped", "failed", "cancelled", "damaged")
-        return sorted(id_ for id_ in self.launched if id_ in rows and rows[id_].get("status") not in over)
+        return sorted(id_ for id_ in self.launched if id_ in rows and rows[id_].get("status") not in OVER)
 
     def open(self, topic: str) -> None:
         self.push_screen(_screen_of(topic))

@@ -259,12 +259,12 @@ def _ask(top: HandrailApp, topic: str, need: Row) -> None:
         await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
         top.tell(f"{name}: answered")
 
-    def given(values: Any) -> None:
+    def answered(values: Any) -> None:
         following.cancel()
         if values is not None:
             try_action(top, lambda: send(values))
 
-    top.push_screen(dialog, given)
+    top.push_screen(dialog, answered)
 
 
 def open_needs(top: HandrailApp, topic: str) -> list[Row]:
@@ -297,7 +297,6 @@ def reload_session(top: HandrailApp, id_: str, name: str) -> None:
 
 def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
     """Remember that a person looked at the end of a run, or forget it."""
-
     mark = mark_seen if is_seen else mark_unread
     try_action(top, partial(asyncio.to_thread, mark, top.project, topic))
 

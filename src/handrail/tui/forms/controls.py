@@ -315,8 +315,8 @@ class Choices(Widget, can_focus=True):
         if self._is_flat(width):
             count = len(self.chosen)
             line = Content.assemble(*parts)
-            told = f"  {count} chosen" if self.several and len(self.choices) > 1 else ""
-            return line.append_text(told, "dim") if line.cell_length + len(told) <= width else line.rstrip()
+            note = f"  {count} chosen" if self.several and len(self.choices) > 1 else ""
+            return line.append_text(note, "dim") if line.cell_length + len(note) <= width else line.rstrip()
         return Content("\n").join(parts)
 
     def _height(self, part: Content) -> int:

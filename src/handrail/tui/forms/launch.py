@@ -211,13 +211,13 @@ class Offered(Vertical):
     def _choice(self, mode: str) -> ChoiceItem:
         at = str(self.about.get("next") or "").replace("/", " › ")
         changed = self.about.get("changed") or ()
-        told = {
+        abouts = {
             "resume": f"keeps finished steps; continues at {at}" if at else "keeps finished steps",
             "continue": "begins another round with what the run has made",
             "restart": f"changed since: {'; '.join(map(str, changed))}" if changed else "repeats finished steps",
         }
         label = "New run" if mode == NEW else f"{_VERBS[mode]} it"
-        return ChoiceItem(mode, label, told.get(mode, "") if len(self.offered.get("modes", ())) > 1 else "")
+        return ChoiceItem(mode, label, abouts.get(mode, "") if len(self.offered.get("modes", ())) > 1 else "")
 
     def compose(self) -> ComposeResult:
         if self.about:
@@ -229,8 +229,8 @@ class Offered(Vertical):
         with Vertical(id="new"):
             yield from self._new()
         yield Static(safe_text("\n".join(self._again())), id="again")
-        for told in self.offered.get("warnings") or ():
-            yield Static(Content.assemble(f" {NOTICE.char} ", safe_line(told)))
+        for warning in self.offered.get("warnings") or ():
+            yield Static(Content.assemble(f" {NOTICE.char} ", safe_line(warning)))
 
     def _new(self) -> ComposeResult:
         yield from self.params

@@ -202,13 +202,13 @@ def text_lines(text: str, problems: Sequence[Row], file: str, width: int) -> Ite
         mark = Piece(FAILED.char if wrong else " ", "fail")
         yield line(None, " ", mark, f" {number:>4}  {clipped(given, max(10, width - 9))}")
         for problem in wrong:
-            told = f"{problem.get('severity')}[{problem.get('code')}] {problem.get('message')}"
+            message = f"{problem.get('severity')}[{problem.get('code')}] {problem.get('message')}"
             hint = f"; {problem['hint']}" if problem.get("hint") else ""
             before = columns(given[: max(0, int(problem.get("column") or 1) - 1)])
             caret = f"{' ' * (9 + before)}{'^' * max(1, int(problem.get('width') or 1))}"
-            said = clean(told + hint)
-            if columns(caret) + 1 + columns(said) < width:
-                yield line(None, Piece(f"{caret} ", "fail"), said)
+            words = clean(message + hint)
+            if columns(caret) + 1 + columns(words) < width:
+                yield line(None, Piece(f"{caret} ", "fail"), words)
                 continue
             yield line(None, Piece(clipped(caret, max(10, width - 1)), "fail"))
-            yield from (line(None, f"{' ' * 9}{one}") for one in wrapped(said, max(20, width - 11)))
+            yield from (line(None, f"{' ' * 9}{one}") for one in wrapped(words, max(20, width - 11)))

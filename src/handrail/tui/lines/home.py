@@ -137,8 +137,8 @@ def _place(row: Row, times: Times) -> str:
         if kind == "approval":
             return f"approve: {asked}{more}"
         fields = need.get("fields") or 0
-        told = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
-        return f"{asked}  {kind}{told}{more}"
+        parts = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
+        return f"{asked}  {kind}{parts}{more}"
     if row.get("status") == "interrupted":
         return f"interrupted at {where}: no process" if where else "interrupted: no process"
     if row.get("group") == "delayed" and delay:
@@ -150,9 +150,9 @@ def _place(row: Row, times: Times) -> str:
             took = row["ended"] - row["started"]
         return duration(took) if took is not None else where
     if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
-        said = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
+        reason = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
         at = _near(why.get("path")) if isinstance(why, dict) else where
-        return f"{at} › {said}" if at and said else said or where
+        return f"{at} › {reason}" if at and reason else reason or where
     rounds = row.get("round")
     turn = f"↻{rounds[0]}/{rounds[1]} " if rounds else ""
     who = row.get("who") if row.get("kind") == "session" else None
@@ -188,12 +188,12 @@ def group_counts(entries: Iterable[Row]) -> str:
     """`4 need you · 3 running · 1 delayed`."""
     groups = ordered(entries)
     needs = len(groups["needs"])
-    told = (
+    parts = (
         (needs, "needs you" if needs == 1 else "need you"),
         (len(groups["running"]), "running"),
         (len(groups["delayed"]), "delayed"),
     )
-    return " · ".join(f"{number} {what}" for number, what in told if number) or "nothing runs"
+    return " · ".join(f"{number} {what}" for number, what in parts if number) or "nothing runs"
 
 
 Sections = Callable[[str], list[Row]]

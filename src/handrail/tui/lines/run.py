@@ -117,10 +117,10 @@ def tail_lines(
         kind = str(row.get("kind") or "")
         head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
-        told = str(row.get("text") or path_words(row.get("node")))
+        content = str(row.get("text") or path_words(row.get("node")))
         if row.get("text") and row.get("node") in names:
-            told = f"{names[row['node']]}: {told}"
-        texts = wrapped(told, room) if wraps else [told.replace("\n", " ")]
+            content = f"{names[row['node']]}: {content}"
+        texts = wrapped(content, room) if wraps else [content.replace("\n", " ")]
         for number, text in enumerate(texts):
             first = Piece(head if not number else " " * columns(head), "dim")
             yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
@@ -149,8 +149,8 @@ def summary_lines(head: Row, width: int) -> Iterator[TextLine]:
 def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
     rows = sorted(artifacts, key=lambda row: (row.get("created") or 0.0, row["id"]))
     if not rows:
-        for told in ("  No step names a file that it makes (`makes` in its flow).", f"  {ELSEWHERE}"):
-            yield line(None, Piece(told, "dim"))
+        for text in ("  No step names a file that it makes (`makes` in its flow).", f"  {ELSEWHERE}"):
+            yield line(None, Piece(text, "dim"))
     for row in rows:
         size = row.get("size")
         known = f"{size:,} B" if isinstance(size, int) else UNKNOWN
@@ -186,15 +186,15 @@ def check_line(row: Row, times: Times, width: int, names: int = 0) -> TextLine:
     """One check. `names` is how wide the longest name is: it gets at most half of the line."""
     held = row.get("held")
     status = "done" if held is True else "failed" if held is False else "pending"
-    told = [str(row.get("detail") or ("" if held is not None else "not run"))]
+    words = [str(row.get("detail") or ("" if held is not None else "not run"))]
     if row.get("seconds") is not None:
-        told.append(spell(row["seconds"]))
+        words.append(spell(row["seconds"]))
     if row.get("at") is not None:
-        told.append(times.of_day(row["at"]))
+        words.append(times.of_day(row["at"]))
     if row.get("stale"):
-        told.append("stale: the tree changed since")
+        words.append("stale: the tree changed since")
     room = max(14, width // 3, min(names, width // 2))
-    text = cell(_check_name(row), room) + "  " + " · ".join(part for part in told if part)
+    text = cell(_check_name(row), room) + "  " + " · ".join(part for part in words if part)
     return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
 
 
@@ -208,8 +208,8 @@ def step_lines(
         return
     status = str(row.get("status"))
     yield line(None, Piece(f" {tree.place(str(row['id']))}", "bold"))
-    told = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
-    yield line(None, " ", sign(status), " " + " · ".join(part for part in told if part))
+    words = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
+    yield line(None, " ", sign(status), " " + " · ".join(part for part in words if part))
     facts: list[tuple[str, Any]] = [
         ("kind", f"flow {row['flow']}" if row.get("flow") else row.get("node") or row.get("kind")),
         ("who", row.get("who")),
@@ -223,11 +223,11 @@ def step_lines(
         if value:
             for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
                 yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
-    for section, key, made in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
+    for section, key, draw in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
         own = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
         if own:
             yield rule(section, width)
-            yield from (one._replace(id=None) for one in made(own, times, width))
+            yield from (one._replace(id=None) for one in draw(own, times, width))
 
 
 def given_lines(found: Row, times: Times, width: int) -> Iterator[TextLine]:

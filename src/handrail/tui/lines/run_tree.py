@@ -185,8 +185,8 @@ def _about(row: Row) -> str:
     if row.get("flow"):
         return f"flow {row['flow']}"
     counts: dict[str, Any] = row.get("counts") or {}
-    told = [counted(counts[name], name) for name in COUNTED if counts.get(name)]
-    return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(told)) if part)
+    tallies = [counted(counts[name], name) for name in COUNTED if counts.get(name)]
+    return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(tallies)) if part)
 
 
 def _tries(row: Row) -> str:

@@ -26,12 +26,12 @@ def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
     status = str(head.get("status") or "none")
     char = sign_of(status)
     started, ended = head.get("started"), head.get("ended")
-    told = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
+    words = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
     if started is not None:
-        told.append(spell((times.now if ended is None else ended) - started))
+        words.append(spell((times.now if ended is None else ended) - started))
     if head.get("turn") in TURNS and status == "active":
-        told.append(TURNS[str(head["turn"])])
-    end = " · ".join(told)
+        words.append(TURNS[str(head["turn"])])
+    end = " · ".join(words)
     room = max(10, width - columns(end) - 2)
     return Piece(cell(left, room), "bold"), Piece("  "), Piece(end, STYLES.get(char, "need"))
 
@@ -113,8 +113,8 @@ def move_lines(moves: Iterable[Row], stops: Iterable[Row], times: Times, width: 
         origin, to = names.get(row.get("from"), ""), names.get(row.get("to"), "")
         how = str(row.get("how") or "")
         text = f"{times.of_day(row.get('at') or 0.0)}  {cell(how, 7)} " + f"{origin} → {to}".strip()
-        said = str(row.get("summary") or "").replace("\n", " ")
-        yield line(str(row["id"]), f" {cell(text, min(46, width))} ", Piece(cell(said, max(0, width - 48)), "dim"))
+        summary = str(row.get("summary") or "").replace("\n", " ")
+        yield line(str(row["id"]), f" {cell(text, min(46, width))} ", Piece(cell(summary, max(0, width - 48)), "dim"))
 
 
 def denial_lines(denials: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
@@ -125,20 +125,20 @@ def denial_lines(denials: Iterable[Row], times: Times, width: int) -> Iterator[T
     for row in rows:
         tool = cell(str(row.get("tool") or ""), 10)
         head = f" {times.of_day(row.get('last') or 0.0)}  {tool} ×{row.get('count') or 1:<3} "
-        told = " · ".join(str(row[name]) for name in ("rule", "reason", "excerpt") if row.get(name))
-        yield line(str(row["id"]), Piece(head), Piece(cell(told.replace("\n", " "), max(4, width - columns(head)))))
+        reason = " · ".join(str(row[name]) for name in ("rule", "reason", "excerpt") if row.get(name))
+        yield line(str(row["id"]), Piece(head), Piece(cell(reason.replace("\n", " "), max(4, width - columns(head)))))
 
 
 def last_words(head: Row, denials: Iterable[Row], moves: Iterable[Row], times: Times) -> str:
     """The newest thing that happened, for the line above the keys."""
-    told: list[tuple[float, str]] = [
+    events: list[tuple[float, str]] = [
         (float(row.get("last") or 0.0), f"denied {row.get('tool')}: {row.get('reason') or row.get('rule') or ''}")
         for row in denials
     ]
-    told += [(float(row.get("at") or 0.0), f"{row.get('how')}") for row in moves]
+    events += [(float(row.get("at") or 0.0), f"{row.get('how')}") for row in moves]
     if head.get("refused"):
         return f"! an agent tried `{head['refused'][-1]}`; only a person may run it"
-    if not told:
+    if not events:
         return ""
-    at, text = max(told)
+    at, text = max(events)
     return f"last: {times.of_day(at)} {text}"
