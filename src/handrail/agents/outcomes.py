@@ -7,12 +7,12 @@ lines and records that are read here, so a reader may only assume that each line
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
@@ -95,7 +95,7 @@ _IN = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"retry[-_ ]after\W{1,4}(\d+(?:\.\d+)?)(?!\s*[a-z\d])", re.IGNORECASE)
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)")
 _CLOCK = re.compile(r"(?:resets?|again)(?: at)? (\d{1,2})(?::(\d\d))?\s*([ap]m)?\s*\(?(?:UTC|GMT)\b", re.IGNORECASE)
 _EPOCH = re.compile(r"limit reached\|(1\d{9})(?!\d)", re.IGNORECASE)
 _WAITS = ("retryafter", "retryafterseconds", "resetsinseconds", "retrydelay")
@@ -253,13 +253,12 @@ def _number(value: Any) -> float | None:
 
 
 def _iso(text: str) -> float | None:
-    found = _ISO.search(text)
-    if found is None:
+    if (found := _ISO.search(text)) is None:
         return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    zone = found[7].replace(":", "")
-    offset = 0 if zone in ("Z", "UTC") else (int(zone[1:3]) * 60 + int(zone[3:5])) * (60 if zone[0] == "+" else -60)
-    return float(calendar.timegm((year, month, day, hour, minute, second)) - offset)
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}{found[3].replace('UTC', 'Z')}").timestamp()
+    except ValueError:  # such as month 13
+        return None
 
 
 def _utc_hour(text: str, now: float) -> float | None:

@@ -81,7 +81,7 @@ def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, 
 
 
 def _is_ours(entry: Any) -> bool:
-    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    hooks = within(entry).get("hooks")
     return isinstance(hooks, list) and any(within(hook).get("name") == own.NAME for hook in hooks)
 
 

@@ -205,9 +205,9 @@ def stop_policy(guide: dict[str, Any], session: str, was_aborted: bool) -> str |
     return str(told["prompt"]) if told.get("prompt") else None
 
 
-def say(kind: str, **told: Any) -> None:
+def say(kind: str, **members: Any) -> None:
     """Print one line and flush it."""
-    sys.stdout.write(json.dumps({"type": kind, **told}) + "\n")
+    sys.stdout.write(json.dumps({"type": kind, **members}) + "\n")
     sys.stdout.flush()
 
 
@@ -240,21 +240,17 @@ async def main() -> int:
         sys.stderr.write(f"error: {error}\n")
         return 1
     finally:
-        await _stop(process)
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE)
+            process.kill()
         rest.cancel()
 
 
 async def _forward(output: asyncio.StreamReader) -> None:
     while line := await output.readline():
         sys.stderr.write(line.decode("utf-8", "replace"))
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE)
-        process.kill()
 
 
 if __name__ == "__main__":

@@ -70,11 +70,11 @@ def version_checkup(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
     if found in tested:
         return Checkup(id_, "ok", f"{found} was tested")
     if numbers(found) < numbers(oldest):
-        told = f"{found} is older than {oldest}, the oldest version that was tested"
-        return Checkup(id_, "warning", told, f"update {agent}, or run `{command}` to see what this version enforces")
+        message = f"{found} is older than {oldest}, the oldest version that was tested"
+        return Checkup(id_, "warning", message, f"update {agent}, or run `{command}` to see what this version enforces")
     if numbers(found)[:1] > numbers(newest)[:1]:
-        told = f"{found} is another major version than {newest}, the newest that was tested"
-        return Checkup(id_, "warning", told, f"run `{command}` to see what this version enforces")
+        message = f"{found} is another major version than {newest}, the newest that was tested"
+        return Checkup(id_, "warning", message, f"run `{command}` to see what this version enforces")
     beside = "newer than" if numbers(found) > numbers(newest) else "between versions up to"
     return Checkup(id_, "ok", f"{found} is {beside} {newest}, which was tested; `{command}` measures it")
 
@@ -102,9 +102,9 @@ async def installed(subject: Subject) -> list[Checkup]:
         there = _installers(subject, agent)
         found += [_files(agent, scope, one) for scope, one in there.items()]
         if not there:
-            told, command = f"Handrail is not installed into {agent}", _install(agent, "user")
+            message, command = f"Handrail is not installed into {agent}", _install(agent, "user")
             status: Status = "error" if subject.agent else "skipped"
-            found.append(Checkup(f"{agent}.installed", status, told, command=command))
+            found.append(Checkup(f"{agent}.installed", status, message, command=command))
     return found
 
 
@@ -128,8 +128,8 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
     id_, command = f"{agent}.{scope}", _install(agent, scope)
     known = installer.known()
     if not known:
-        told = f"the record of the installation cannot be read: `{installer.record}`"
-        return Checkup(id_, "error", told, command=command)
+        message = f"the record of the installation cannot be read: `{installer.record}`"
+        return Checkup(id_, "error", message, command=command)
     gone = _missing_interpreter(installer)
     if gone is not None:
         return Checkup(id_, "error", f"its files start `{gone}`, which does not exist", command=command)
@@ -140,8 +140,8 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
     except HandrailError as error:
         return Checkup(id_, "error", error.message, error.hint)
     if untrusted:
-        told = f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}"
-        return Checkup(id_, "error", told, command=command)
+        message = f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}"
+        return Checkup(id_, "error", message, command=command)
     if changes:
         return Checkup(id_, "error", _changed(changes, known.get("handrail")), command=command)
     trusts = f"; {agent} trusts its hooks" if find_untrusted is not None else ""
@@ -150,11 +150,11 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
 
 def _changed(changes: list[FileChange], version: object) -> str:
     by_verb = {verb: [one.path for one in changes if one.verb == verb] for verb in _VERBS}
-    told = "; ".join(f"{_VERBS[verb]}: {some(paths, 3)}" for verb, paths in by_verb.items() if paths)
+    message = "; ".join(f"{_VERBS[verb]}: {some(paths, 3)}" for verb, paths in by_verb.items() if paths)
     if version != handrail.__version__:
         by = f"Handrail {version}" if isinstance(version, str) else "another version of Handrail"
-        return f"installed by {by}, and this is {handrail.__version__}; {told}"
-    return f"installed files are not as they should be; {told}"
+        return f"installed by {by}, and this is {handrail.__version__}; {message}"
+    return f"installed files are not as they should be; {message}"
 
 
 def _missing_interpreter(installer: Installer) -> str | None:
@@ -178,12 +178,12 @@ async def switch(subject: Subject) -> list[Checkup]:
 
 def _switches(subject: Subject, agent: str) -> Iterator[Checkup]:
     finders = [getattr(one.recipe, "switched_off", None) for one in _installers(subject, agent).values()]
-    told = [find() for find in finders if find is not None]
-    off = list(dict.fromkeys(setting for settings in told for setting in settings))
+    answers = [find() for find in finders if find is not None]
+    off = list(dict.fromkeys(setting for settings in answers for setting in settings))
     if off:
         message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
         yield Checkup(f"{agent}.switch", "error", message, "remove this setting from the file")
-    elif told:
+    elif answers:
         yield Checkup(f"{agent}.switch", "ok", f"no setting of {agent} switches hooks off")
 
 
@@ -247,19 +247,19 @@ def _probe(app: App, agent: str) -> Checkup:
     found = phase_requirements.read_probe(app.places, agent)
     if found is None:
         return Checkup(id_, "skipped", f"what {agent} really enforces was not measured here", command=command)
-    told = f"version {found.version}, measured {time.strftime('%Y-%m-%d', time.localtime(found.time))}"
+    message = f"version {found.version}, measured {time.strftime('%Y-%m-%d', time.localtime(found.time))}"
     outdated = phase_requirements.why_outdated(found)
     if outdated is not None:
-        return Checkup(id_, "warning", f"{outdated} ({told})", command=command)
+        return Checkup(id_, "warning", f"{outdated} ({message})", command=command)
     why = phase_requirements.unmet(app.places, agent)
     if why is not None:
         fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
-        return Checkup(id_, "warning", f"{told}; does not meet `require: hard`: {why}", fix)
+        return Checkup(id_, "warning", f"{message}; does not meet `require: hard`: {why}", fix)
     days = (app.clock() - found.time) / DAY
     if days > OLD_DAYS:
-        told += f", {int(days)} days ago; it may be time to measure again"
-        return Checkup(id_, "warning", told, command=command)
-    return Checkup(id_, "ok", f"{told}; meets `require: hard`")
+        message += f", {int(days)} days ago; it may be time to measure again"
+        return Checkup(id_, "warning", message, command=command)
+    return Checkup(id_, "ok", f"{message}; meets `require: hard`")
 
 
 def kept_probe(app: App, agent: str) -> dict[str, Any] | None:

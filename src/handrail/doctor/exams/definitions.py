@@ -35,8 +35,8 @@ def config(subject: Subject) -> Iterator[Checkup]:
         if not stat.S_ISLNK(found.st_mode) and (found.st_mode & _OTHERS_WRITE or found.st_uid not in (0, os.geteuid())):
             bad.append(path)
     if bad:
-        told = f"other users can change {some([f'`{path}`' for path in bad], 3)}, which choose the programs that run"
-        yield Checkup("config", "error", told, command=f"chmod go-w {' '.join(map(shlex.quote, bad))}")
+        message = f"other users can change {some([f'`{path}`' for path in bad], 3)}, which choose the programs that run"
+        yield Checkup("config", "error", message, command=f"chmod go-w {' '.join(map(shlex.quote, bad))}")
     else:
         yield Checkup("config", "ok", "only you can change your settings and definitions")
 
@@ -62,15 +62,15 @@ def _of_problems(id_: str, fine: str, found: list[Diagnostic], subject: Subject)
     if not found:
         return Checkup(id_, "ok", fine)
     files = some(sorted({shown_path(problem.file, subject.app.project) for problem in errors or found}))
-    told = f"{counted(len(errors), 'error')} and {counted(len(found) - len(errors), 'warning')} in {files}"
-    return Checkup(id_, "error" if errors else "warning", told, "run `handrail validate`, which shows each place")
+    message = f"{counted(len(errors), 'error')} and {counted(len(found) - len(errors), 'warning')} in {files}"
+    return Checkup(id_, "error" if errors else "warning", message, "run `handrail validate`, which shows each place")
 
 
 def playbook(subject: Subject) -> Iterator[Checkup]:
     found = read_playbook(subject.app.project)
     if found.folder is None:
-        told = "the project has no playbook; `handrail playbook init` makes one"
-        yield Checkup("playbook", "skipped", told)
+        message = "the project has no playbook; `handrail playbook init` makes one"
+        yield Checkup("playbook", "skipped", message)
     elif not found.problems:
         practices = counted(len(found.playbook.practices) if found.playbook else 0, "practice")
         yield Checkup("playbook", "ok", f"`{found.folder}` has {practices}")
@@ -125,6 +125,6 @@ def trust(subject: Subject) -> list[Checkup]:
     programs = app.definitions.own_programs()
     if not programs:
         return [Checkup("trust", "skipped", "nobody has trusted the project, and its definitions run nothing")]
-    told = f"nobody has trusted the project, so it does not run {counted(len(programs), 'thing')} of its definitions"
+    message = f"nobody has trusted the project, so it does not run {counted(len(programs), 'thing')} of its definitions"
     fix = "look at `handrail trust --show`, then run `handrail trust`"
-    return [Checkup("trust", "warning", told, fix, "handrail trust")]
+    return [Checkup("trust", "warning", message, fix, "handrail trust")]

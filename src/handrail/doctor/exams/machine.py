@@ -54,17 +54,17 @@ async def git(subject: Subject) -> list[Checkup]:
         return [Checkup("git", "error", error.message, error.hint)]
     if _numbers(version) < OLDEST_GIT:
         wanted = ".".join(map(str, OLDEST_GIT))
-        told = f"Git {version} is older than {wanted}, which worktrees of runs need"
-        return [Checkup("git", "warning", told, "install a newer Git")]
+        message = f"Git {version} is older than {wanted}, which worktrees of runs need"
+        return [Checkup("git", "warning", message, "install a newer Git")]
     quoted = shlex.quote(app.project)
     env = {**app.env, "LC_ALL": "C", "LANGUAGE": "C"}
     ended = await run([program, "rev-parse", "--git-dir"], app.project, env, SECONDS)
     if "dubious ownership" in ended.output:
-        told = f"Git does not trust the repository of `{app.project}`, because another user owns it"
-        return [Checkup("git", "error", told, command=f"git config --global --add safe.directory {quoted}")]
+        message = f"Git does not trust the repository of `{app.project}`, because another user owns it"
+        return [Checkup("git", "error", message, command=f"git config --global --add safe.directory {quoted}")]
     if ended.exit_code != 0:
-        told = f"`{app.project}` is not in a Git repository"
-        return [Checkup("git", "warning", told, command=f"git -C {quoted} init")]
+        message = f"`{app.project}` is not in a Git repository"
+        return [Checkup("git", "warning", message, command=f"git -C {quoted} init")]
     return [Checkup("git", "ok", f"Git {version} at {program}; the project is in a repository")]
 
 
@@ -82,8 +82,8 @@ async def identity(subject: Subject) -> list[Checkup]:
         ended = await run([program, "var", f"GIT_{who}_IDENT"], app.project, app.env, SECONDS)
         if ended.exit_code != 0:
             command = "git config --global user.name 'YOUR NAME' && git config --global user.email you@example.com"
-            told = f"Git does not know the {who.lower()} of commits, so a flow that commits fails"
-            return [Checkup("identity", "warning", told, command=command)]
+            message = f"Git does not know the {who.lower()} of commits, so a flow that commits fails"
+            return [Checkup("identity", "warning", message, command=command)]
     return [Checkup("identity", "ok", "Git knows the author of commits")]
 
 
@@ -95,9 +95,9 @@ def index_lock(subject: Subject) -> Iterator[Checkup]:
     except OSError:
         age = 0.0
     if age > STALE_SECONDS:
-        told = f"`{path}` is {int(age // 60)} minutes old; while it is there, Git refuses to commit"
+        message = f"`{path}` is {int(age // 60)} minutes old; while it is there, Git refuses to commit"
         fix = f"if no Git is running in this repository, run `rm {shlex.quote(path)}`"
-        yield Checkup("index-lock", "warning", told, fix, f"rm {shlex.quote(path)}")
+        yield Checkup("index-lock", "warning", message, fix, f"rm {shlex.quote(path)}")
     else:
         yield Checkup("index-lock", "ok", "no lock of Git is left in the repository")
 
@@ -112,9 +112,9 @@ def disk(subject: Subject) -> Iterator[Checkup]:
         least = min((free for _, (free, _) in known.values()), default=0)
         yield Checkup("disk", "ok", f"at least {_size(least)} free")
     else:
-        told = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
+        message = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
         fix = "delete files that you do not need; `handrail prune` shows what it would remove, `--yes` removes it"
-        yield Checkup("disk", status, told, fix)
+        yield Checkup("disk", status, message, fix)
 
 
 def free_space(path: str) -> tuple[int, int | None] | None:
@@ -163,20 +163,20 @@ def notify(subject: Subject) -> Iterator[Checkup]:
     if wrong is not None:
         yield wrong
         return
-    told = ", ".join(channel_name(one) for one in channels)
+    names = ", ".join(channel_name(one) for one in channels)
     untried = "; whether a webhook answers was not tried" if any(one.kind == "webhook" for one in channels) else ""
-    yield Checkup("notify", "ok", f"you are told by {told}{untried}")
+    yield Checkup("notify", "ok", f"you are told by {names}{untried}")
 
 
 def _wrong_channel(channel: Channel, path: str | None, desktop: str | None) -> Checkup | None:
     if channel.kind == "desktop" and desktop is None:
-        told = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
+        message = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
         return Checkup(
-            "notify", "warning", told, "install libnotify, or remove `desktop` from `notify` in your settings"
+            "notify", "warning", message, "install libnotify, or remove `desktop` from `notify` in your settings"
         )
     if channel.kind == "command" and shutil.which(channel.argv[0], path=path) is None:
-        told = (
+        message = (
             f"`notify` has the program `{channel.argv[0]}`, which cannot be started: it is not there or not executable"
         )
-        return Checkup("notify", "warning", told, "install it, or correct `notify` in your settings")
+        return Checkup("notify", "warning", message, "install it, or correct `notify` in your settings")
     return None

@@ -35,8 +35,8 @@ def folder(subject: Subject) -> Iterator[Checkup]:
         while not os.path.lexists(above):
             above = os.path.dirname(above)
         if not os.access(above, os.W_OK | os.X_OK):
-            told = f"`{path}` cannot be created: `{above}` cannot be written"
-            yield Checkup("state", "error", told, command=f"chmod u+rwx {shlex.quote(above)}")
+            message = f"`{path}` cannot be created: `{above}` cannot be written"
+            yield Checkup("state", "error", message, command=f"chmod u+rwx {shlex.quote(above)}")
         else:
             yield Checkup("state", "ok", f"`{path}` does not exist yet; it is created when it is needed")
     elif is_read_only(path):
@@ -85,13 +85,13 @@ def locks(subject: Subject) -> Iterator[Checkup]:
         os.close(handle)
     bad = [name for name in _lock_files(path) if not os.access(name, os.R_OK | os.W_OK) or not os.path.isfile(name)]
     if bad:
-        told = f"locks that cannot be opened: {some(bad, 3)}"
-        yield Checkup("locks", "error", told, command=f"rm -r {' '.join(map(shlex.quote, bad))}")
+        message = f"locks that cannot be opened: {some(bad, 3)}"
+        yield Checkup("locks", "error", message, command=f"rm -r {' '.join(map(shlex.quote, bad))}")
         return
     kind = file_system(path, _mounts())
     if kind in NETWORK:
-        told = f"`{path}` is on a network file system ({kind}); locks may not hold between computers"
-        yield Checkup("locks", "warning", told, cure)
+        message = f"`{path}` is on a network file system ({kind}); locks may not hold between computers"
+        yield Checkup("locks", "warning", message, cure)
     else:
         yield Checkup("locks", "ok", "locks work in the state folder")
 
@@ -153,8 +153,8 @@ def links(subject: Subject) -> Iterator[Checkup]:
             else:
                 bad += [path] if ref is not None and not os.path.isdir(ref.folder) else []
     if bad:
-        told = f"links of conversations that lead to no session: {some(bad, 3)}"
-        yield Checkup("links", "warning", told, command=f"rm {' '.join(map(shlex.quote, bad))}")
+        message = f"links of conversations that lead to no session: {some(bad, 3)}"
+        yield Checkup("links", "warning", message, command=f"rm {' '.join(map(shlex.quote, bad))}")
     else:
         yield Checkup("links", "ok", "every linked conversation has its session")
 
