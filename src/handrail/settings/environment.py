@@ -9,7 +9,6 @@ run any program can still look for a file with a key. `AGENT_BIN` chooses the pr
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 
 from handrail.base.files import Unreadable, read_limited
@@ -184,7 +183,7 @@ def variable_of(program: str) -> str | None:
 def is_installed(program: str, env: Mapping[str, str]) -> bool:
     """True if a program is on the PATH, or chosen by its variable."""
     try:
-        return chosen_program(program, env) is not None or shutil.which(program, path=env.get("PATH")) is not None
+        return chosen_program(program, env) is not None or _which(program, env) is not None
     except NoSuchProgram:
         return False
 
@@ -200,7 +199,13 @@ def chosen_program(program: str, env: Mapping[str, str]) -> str | None:
         return None
     if os.sep in named and not os.path.isabs(named):
         raise NoSuchProgram(f"`{variable}` has to be an absolute path or the name of a program, found `{named}`")
-    found = shutil.which(named, path=env.get("PATH"))
+    found = _which(named, env)
     if found is None:
         raise NoSuchProgram(f"`{variable}` names `{named}`, which is not a program that can be started")
     return os.path.abspath(found)
+
+
+def _which(program: str, env: Mapping[str, str]) -> str | None:
+    import shutil  # imports three libraries for compression, and every command reads settings
+
+    return shutil.which(program, path=env.get("PATH"))

@@ -10,7 +10,6 @@ import fnmatch
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from handrail import NAMED_AGENT
 from handrail.base.dataclasses import dataclass, field, replace
@@ -137,6 +136,8 @@ def _command_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
 
 
 def _webhook_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
+    from urllib.parse import urlsplit
+
     url = node.value if node.kind == "text" else ""
     try:
         parts = urlsplit(url)

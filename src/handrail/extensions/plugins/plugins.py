@@ -53,10 +53,10 @@ class Plugins:
     @cached_property
     def version(self) -> str:
         """Changes if a manifest changes, or if a plugin comes or goes."""
-        import hashlib
+        from handrail.base.digest import hex_digest
 
         texts = [(plugin.place.folder, plugin.source.text) for plugin in self.used.values()]
-        return hashlib.sha256(repr(texts).encode("utf-8", "surrogateescape")).hexdigest()
+        return hex_digest(repr(texts).encode("utf-8", "surrogateescape"))
 
     @cached_property
     def checks(self) -> Mapping[str, tuple[Plugin, str]]:
