@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from handrail.app import App
 
 
-def project_folder(named: str | None) -> str:
-    """The folder of `--project`; by default the nearest project folder upwards. In a worktree: the run's project."""
+def project_folder(named: str | None) -> tuple[str, str]:
+    """The project, and the folder that `--project` names; by default the nearest project folder upwards.
+
+    They differ in a worktree: the project is that of its run.
+    """
     if named is not None and not os.path.isdir(named):
         raise UsageError(f"`{named}` is not a folder", "give the path of the project's folder")
-    return owning_project(UserFolders(os.environ), _folder(named))
-
-
-def _folder(named: str | None) -> str:
-    return os.path.realpath(named or find_root(os.getcwd()))
+    folder = os.path.realpath(named or find_root(os.getcwd()))
+    return owning_project(UserFolders(os.environ), folder), folder
 
 
 def make_app(project: str | None) -> App:
     """The `App` of this project."""
     from handrail.app import App
 
-    home = project_folder(project)
-    folder = _folder(project)
+    home, folder = project_folder(project)
     return App(home, os.environ, folder=folder if folder != home else None)
 
 
@@ -79,7 +78,7 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Callable[[], object] | Non
 
 def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
     """True if the settings may choose another engine than the embedded one."""
-    project = project_folder(options.get("--project"))
+    project = project_folder(options.get("--project"))[0]
     for folder in (UserFolders(env).config, os.path.join(project, ".handrail")):
         try:
             with open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
@@ -140,7 +139,7 @@ def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
 def _runs(shell: Shell, options: Options, _: list[str]) -> None:
     from handrail.driven.engines.embedded.run_list import summaries
 
-    folder = UserFolders(os.environ).runs(project_folder(options.get("--project")))
+    folder = UserFolders(os.environ).runs(project_folder(options.get("--project"))[0])
     list_runs(shell, summaries(folder))
 
 

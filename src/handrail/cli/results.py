@@ -37,9 +37,10 @@ def print_session(shell: Shell, report: SessionReport, session: str | None = Non
     if shell.as_json:
         shell.data(session_json(report))
     else:
-        if report.status_line:
-            shell.say(styled(plain(report.status_line), BOLD))
-        if not shell.quiet or not report.status_line or report.refusal:
+        where = report.status_line
+        if where:
+            shell.say(styled(plain(where), BOLD))
+        if not shell.quiet or not where or report.refusal:
             for line in session_text(report, session, date_and_time).split("\n"):
                 shell.say(painted(line))
     for notice in report.notices:

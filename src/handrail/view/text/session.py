@@ -27,7 +27,7 @@ SUMMARY = "what you did"
 
 def session_text(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> str:
     """What a person is told after a command. `session` is the id that the person typed; `clock` formats a time."""
-    return "\n".join(plain_lines(line) for line in _lines(report, session, clock)).rstrip("\n")
+    return plain_lines("\n".join(_lines(report, session, clock))).rstrip("\n")
 
 
 def _lines(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
