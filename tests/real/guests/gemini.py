@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from real.hosts import Ran
 from real.screen import Screen
 
 LOOKS = 40
+
+
+def _has_answered(tries: int, screen: str) -> bool:
+    return "compressed" in screen or screen.count("Nothing to compress") == tries
 
 
 class Typed(Screen):
@@ -52,8 +57,11 @@ class Gemini(Guest):
         return self.seat.ended(self.spawn_argv([*self.argv(prompt), "--session-file", str(saved)]))
 
     def compact(self, screen: Screen) -> None:
-        screen.say("/compress")
-        screen.wait("compressed")
+        """A resumed conversation is shown before it is loaded. Until then there is nothing to compress."""
+        for tries in count(1):
+            screen.say("/compress")
+            if "compressed" in screen.until(partial(_has_answered, tries), "compressed"):
+                return
 
     def stubs(self) -> list[Path]:
         return sorted((self.home / ".gemini" / "handrail").iterdir())
