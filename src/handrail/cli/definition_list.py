@@ -154,7 +154,6 @@ def _list_shipped(app: App, shell: Shell) -> None:
 
 
 def programs_json(shell: Shell, programs: list[ProgramUse]) -> list[dict[str, object]]:
-    """What a definition would run."""
     return [program.to_json(lambda path: shown_path(path, shell.cwd)) for program in programs]
 
 

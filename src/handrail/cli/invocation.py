@@ -36,7 +36,6 @@ def project_folder(named: str | None) -> tuple[str, str]:
 
 
 def make_app(project: str | None) -> App:
-    """The `App` of this project."""
     from handrail.app import App
 
     home, folder = project_folder(project)

@@ -26,7 +26,6 @@ NO_TERMINAL = 400
 
 
 def styled(text: str, *codes: str, err: bool = False) -> str:
-    """The text in these colours, if its stream shows colours."""
     stream = sys.stderr if err else sys.stdout
     return "".join(f"\x1b[{code}m" for code in codes) + text + "\x1b[0m" if shows_colour(stream) else text
 
@@ -163,7 +162,6 @@ class Shell:
         self.quiet = quiet
 
     def data(self, value: dict[str, Any]) -> None:
-        """Print the one object of `--json`."""
         echo(as_json(value, indent=2 if sys.stdout.isatty() else None))
 
     def say(self, text: str = "") -> None:
@@ -202,12 +200,10 @@ def _shorter(text: str) -> str:
 
 
 def time_of_day(moment: float) -> str:
-    """A point in time as local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def date_of(moment: float) -> str:
-    """A point in time as local date."""
     return time.strftime("%Y-%m-%d", time.localtime(moment))
 
 

@@ -125,7 +125,6 @@ def run_line(run: Summary) -> str:
 
 
 def program_lines(programs: Sequence[ProgramUse], cwd: str) -> list[str]:
-    """Each program in one line."""
     return [program.words(lambda path: shown_path(path, cwd)) for program in programs]
 
 

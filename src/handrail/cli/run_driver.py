@@ -273,7 +273,6 @@ def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, how: DriveOption
 
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
-    """Print the state of a run, and what to do next."""
     hints: list[str] = []
     if run.state.status in _ENDED_EARLY:
         hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])

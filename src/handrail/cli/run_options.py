@@ -339,21 +339,21 @@ def phase_words(phase: Phase) -> str:
     """The steps of a phase in one line: `fetch (runs jira-fetch), write (llm-prompt)`."""
     words = []
     for step in phase.steps:
-        is_known = isinstance(step.flow, Const)
-        what = f"runs {step.flow.value}" if isinstance(step.flow, Const) else step.node
-        words.append(f"{step.id} ({what if is_known or step.flow is None else 'runs a flow'})")
+        what = step.node if step.flow is None else "runs a flow"
+        words.append(f"{step.id} ({f'runs {step.flow.value}' if isinstance(step.flow, Const) else what})")
     return ", ".join(words)
 
 
 def _grouped_writes(writes: Sequence[WrittenFile]) -> dict[str, str]:
     """Paths and their schemas. A Markdown file and its JSON file are one row."""
     rows: dict[str, str] = {}
-    stems = {_stem(one.path): one for one in writes if one.path.endswith(".json")}
+    schemas = {_stem(one.path): one.schema for one in writes if one.path.endswith(".json")}
+    documents = {_stem(one.path) for one in writes if one.path.endswith(".md")}
     for one in writes:
         stem = _stem(one.path)
-        if one.path.endswith(".md") and stem in stems:
-            rows[plain(f"{stem}.md, .json")] = stems[stem].schema or ""
-        elif not (one.path.endswith(".json") and f"{stem}.md" in {_stem(two.path) + two.path[-3:] for two in writes}):
+        if one.path.endswith(".md") and stem in schemas:
+            rows[plain(f"{stem}.md, .json")] = schemas[stem] or ""
+        elif not one.path.endswith(".json") or stem not in documents:
             rows[plain(one.path)] = one.schema or ""
     return rows
 

@@ -22,7 +22,6 @@ from handrail.view.text.columns import clipped, duration
 
 
 def can_draw(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """True if the stream is a terminal that can redraw lines."""
     return stream.isatty() and env.get("TERM", "") not in ("", "dumb")
 
 
@@ -65,7 +64,6 @@ class WaitingLine:
         self._what = what
 
     def print(self, printed: Callable[[], None]) -> None:
-        """Print something above the line."""
         with self._lock:
             self._erase()
             printed()

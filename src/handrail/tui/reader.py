@@ -19,7 +19,7 @@ from textual.widgets import Input
 from handrail.base.errors import HandrailError
 from handrail.base.files import real_inside
 from handrail.base.processes import run_in_terminal
-from handrail.driven.runs.run_events import masked_event
+from handrail.driven.runs.run_events import masked_records
 from handrail.guided.sessions.guide import whole_story
 from handrail.source.output_text import clean
 from handrail.source.plain_text import plain
@@ -229,7 +229,7 @@ class LogScreen(Frame):
         if self._story is None:
             self._story = Story(runs.load(id_).plan, lambda _: "")
         records, self._offset = runs.events(id_, self._offset)
-        entries = [*log_entries(self._story, ((at, masked_event(event)) for at, event in records)), *self._printed(id_)]
+        entries = [*log_entries(self._story, masked_records(records)), *self._printed(id_)]
         return sorted(entries, key=lambda entry: entry.at)
 
     def _printed(self, id_: str) -> Iterator[LogEntry]:

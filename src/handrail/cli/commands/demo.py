@@ -156,7 +156,6 @@ class DemoStage:
 
 
 def _first_lines(event: dict[str, Any]) -> str:
-    """The first lines of a tool's output."""
     if event["tool"] != "bash":
         return "" if event["ok"] else str(event["output"])
     shown = str(event["output"]).rstrip().split("\n")

@@ -33,7 +33,7 @@ from handrail.cli.run_driver import print_run
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.run_events import Event, masked_event, masked_json
+from handrail.driven.runs.run_events import Event, masked_json, masked_records
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
 from handrail.guided.sessions.store import SessionReport
@@ -112,7 +112,6 @@ def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool,
 
 
 def _log_session(app: App, shell: Shell, id_: str, events: bool) -> None:
-    """The story of a guided session, or its events."""
     session = app.sessions.session(id_)
     if shell.as_json or events:
         records = session.records()
@@ -183,7 +182,7 @@ class RunTeller:
             self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
             if self.is_restarted or attempt > 1:
                 yield styled(f"attempt {attempt}", BOLD)
-        for moment, line in self.story.lines([(moment, masked_event(event)) for moment, event in records]):
+        for moment, line in self.story.lines(masked_records(records)):
             if self.day != (day := date_of(moment)):
                 self.day = day
                 yield styled(day, DIM)

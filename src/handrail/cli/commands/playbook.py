@@ -151,7 +151,6 @@ def _found(app: App) -> FoundPlaybook:
 
 
 def _report(shell: Shell, found: FoundPlaybook, style: str = "text") -> None:
-    """Print the problems of a playbook. Exits with 2 if one is an error."""
     problems, fails = shown_problems(found.problems, shell.cwd), has_errors(found.problems)
     if shell.as_json:
         shell.data({"ok": not fails, "problems": [problem.to_json() for problem in problems]})

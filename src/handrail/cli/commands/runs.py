@@ -71,7 +71,6 @@ from handrail.view.text.run import (
 
 
 def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
-    """Print what a run would do, for people."""
     for row in rows:
         for line in preview_lines(row):
             shell.say(line)

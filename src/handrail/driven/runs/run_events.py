@@ -8,7 +8,7 @@ event classes, so these names never change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from handrail.driven.runs.choices import Bounded as Bounded
@@ -19,7 +19,7 @@ from handrail.driven.runs.state import CANCELLED as CANCELLED
 from handrail.driven.runs.state import LEFT_OUT as LEFT_OUT
 from handrail.driven.runs.state import OWN as OWN
 from handrail.driven.runs.state import WAIT as WAIT
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import EventRecord, NodeError
 from handrail.settings.secrets import Secrets, masked
 from handrail.source.values import restore, texts_in
 
@@ -343,6 +343,11 @@ def masked_json(event: Event) -> dict[str, Any]:
 def masked_event(event: Event) -> Event:
     """A stored event as people see it; the same object if it contains no secret."""
     return _changed(event, DATA, masked)
+
+
+def masked_records(records: Iterable[EventRecord]) -> list[EventRecord]:
+    """Stored records as people see them."""
+    return [(at, masked_event(event)) for at, event in records]
 
 
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:

@@ -77,7 +77,6 @@ class LiveCatalog:
         return shown_path(path, self.app.project)
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         yield from rows.messages("catalog", base if epoch == rows.epoch else 0, now)
 

@@ -235,10 +235,8 @@ class LiveHome:
         return title != self._shown
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         yield from rows.messages("home", base if epoch == rows.epoch else 0, now)
 
     def older(self, after: str | None = None) -> list[dict[str, Any]]:
-        """The next page of what ended, behind the row with this id."""
         return self.topic.older(after)

@@ -97,7 +97,6 @@ class Watched:
             raise self.error
 
     def wake(self) -> None:
-        """Wake all who wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 

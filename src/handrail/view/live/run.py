@@ -19,7 +19,7 @@ from handrail.base.journal import without_collector
 from handrail.driven.flows.plan import step_at, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.run_events import masked_event
+from handrail.driven.runs.run_events import masked_event, masked_records
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import UsageSum, given_in
@@ -47,7 +47,6 @@ class Tail:
         self._mark: Any = None
 
     def refresh(self, runs: Runs, id_: str) -> None:
-        """Read what was written since the last call."""
         found, self._mark = runs.engine.activity(id_, self._mark, KEPT_TAIL)
         new = [line for line in found if line["n"] > self.seq]
         for line in new:
@@ -108,8 +107,7 @@ class LiveRun:
     def _open(self) -> None:
         run = self.runs.load(self.id)
         self.attempt, self.offset = run.attempt, run.history.offset
-        records = ((at, masked_event(event)) for at, event in run.records)
-        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), records)
+        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), masked_records(run.records))
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
         self._probe()
@@ -146,10 +144,9 @@ class LiveRun:
         self._probe()
         self.tail.refresh(self.runs, self.id)
         records, self.offset = self.runs.events(self.id, self.offset)
-        self.topic.take_all((at, masked_event(event)) for at, event in records)
+        self.topic.take_all(masked_records(records))
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
             yield {**message, "live": self.live}
@@ -173,7 +170,6 @@ class LiveRun:
 
 
 def _facts(run: LoadedRun) -> dict[str, Any]:
-    """What the head of a run has from its request."""
     request = run.about.request
     tree = request.worktree
     return {
@@ -207,8 +203,8 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
     """A step by its path, and one of its tries: by default the last one. Raises `NotFound`."""
     run = runs.load(id_)
     tries = _Tries(path)
-    for at, event in run.records:
-        tries.take(at, masked_event(event))
+    for at, event in masked_records(run.records):
+        tries.take(at, event)
     if tries.status is None and step_at(run.plan, path, run.find) is None:
         raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
     wanted = tries.found[-1] if tries.found else _new(1, None)

@@ -88,7 +88,6 @@ class LiveSession:
         self.topic.mark(_marks(folder))
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         yield from rows.messages(f"session:{self.session.id}", base if epoch == rows.epoch else 0, now)
 

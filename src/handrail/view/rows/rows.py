@@ -195,12 +195,10 @@ SHORT, LONG, SUMMARY = 200, 500, 8_000
 
 
 def short_text(text: str) -> str:
-    """One line for a column."""
     return clean(" ".join(text.split()))[:SHORT]
 
 
 def long_text(text: str) -> str:
-    """One line for a reason."""
     return clean(" ".join(text.split()))[:LONG]
 
 

@@ -357,7 +357,6 @@ class RunTopic:
         return f"{self.attempt}.{self.resumes}{self._read}"
 
     def _forget(self, phases: list[str], at: float) -> None:
-        """These phases run again from their beginning."""
         for phase in phases:
             for path in (*self.tree.steps(phase), phase):
                 self.window.forget(path)

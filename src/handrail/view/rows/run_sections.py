@@ -123,7 +123,6 @@ def guided_words(event: Guided | GuideNews, *, short: bool = False) -> str:
 
 
 def act_words(event: AgentActed) -> str:
-    """What an agent does, in one line."""
     if event.kind == "again":
         return f"the agent is called again: {event.text}"
     return event.text if event.kind == "tool" else f"{event.kind}: {event.text}"
@@ -304,7 +303,6 @@ class QuestionRows:
 
 
 def path_of_question(records: Sequence[EventRecord], question: str) -> str | None:
-    """The path of the step that asked a question."""
     return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
 
 
