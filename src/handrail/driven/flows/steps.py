@@ -58,7 +58,9 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
             is_shipped = flow.known.prompts[template].source == SHIPPED_SOURCE
-            seen = _without(text, unwritten)
+            seen = text
+            for name in unwritten:
+                seen = seen.replace("{" + name + "}", "")
             expressions.templates.append(TemplateText(seen, node.value["templateRef"], variables, is_shipped))
     return Prompt(
         name=template if inline is None else None,
@@ -95,12 +97,6 @@ def _report_unwritten(flow: LoadState, node: TreeNode, text: str, given: Mapping
         message = f"the prompt `{node.value}` tells the agent to write `{{{name}}}`, but no path is given for it"
         flow.problem(node, "prompt-output", message, f"add `{name}:` to `vars`, with the path of the file")
     return names
-
-
-def _without(text: str, names: list[str]) -> str:
-    for name in names:
-        text = text.replace("{" + name + "}", "")
-    return text
 
 
 def _references(text: str, node: TreeNode, expressions: ExpressionReader) -> tuple[str, dict[str, Expression]]:
