@@ -149,7 +149,7 @@ def journal_size(folder: str) -> int | None:
 def write_card(folder: str, card: Card) -> None:
     """Write the card. If that fails, remove it: hooks then read the journal, which is slower.
 
-    It is written in place, because replacing a file takes longer than all else in a move. A hook that reads a
+    It is written in place, because replacing a file takes as long as all else in a move. A hook that reads a
     half-written card notices it by the checksum.
     """
     path = os.path.join(folder, CARD)
