@@ -13,7 +13,7 @@ import stat
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.base.files import Unreadable, other_kind, read_limited, real_inside, sync_folder, why_outside, write_whole
 from handrail.driven.artifacts.project_files import ProjectFiles
@@ -125,6 +125,25 @@ def _permissions(real: str) -> int | None:
     if (kind := other_kind(mode)) is not None:
         raise LastingError("file-kind", f"`{real}` is {kind}, not a file")
     return stat.S_IMODE(mode)
+
+
+class OutputFiles(NamedTuple):
+    """The paths of a step's files as they were given, and their real paths, by the name of the param."""
+
+    given: dict[str, str]
+    real: dict[str, str]
+
+    def write(self, contents: Mapping[str, bytes], context: NodeContext) -> None:
+        put_files({self.real[name]: data for name, data in contents.items() if name in self.real}, context)
+
+
+def output_files(work: Work, context: NodeContext, *names: str) -> OutputFiles:
+    """The files that these params name. Raises `NodeError` if one is outside of the project, or if two are the same."""
+    given = {name: path for name in names if (path := work.params.get(name)) is not None}
+    real = {name: path_inside(context, path) for name, path in given.items()}
+    if len(set(real.values())) < len(real):
+        raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
+    return OutputFiles(given, real)
 
 
 def remove_file(context: NodeContext, path: str) -> bool:

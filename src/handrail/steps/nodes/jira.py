@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
-from handrail.steps.nodes.files import json_bytes, path_inside, put_files, read_json, utf8_bytes
+from handrail.steps.nodes.files import json_bytes, output_files, path_inside, put_files, read_json, utf8_bytes
 from handrail.steps.nodes.params import path_param, text_param, unused_param
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
     """Nothing is written before everything was fetched."""
     from handrail.steps.services.jira import fetch, jira
 
-    paths = {name: work.params[name] for name in FILES if work.params.get(name) is not None}
-    real = {name: path_inside(context, path) for name, path in paths.items()}
-    if len(set(real.values())) < len(real):
-        raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
+    paths, real = output_files(work, context, *FILES)
     if work.params["jiraApiUrl"] is None:
         why = "the run was started without an issue" if context.env.get("JIRA_BASE_URL") else "JIRA_BASE_URL is not set"
         raise LastingError("issue-unknown", f"the address of the Jira issue is not known: {why}")

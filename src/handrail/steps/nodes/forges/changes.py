@@ -12,7 +12,7 @@ from typing import Any
 from handrail.extensions.contracts import LastingError, Node, NodeContext, Work
 from handrail.source.fields import Field
 from handrail.source.values import shown
-from handrail.steps.nodes.files import json_bytes, time_text, utf8_bytes
+from handrail.steps.nodes.files import json_bytes, output_files, time_text, utf8_bytes
 from handrail.steps.nodes.forges.documents import (
     CHANGE,
     CHANGES,
@@ -27,7 +27,6 @@ from handrail.steps.nodes.forges.documents import (
     node_of_all_forges,
     node_of_forge,
     one_line,
-    output_files,
 )
 from handrail.steps.nodes.params import path_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName
@@ -36,7 +35,7 @@ DIFF_FILE = path_param("diffFile", "a file for the whole difference, as git writ
 
 
 async def _fetch_diff(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, DIFF_FILE.name), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES, DIFF_FILE.name), forge_named(kind)
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_changes(service, wanted, time_text())
@@ -125,7 +124,8 @@ _CHECKS_OUTPUTS = {
 
 
 async def _fetch_checks(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, commit, forge = output_files(work, context), _full_commit(work.params.get("commit")), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES), forge_named(kind)
+    commit = _full_commit(work.params.get("commit"))
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_checks(service, wanted, commit, time_text())

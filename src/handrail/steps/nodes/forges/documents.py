@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from handrail.base.dataclasses import replace
-from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
+from handrail.extensions.contracts import Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
-from handrail.steps.nodes.files import path_inside, put_files
 from handrail.steps.nodes.params import path_param, text_param
 from handrail.steps.services.forges import FORGES, Forge, ForgeName
 
@@ -31,26 +30,6 @@ OUTPUT_FILES = (path_param("outputFile", "the file for Markdown"), path_param("o
 
 def file_outputs(schema: str) -> dict[str, str]:
     return {"outputFile": "the file with Markdown", "outputJsonFile": f"the file with JSON of the schema `{schema}`"}
-
-
-class OutputFiles(NamedTuple):
-    """The paths of a step's files as they were given, and their real paths, by the name of the param."""
-
-    given: dict[str, str]
-    real: dict[str, str]
-
-    def write(self, contents: Mapping[str, bytes], context: NodeContext) -> None:
-        put_files({self.real[name]: data for name, data in contents.items() if name in self.real}, context)
-
-
-def output_files(work: Work, context: NodeContext, *optional: str) -> OutputFiles:
-    """The files of a step. Raises `NodeError` if one is outside of the project, or if two are the same."""
-    names = (*OUTPUT_NAMES, *(name for name in optional if work.params.get(name) is not None))
-    given = {name: work.params[name] for name in names}
-    real = {name: path_inside(context, path) for name, path in given.items()}
-    if len(set(real.values())) < len(real):
-        raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
-    return OutputFiles(given, real)
 
 
 CHANGE = text_param(

@@ -12,7 +12,7 @@ from handrail.extensions.contracts import Node, NodeContext, OneNode, Preview, W
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
-from handrail.steps.nodes.files import json_bytes, time_text, utf8_bytes
+from handrail.steps.nodes.files import json_bytes, output_files, time_text, utf8_bytes
 from handrail.steps.nodes.forges.documents import (
     OUTPUT_FILES,
     OUTPUT_NAMES,
@@ -20,7 +20,6 @@ from handrail.steps.nodes.forges.documents import (
     file_outputs,
     forge_named,
     one_line,
-    output_files,
 )
 from handrail.steps.nodes.params import text_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName, mark
@@ -45,7 +44,7 @@ def _issue_node(kind: ForgeName, reference: str, comments: str) -> OneNode:
 
 
 async def _fetch_issue(kind: ForgeName, work: Work, context: NodeContext) -> Any:
-    files, forge = output_files(work, context), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES), forge_named(kind)
     wanted = forge.issue(work.params["issue"], context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_issue(service, wanted, time_text())

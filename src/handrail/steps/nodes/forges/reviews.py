@@ -14,7 +14,15 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeE
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
 from handrail.source.values import as_text, shown
-from handrail.steps.nodes.files import json_bytes, path_inside, put_files, read_json, time_text, utf8_bytes
+from handrail.steps.nodes.files import (
+    json_bytes,
+    output_files,
+    path_inside,
+    put_files,
+    read_json,
+    time_text,
+    utf8_bytes,
+)
 from handrail.steps.nodes.forges.documents import (
     CHANGE,
     CHANGES,
@@ -28,7 +36,6 @@ from handrail.steps.nodes.forges.documents import (
     node_of_all_forges,
     node_of_forge,
     one_line,
-    output_files,
 )
 from handrail.steps.nodes.params import path_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName, is_marked
@@ -65,7 +72,7 @@ _COMMENTS_OF_GITLAB = f"{_COMMENTS}; notes of GitLab itself do not count"
 
 
 async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *FINDINGS_NAMES), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES, *FINDINGS_NAMES), forge_named(kind)
     after = _utc_time(work.params.get("after"), exact=kind == "gitlab")
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:

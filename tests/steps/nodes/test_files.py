@@ -1,10 +1,14 @@
-"""The nodes for summaries: of a run, of a JSON file, and of a Markdown file."""
+"""The nodes that read files, and those for summaries: of a run, of a JSON file, and of a Markdown file."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from steps.nodes.single import alone, as_flow, read, refused, value
+from steps.nodes.steps import step
 from support import Project
 
 
@@ -71,3 +75,18 @@ def test_a_file_check_of_nothing_says_that_it_does_not_exist(project: Project) -
     params = {"panelTitle": "T", "foundMessage": "F", "tone": "green"}
     assert value(as_flow(project, "file-check", path=None, **params)) == {"exists": False}
     assert alone(project, "file-check", path=".handrail", **params) == {"exists": True}
+
+
+FILES = [
+    ("a.json", ' {"title": "x"}\n', {"title": "x"}),
+    ("a.json", "\ufeff[1]", [1]),
+    ("a.json", "{", None),
+    ("a.json", "[" * 100_000, None),
+    ("a.txt", "[1]", None),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "data"), FILES, ids=["json", "byte-order-mark", "broken", "deep", "text"])
+def test_a_json_file_is_also_data(tmp_path: Path, name: str, text: str, data: Any) -> None:
+    (tmp_path / name).write_text(text)
+    assert step("read-file", {"path": name}, tmp_path) == {"text": text.strip(" \n\ufeff"), "data": data}
