@@ -87,7 +87,7 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
     }
     files.write(contents, context)
     return {
-        **dict.fromkeys((*OUTPUT_NAMES, *FINDINGS_NAMES)),
+        **dict.fromkeys(FINDINGS_NAMES),
         **files.given,
         "forge": kind,
         "url": wanted.page,
@@ -98,6 +98,11 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
         "readyToMerge": found["ready_to_merge"],
         "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
     }
+
+
+async def _run_for_all(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
+    found = await _run(kind, reference, work, context)
+    return {name: found[name] for name in _CHANGE_OUTPUTS}
 
 
 def _time(kind: ForgeName, item: dict[str, Any]) -> str:
@@ -332,7 +337,7 @@ CHANGE_REVIEWS = node_of_all_forges(
         outputs=_CHANGE_OUTPUTS,
         makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
     ),
-    _run,
+    _run_for_all,
 )
 GITLAB_COMMENTS = node_of_forge(
     "gitlab",
