@@ -78,7 +78,7 @@ class Definitions:
 
         return read_flows(self.flow_roots, self.known, self.shipped)
 
-    @property
+    @cached_property
     def flow_roots(self) -> list[tuple[str, str]]:
         return [*flow_roots(self.project, self.places), *self.plugins.folders("flows")]
 
