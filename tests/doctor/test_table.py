@@ -18,8 +18,7 @@ from doctor.machines import Machine
 from handrail.doctor import examination
 from handrail.doctor.examination import EXAMS, Checkup, Exam, Subject
 from handrail.doctor.exams.agents import version_checkup
-from handrail.doctor.exams.machine import FEW, FULL, LITTLE, space_status
-from handrail.doctor.exams.state import file_system
+from handrail.doctor.exams.machine import FEW, FULL, LITTLE, file_system, space_status
 from handrail.extensions.registry import Registry
 from support import Project
 
@@ -41,7 +40,7 @@ async def hangs_politely(subject: Subject) -> list[Checkup]:
 
 
 def warns(subject: Subject) -> Iterator[Checkup]:
-    yield Checkup("extra", "warning", "it is raining", command="true")
+    yield Checkup("warning", "it is raining", command="true")
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def add(patch: pytest.MonkeyPatch, function: str, seconds: float = 20.0) -> None:
     """Register one more check, as an extension does."""
-    patch.setitem(EXAMS, "extra", Exam("machine", "one more", f"{__name__}:{function}", seconds))
+    patch.setitem(EXAMS, "extra", Exam("machine", f"{__name__}:{function}", "one more", seconds))
 
 
 def test_every_check_is_in_a_category_and_its_function_exists() -> None:
@@ -113,7 +112,7 @@ def test_a_check_that_raises_is_a_finding_and_the_others_go_on(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(monkeypatch, "raises")
-    monkeypatch.setitem(EXAMS, "later", Exam("machine", "one more", f"{__name__}:warns"))
+    monkeypatch.setitem(EXAMS, "later", Exam("machine", f"{__name__}:warns", "one more"))
     found = machine.project.run("doctor", "--only", "extra", "--only", "later", "--json")
     assert (found.code, found.err) == (5, "")
     raised, later = found.data["checks"]

@@ -1,15 +1,15 @@
 """The checks of `handrail doctor`, one row each, how they run, and the report about them.
 
-A new check is a function in a module of `exams/` and a row here. A function gets the `Subject` and returns its
-`Checkup`s; it only looks, and changes nothing. One that starts programs is `async`. A checkup has the id of its row, or
-one of the row's `ids`; that of an agent has `AGENT.` before it. A check that fails or takes too long is itself a
+A new check is a function in a module of `exams/` and a row here. It gets the `Subject`, or with `of_agents` one
+`AgentSubject` after the other, and returns a `Checkup`, several or None; it only looks, and changes nothing. One that
+starts programs is `async`. A checkup has the id of its row, or one of the row's `ids`; that of an agent has `AGENT.`
+before it. A check that fails or takes too long is itself a
 finding. The report is Markdown for a public issue: no values of variables, no path of the home or project, no token.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fnmatch
 import importlib
 import inspect
@@ -19,6 +19,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, Literal
 
 import handrail
@@ -28,7 +29,7 @@ from handrail.base.errors import HandrailError, UsageError
 from handrail.base.processes import run
 from handrail.extensions.contracts import Executor
 from handrail.settings.environment import NoSuchProgram, chosen_program, variable_of
-from handrail.settings.folders import file_name, has_settings
+from handrail.settings.folders import file_name
 from handrail.settings.secrets import HIDDEN, recognised
 from handrail.source.plain_text import counted, one_line
 from handrail.source.suggestions import nearest
@@ -48,12 +49,6 @@ def find_program(own: str, env: Mapping[str, str], named: str | None = None) -> 
         raise HandrailError(error.message, f"correct or unset `{variable_of(own)}`") from None
     found = found or shutil.which(named or own, path=env.get("PATH"))
     return os.path.abspath(found) if found else None
-
-
-def chosen_by(own: str, env: Mapping[str, str]) -> str | None:
-    """The variable that chooses the program that an agent calls `own`; None if none does."""
-    variable = variable_of(own)
-    return variable if variable and env.get(variable) else None
 
 
 async def version_of(program: str, env: Mapping[str, str]) -> str:
@@ -95,16 +90,16 @@ STATUSES: tuple[Status, ...] = ("error", "warning", "skipped", "ok")
 
 @dataclass(frozen=True)
 class Checkup:
-    """What was found, and what to do about it. `id` is stable.
+    """What was found, and what to do about it. `id` is stable; by default it is that of the check.
 
     `command` repairs it, and can be pasted into a shell. `fix` says in words what to do; by default, to run `command`.
     """
 
-    id: str
     status: Status
     message: str
     fix: str | None = None
     command: str | None = None
+    id: str = ""
     category: str = ""
 
     @property
@@ -112,14 +107,8 @@ class Checkup:
         return self.fix or (f"run `{self.command}`" if self.command else None)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "category": self.category,
-            "status": self.status,
-            "message": self.message,
-            "fix": self.cure,
-            "command": self.command,
-        }
+        names = ("id", "category", "status", "message")
+        return {**{name: getattr(self, name) for name in names}, "fix": self.cure, "command": self.command}
 
 
 @dataclass
@@ -134,16 +123,27 @@ class Subject:
     def agents(self) -> list[str]:
         return [self.agent] if self.agent else self.app.registry.installable()
 
-    def executor(self, agent: str) -> Executor:
-        return self.app.registry.executor(agent)
-
     async def programs(self) -> dict[str, AgentProgram]:
         """The program of each agent. They are asked for their versions once, all at the same time."""
         if self._programs is None:
-            agents = self.agents
-            found = await asyncio.gather(*(_program(self.executor(agent).PROGRAM, self.app) for agent in agents))
-            self._programs = dict(zip(agents, found, strict=True))
+            names = [self.app.registry.executor(agent).PROGRAM for agent in self.agents]
+            found = await asyncio.gather(*(_program(name, self.app) for name in names))
+            self._programs = dict(zip(self.agents, found, strict=True))
         return self._programs
+
+
+@dataclass(frozen=True)
+class AgentSubject:
+    """One agent that is checked. `is_named`: a person named it, so it has to be there."""
+
+    app: App
+    name: str
+    program: AgentProgram
+    is_named: bool
+
+    @property
+    def executor(self) -> Executor:
+        return self.app.registry.executor(self.name)
 
 
 def is_ok(found: list[Checkup], *, strict: bool = False) -> bool:
@@ -161,84 +161,83 @@ CATEGORIES = {
     "hooks": "Handrail's files in the agents",
     "probe": "what was measured with `--probe`",
 }
-SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Exam:
-    """One check: its category, what it looks at, and its function: `module:name`, the module in `exams/` or with dots.
+    """One check: its category, its function, and what it looks at.
 
-    `seconds` is how long it may take. `of_agents`: it looks at each agent. `ids` are the ids of its checkups, if there
-    are others than its own.
+    The function is `module:name`; the module is in `exams/`, or has dots. `seconds` is how long it may take. With
+    `of_agents`, it is called for each agent. `ids` are the ids of its checkups, if there are others than its own.
     """
 
     category: str
-    about: str
     function: str
-    seconds: float = SECONDS
-    of_agents: bool = False
+    about: str
+    seconds: float = 20.0
     ids: tuple[str, ...] = ()
+    of_agents: bool = False
 
 
+def _of_agents(category: str, function: str, about: str, seconds: float = 60.0, ids: tuple[str, ...] = ()) -> Exam:
+    return Exam(category, function, about, seconds, ids, of_agents=True)
+
+
+_SERVICES = ("services.jira", "services.github", "services.gitlab", "services.telegram")
 EXAMS: dict[str, Exam] = {
-    "python": Exam("machine", "the version of Python, and that Handrail's own files can be read", "machine:python"),
-    "git": Exam("machine", "that Git is there, its version, and that the project is in a repository", "machine:git"),
-    "identity": Exam("machine", "the name and the address with which Git makes commits", "machine:identity"),
-    "index-lock": Exam("machine", "a lock of Git that a killed process left in the repository", "machine:index_lock"),
-    "disk": Exam("machine", "free space where the state, the project and temporary files are", "machine:disk"),
+    "python": Exam("machine", "machine:python", "the version of Python, and that Handrail's own files can be read"),
+    "git": Exam("machine", "machine:git", "that Git is there, its version, and that the project is in a repository"),
+    "identity": Exam("machine", "machine:identity", "the name and the address with which Git makes commits"),
+    "index-lock": Exam("machine", "machine:index_lock", "a lock of Git that a killed process left in the repository"),
+    "disk": Exam("machine", "machine:disk", "free space where the state, the project and temporary files are"),
     "notify": Exam(
-        "machine", "that you can be told as `notify` in your settings says; sends nothing", "machine:notify"
+        "machine", "machine:notify", "that you can be told as `notify` in your settings says; sends nothing"
     ),
-    "state": Exam("state", "the state folder: owner, permissions, no link, writable", "state:folder"),
-    "locks": Exam("state", "that locks work in the state folder, also on a network file system", "state:locks"),
-    "sessions": Exam("state", "that every session of the project can be read", "state:sessions"),
-    "links": Exam("state", "links from conversations to sessions that do not exist", "state:links"),
-    "runs": Exam("state", "that every run of the project can be read", "state:runs"),
-    "leftovers": Exam("state", "files that killed processes left", "state:leftovers"),
-    "worktrees": Exam("state", "worktrees that killed runs left", "state:worktrees", seconds=60.0),
-    "config": Exam("definitions", "that only you can change your settings and definitions", "definitions:config"),
-    "settings": Exam("definitions", "the settings of the user and of the project", "definitions:settings"),
-    "definitions": Exam("definitions", "all workflows and flows, as `handrail validate`", "definitions:definitions"),
-    "playbook": Exam("definitions", "the playbook of the project", "definitions:playbook"),
+    "state": Exam("state", "machine:folder", "the state folder: owner, permissions, no link, writable"),
+    "locks": Exam("state", "machine:locks", "that locks work in the state folder, also on a network file system"),
+    "sessions": Exam("state", "machine:sessions", "that every session of the project can be read"),
+    "links": Exam("state", "machine:links", "links from conversations to sessions that do not exist"),
+    "runs": Exam("state", "machine:runs", "that every run of the project can be read"),
+    "leftovers": Exam("state", "machine:leftovers", "files that killed processes left"),
+    "worktrees": Exam("state", "machine:worktrees", "worktrees that killed runs left", seconds=60.0),
+    "config": Exam("definitions", "definitions:config", "that only you can change your settings and definitions"),
+    "settings": Exam("definitions", "definitions:settings", "the settings of the user and of the project"),
+    "definitions": Exam("definitions", "definitions:definitions", "all workflows and flows, as `handrail validate`"),
+    "playbook": Exam("definitions", "definitions:playbook", "the playbook of the project"),
     "agentweaver": Exam(
         "definitions",
-        "states, manifests and routes that AgentWeaver saved and no import has seen",
         "definitions:agentweaver",
+        "states, manifests and routes that AgentWeaver saved and no import has seen",
     ),
     "plugins": Exam(
-        "definitions", "that each plugin is trusted and keeps to its contract", "definitions:plugins", 120.0
+        "definitions", "definitions:plugins", "that each plugin is trusted and keeps to its contract", 120.0
     ),
-    "trust": Exam("definitions", "that a person trusted the project, if it runs anything", "definitions:trust"),
-    "variables": Exam("credentials", "variables of `.agentweaver/.env` that are not used", "agents:variables"),
+    "trust": Exam("definitions", "definitions:trust", "that a person trusted the project, if it runs anything"),
+    "variables": Exam("credentials", "definitions:variables", "variables of `.agentweaver/.env` that are not used"),
     "services": Exam(
         "credentials",
+        "definitions:services",
         "services that are set up only in part, such as an address without a token",
-        "agents:services",
-        ids=("services.jira", "services.github", "services.gitlab", "services.telegram"),
+        ids=_SERVICES,
     ),
-    "program": Exam("agents", "that the program starts and says its version", "agents:program", 60.0, of_agents=True),
-    "version": Exam("agents", "whether the version was tested with Handrail", "agents:version", 60.0, of_agents=True),
-    "login": Exam("credentials", "a variable or a file with a login", "agents:login", 60.0, of_agents=True),
-    "installed": Exam(
+    "program": _of_agents("agents", "agents:program", "that the program starts and says its version"),
+    "version": _of_agents("agents", "agents:version", "whether the version was tested with Handrail"),
+    "login": _of_agents("credentials", "agents:login", "a variable or a file with a login"),
+    "installed": _of_agents(
         "hooks",
-        "that the installed files are complete, unchanged and of this version",
         "agents:installed",
-        60.0,
-        of_agents=True,
+        "that the installed files are complete, unchanged and of this version",
         ids=("user", "project"),
     ),
-    "switch": Exam("hooks", "settings of the agent that switch hooks off", "agents:switch", 60.0, of_agents=True),
-    "hook": Exam(
+    "switch": _of_agents("hooks", "agents:switch", "settings of the agent that switch hooks off"),
+    "hook": _of_agents(
         "hooks",
-        "that the installed hook answers a harmless message",
         "agents:hook",
+        "that the installed hook answers a harmless message",
         120.0,
-        of_agents=True,
-        ids=("hook.user", "hook.project"),
+        ("hook.user", "hook.project"),
     ),
-    "probe": Exam(
-        "probe", "that a probe was made, with this version, and not long ago", "agents:probe", 60.0, of_agents=True
-    ),
+    "probe": _of_agents("probe", "agents:probe", "that a probe was made, with this version, and not long ago"),
 }
 """The built-in checks, in the order in which they run. Extensions add rows."""
 
@@ -299,20 +298,21 @@ async def _checkups(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
     try:
         async with asyncio.timeout(exam.seconds):
             function = _function(exam.function)
-            if inspect.iscoroutinefunction(function):
-                return list(await function(subject))
-            return list(await _in_thread(function, subject))
+            if not exam.of_agents:
+                return [replace(one, id=one.id or name) for one in await _results(function, subject)]
+            found = []
+            for agent, program in (await subject.programs()).items():
+                results = await _results(function, AgentSubject(subject.app, agent, program, agent == subject.agent))
+                found += [replace(one, id=f"{agent}.{one.id or name}") for one in results]
+            return found
     except TimeoutError:
-        return [_failed(name, f"it was not done after {counted(exam.seconds, 'second')}")]
+        how = f"it was not done after {counted(exam.seconds, 'second')}"
     except HandrailError as error:
-        return [Checkup(name, "error", error.message, error.hint)]
+        return [Checkup("error", error.message, error.hint, id=name)]
     except Exception as error:  # noqa: BLE001 - a check of a plugin may raise anything, and the others go on
-        return [_failed(name, f"it failed: {type(error).__name__}: {one_line(str(error))}")]
-
-
-def _failed(name: str, how: str) -> Checkup:
+        how = f"it failed: {type(error).__name__}: {one_line(str(error))}"
     fix = f"run the other checks with `handrail doctor --skip {name}`; report it with `handrail doctor --report`"
-    return Checkup(name, "error", f"this check gave no result: {how}", fix)
+    return [Checkup("error", f"this check gave no result: {how}", fix, id=name)]
 
 
 def _function(place: str) -> Any:
@@ -320,29 +320,28 @@ def _function(place: str) -> Any:
     return getattr(importlib.import_module(module if "." in module else f"handrail.doctor.exams.{module}"), name)
 
 
-async def _in_thread(function: Callable[[Subject], Any], subject: Subject) -> Any:
-    """Call a function that may wait for a disk. The thread is a daemon, so a hanging disk does not keep the process."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
+async def _results(function: Callable[[Any], Any], subject: Subject | AgentSubject) -> list[Checkup]:
+    """The checkups of a function: one, several or None. One that may wait for a disk is called in a thread.
 
-    def settle(result: Any, error: Exception | None) -> None:
-        if not done.done():
-            if error is None:
-                done.set_result(result)
-            else:
-                done.set_exception(error)
+    The thread is a daemon, so a hanging disk does not keep the process.
+    """
+
+    def as_list(result: Any) -> list[Checkup]:
+        return [result] if isinstance(result, Checkup) else list(result or ())
+
+    if inspect.iscoroutinefunction(function):
+        return as_list(await function(subject))
+    done: Future[list[Checkup]] = Future()
+    done.set_running_or_notify_cancel()  # from here on, a timeout does not cancel it
 
     def work() -> None:
-        result, error = None, None
         try:
-            result = list(function(subject))
-        except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
-            error = raised
-        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, error)
+            done.set_result(as_list(function(subject)))
+        except Exception as error:  # noqa: BLE001 - it is raised again where the result is awaited
+            done.set_exception(error)
 
     threading.Thread(target=work, daemon=True, name="handrail-doctor").start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 NAMED_VARIABLES = ("HANDRAIL_*", "XDG_*", "*_BIN", "NO_COLOR", "TERM", "CI")
@@ -372,23 +371,23 @@ def report(app: App, found: list[Checkup], versions: Mapping[str, str]) -> str:
 
 def _settings(app: App) -> dict[str, list[str]]:
     """The names of the keys at the top of the settings files, as far as they can be read."""
-    files = {"of the user": app.places.config, "of the project": os.path.join(app.project, ".handrail")}
-    if not has_settings(app.places, app.project):
-        return {whose: [] for whose in files}
-    return {whose: _keys(os.path.join(folder, handrail.SETTINGS_FILE)) for whose, folder in files.items()}
-
-
-def _keys(path: str) -> list[str]:
     from handrail.settings.settings import SETTINGS
 
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            written = _KEY.findall(file.read(1024 * 1024))
-    except OSError:
-        return []
+    found: dict[str, list[str]] = {}
     known = {field.name for field in SETTINGS.fields}
-    others = sum(name not in known for name in written)
-    return [name for name in written if name in known] + ([counted(others, "unknown key")] if others else [])
+    for whose, folder in {
+        "of the user": app.places.config,
+        "of the project": os.path.join(app.project, ".handrail"),
+    }.items():
+        try:
+            with open(os.path.join(folder, handrail.SETTINGS_FILE), encoding="utf-8", errors="replace") as file:
+                written = _KEY.findall(file.read(1024 * 1024))
+        except OSError:
+            written = []
+        others = sum(name not in known for name in written)
+        found[whose] = [name for name in written if name in known]
+        found[whose] += [counted(others, "unknown key")] if others else []
+    return found
 
 
 def cleaner(app: App) -> Callable[[str], str]:

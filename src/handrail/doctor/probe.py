@@ -93,16 +93,8 @@ class AgentHome:
         for id_, rules in phases.items():
             write_text(os.path.join(folder, f"{id_}.md"), _PHASE.format(id=id_, name=id_.title(), more=rules))
 
-    def add_server(self) -> None:
-        """Give the agent an MCP server that is not ours. Its tool writes to `notes.txt`."""
-        self.write(self.offline.with_server([sys.executable, "-I", notes_server.__file__, self.path("notes.txt")]))
-
     def installer(self) -> Installer:
         return installer_for(App(self.project, self.env, by="person"), self.agent, for_project=False)
-
-    def install(self) -> None:
-        installer = self.installer()
-        installer.apply(installer.plan_install())
 
     def path(self, name: str) -> str:
         return os.path.join(self.project, name)
@@ -130,9 +122,6 @@ class AgentHome:
 
     async def run(self, prompt: str, thread: str | None = None) -> ProgramResult:
         return await self.perform(self.offline.argv(self.program, prompt, thread, self.home))
-
-    async def handrail(self, *argv: str) -> ProgramResult:
-        return await self.perform([sys.executable, "-I", "-m", "handrail", *argv])
 
     async def perform(self, argv: list[str]) -> ProgramResult:
         return await run_task(Task(argv=argv, cwd=self.project, env=self.env, timeout=RUN_SECONDS), KEEP)
@@ -171,16 +160,22 @@ def write_text(path: str, text: str) -> None:
 ABSENT = "the agent has no such thing"
 
 
+def _judged(row: str, *cases: tuple[bool, str, str]) -> ProbeRow:
+    """The row with the level and the detail of the first case that is true."""
+    return next(ProbeRow(row, level, detail) for is_true, level, detail in cases if is_true)
+
+
 def denied_row(row: str, *, happened: bool, works: bool, what: str) -> ProbeRow:
     """A call that is not allowed. `works`: the same call did its work where it was allowed.
 
     Without such a control, nothing is known: the call may have failed for another reason.
     """
-    if happened:
-        return ProbeRow(row, "none", f"{what} is not allowed, and did its work all the same")
-    if not works:
-        return ProbeRow(row, "unknown", f"{what} did nothing, also where it is allowed")
-    return ProbeRow(row, "hard", f"{what} was denied, and worked where it is allowed")
+    return _judged(
+        row,
+        (happened, "none", f"{what} is not allowed, and did its work all the same"),
+        (not works, "unknown", f"{what} did nothing, also where it is allowed"),
+        (True, "hard", f"{what} was denied, and worked where it is allowed"),
+    )
 
 
 def absent_row(row: str) -> ProbeRow:
@@ -189,44 +184,44 @@ def absent_row(row: str) -> ProbeRow:
 
 def failed_row(row: str, *, happened: bool, is_over: bool, works: bool) -> ProbeRow:
     """A call while our hook fails."""
-    if happened:
-        return ProbeRow(row, "none", "the call was carried out while the hook failed")
-    if not is_over:
-        return ProbeRow(row, "unknown", "the call did not end in time; nothing was written until then")
-    if not works:
-        return ProbeRow(row, "unknown", "the call did nothing, also with a hook in working order")
-    return ProbeRow(row, "hard", "the call was denied while the hook failed")
+    return _judged(
+        row,
+        (happened, "none", "the call was carried out while the hook failed"),
+        (not is_over, "unknown", "the call did not end in time; nothing was written until then"),
+        (not works, "unknown", "the call did nothing, also with a hook in working order"),
+        (True, "hard", "the call was denied while the hook failed"),
+    )
 
 
 def sent_on_row(went_on: int, of: int) -> ProbeRow:
     """How often an agent that stopped early went on."""
-    if went_on == of:
-        return ProbeRow("stop", "hard", f"the agent went on after each of {of} early stops")
-    if went_on:
-        return ProbeRow("stop", "partial", f"the agent went on after {went_on} of {of} early stops")
-    return ProbeRow("stop", "none", "the agent stopped early and did not go on")
+    return _judged(
+        "stop",
+        (went_on == of, "hard", f"the agent went on after each of {of} early stops"),
+        (went_on > 0, "partial", f"the agent went on after {went_on} of {of} early stops"),
+        (True, "none", "the agent stopped early and did not go on"),
+    )
 
 
 def rewritten_row(*, original: bool, replaced: bool) -> ProbeRow:
     """Whether a hook can replace the input of a call."""
-    if replaced and not original:
-        return ProbeRow("rewrite", "hard", "a hook replaced the command, and only the new one ran")
-    if replaced:
-        return ProbeRow("rewrite", "partial", "the original command and the one of the hook both ran")
-    if original:
-        return ProbeRow("rewrite", "none", "a hook replaced the command, and the original one ran")
-    return ProbeRow("rewrite", "unknown", "neither the original command nor the one of the hook ran")
+    return _judged(
+        "rewrite",
+        (replaced and not original, "hard", "a hook replaced the command, and only the new one ran"),
+        (replaced, "partial", "the original command and the one of the hook both ran"),
+        (original, "none", "a hook replaced the command, and the original one ran"),
+        (True, "unknown", "neither the original command nor the one of the hook ran"),
+    )
 
 
 def switched_off_row(*, happened: bool, is_switch: bool) -> ProbeRow:
     """Whether a conversation stays held if hooks are switched off meanwhile."""
-    row = "settings live"
-    if happened:
-        return ProbeRow(row, "none", "hooks were switched off, and the running conversation was free at once")
-    if not is_switch:
-        return ProbeRow(row, "unknown", "the setting that was tried does not switch hooks off")
-    return ProbeRow(
-        row, "hard", "hooks were switched off, and the running conversation stayed held; the next one was free"
+    held = "hooks were switched off, and the running conversation stayed held; the next one was free"
+    return _judged(
+        "settings live",
+        (happened, "none", "hooks were switched off, and the running conversation was free at once"),
+        (not is_switch, "unknown", "the setting that was tried does not switch hooks off"),
+        (True, "hard", held),
     )
 
 
@@ -252,8 +247,10 @@ def prepare(place: AgentHome) -> None:
     place.workflow("delegate", read=NO_WRITES, build="")
     place.workflow("open", build="")
     place.settings("idleStops: 0\n")
-    place.add_server()
-    place.install()
+    server = [sys.executable, "-I", notes_server.__file__, place.path("notes.txt")]
+    place.write(place.offline.with_server(server))  # its tool writes to `notes.txt`
+    installer = place.installer()
+    installer.apply(installer.plan_install())
 
 
 async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -321,7 +318,9 @@ async def headless(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """`handrail run` drives the agent, with stubs for this call only."""
     turns = [place.writes("bound-run.txt"), place.step("next"), place.writes("free-run.txt"), place.step("next")]
     place.model.script(*turns, Turn("Done."))
-    await place.handrail("run", "look", "tea", "--agent", place.agent, "--json")
+    await place.perform(
+        [sys.executable, "-I", "-m", "handrail", "run", "look", "tea", "--agent", place.agent, "--json"]
+    )
     happened, works = place.made("bound-run.txt"), place.made("free-run.txt")
     yield denied_row("headless", happened=happened, works=works, what="writing a file in `handrail run`")
 
@@ -408,29 +407,21 @@ ORDER = (
 ShowRow = Callable[[ProbeRow], None]
 
 
-async def measure(
-    agent: str, registry: Registry, program: str, env: Mapping[str, str], shown: ShowRow
-) -> list[ProbeRow]:
-    """The rows of one agent. `shown` gets each row as soon as it is known."""
-    found: list[ProbeRow] = []
+async def probe(app: App, agent: str, program: str, version: str, shown: ShowRow) -> Probe:
+    """The result of a whole probe. `shown` gets each row as soon as it is known."""
+    before, rows = stamp(program), list[ProbeRow]()  # a later update makes the probe outdated
+
+    async def play(scene: Scene, place: AgentHome) -> None:
+        async for row in scene(place):
+            rows.append(row)
+            shown(row)
+
     with tempfile.TemporaryDirectory(prefix="handrail-probe-", ignore_cleanup_errors=True) as folder:
-        with AgentHome(agent, registry, program, env, f"{folder}/bare") as place:
-            await _play(rewrite, place, found, shown)
-        with AgentHome(agent, registry, program, env, f"{folder}/own") as place:
+        with AgentHome(agent, app.registry, program, app.env, f"{folder}/bare") as place:
+            await play(rewrite, place)
+        with AgentHome(agent, app.registry, program, app.env, f"{folder}/own") as place:
             prepare(place)
             for scene, _ in SCENES.values():
-                await _play(scene, place, found, shown)
-    return sorted(found, key=lambda row: ORDER.index(row.row))
-
-
-async def _play(scene: Scene, place: AgentHome, found: list[ProbeRow], shown: ShowRow) -> None:
-    async for row in scene(place):
-        found.append(row)
-        shown(row)
-
-
-async def probe(app: App, agent: str, program: str, version: str, shown: ShowRow) -> Probe:
-    """The result of a whole probe. The stamp is taken before it, so that a later update makes it outdated."""
-    before = stamp(program)
-    rows = await measure(agent, app.registry, program, app.env, shown)
+                await play(scene, place)
+    rows.sort(key=lambda row: ORDER.index(row.row))
     return Probe(agent, version, program, before, __version__, app.clock(), tuple(rows))

@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.app import App
+from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
 from handrail.cli.options import command
 from handrail.cli.output import Shell, painted
@@ -122,10 +123,10 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     probed = run_interruptibly(_measured(app, shell, agent, program))
     phase_requirements.write_probe(app.places, probed)
     why = phase_requirements.unmet(app.places, agent)
-    result = Checkup(f"{agent}.probe", "ok", f"version {probed.version} meets `require: hard`", category="probe")
+    result = Checkup("ok", f"version {probed.version} meets `require: hard`")
     if why is not None:
-        message = f"`require: hard` is not met: {why}"
-        result = Checkup(f"{agent}.probe", "warning", message, category="probe")
+        result = Checkup("warning", f"`require: hard` is not met: {why}")
+    result = replace(result, id=f"{agent}.probe", category="probe")
     if shell.as_json:
         return shell.data({"ok": is_ok([result]), "checks": [result.to_json()], "probe": probe_json(probed)})
     _say_rows(shell, probe_json(probed))

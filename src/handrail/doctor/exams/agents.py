@@ -1,4 +1,4 @@
-"""Checks of the agents: their programs and versions, Handrail's files in them, their last probe; and of logins.
+"""Checks of the agents: their programs, versions and logins, Handrail's files in them, and their last probe.
 
 Handrail's files have to be complete, unchanged, trusted, not switched off, and alive. A stub is called only if its
 files are exactly those that this Handrail writes: a changed file could do anything. Of a login, only the name is shown;
@@ -13,7 +13,7 @@ import re
 import shlex
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import handrail
@@ -22,61 +22,49 @@ from handrail.agents.calls.install import FileChange, Installer, installer_for
 from handrail.app import App
 from handrail.base.errors import HandrailError
 from handrail.base.processes import ProgramResult, Task, run_task
-from handrail.doctor.examination import AgentProgram, Checkup, Status, Subject, chosen_by
-from handrail.extensions.contracts import Executor, NodeError
+from handrail.doctor.examination import AgentSubject, Checkup
 from handrail.guided.sessions import phase_requirements
-from handrail.settings.environment import with_env_files
+from handrail.settings.environment import variable_of
 from handrail.settings.secrets import DEFAULT_RULES
 from handrail.source.plain_text import one_line, some
-from handrail.steps.services import github, gitlab
-from handrail.steps.services.chat import telegram_bot
-from handrail.steps.services.jira import jira
 
 _NUMBERS = re.compile(r"\d+")
 
 
-async def program(subject: Subject) -> list[Checkup]:
+def program(agent: AgentSubject) -> Checkup:
     """A named agent has to be there. Of the others, those that are there have to start."""
-    found = []
-    for agent, one in (await subject.programs()).items():
-        id_, name = f"{agent}.program", subject.executor(agent).PROGRAM
-        if one.error is not None:
-            found.append(Checkup(id_, "error", one.error.message, one.error.hint))
-        elif one.path is None:
-            fix = f"install {agent}, or put the folder of `{name}` on the PATH"
-            found.append(Checkup(id_, "error" if subject.agent else "skipped", f"`{name}` is not on the PATH", fix))
-        else:
-            variable = chosen_by(name, subject.app.run_env)
-            chosen = f", chosen by `{variable}`" if variable else ""
-            found.append(Checkup(id_, "ok", f"{one.version} at {one.path}{chosen}"))
-    return found
+    found, name = agent.program, agent.executor.PROGRAM
+    if found.error is not None:
+        return Checkup("error", found.error.message, found.error.hint)
+    if found.path is None:
+        fix = f"install {agent.name}, or put the folder of `{name}` on the PATH"
+        return Checkup("error" if agent.is_named else "skipped", f"`{name}` is not on the PATH", fix)
+    variable = variable_of(name)
+    chosen = f", chosen by `{variable}`" if variable and agent.app.run_env.get(variable) else ""
+    return Checkup("ok", f"{found.version} at {found.path}{chosen}")
 
 
-async def version(subject: Subject) -> list[Checkup]:
-    programs = await subject.programs()
-    return [
-        version_checkup(agent, one.version, getattr(subject.executor(agent), "TESTED", ()))
-        for agent, one in programs.items()
-        if one.version is not None
-    ]
+def version(agent: AgentSubject) -> Checkup | None:
+    found = agent.program.version
+    return None if found is None else version_checkup(agent.name, found, getattr(agent.executor, "TESTED", ()))
 
 
 def version_checkup(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
     """What is known about a version of an agent. `tested` are the versions that were tested, the oldest first."""
-    id_, command = f"{agent}.version", f"handrail doctor {agent} --probe"
+    command = f"handrail doctor {agent} --probe"
     if not tested:
-        return Checkup(id_, "skipped", f"no version of {agent} was tested")
+        return Checkup("skipped", f"no version of {agent} was tested")
     oldest, newest = tested[0], tested[-1]
     if found in tested:
-        return Checkup(id_, "ok", f"{found} was tested")
+        return Checkup("ok", f"{found} was tested")
     if numbers(found) < numbers(oldest):
         message = f"{found} is older than {oldest}, the oldest version that was tested"
-        return Checkup(id_, "warning", message, f"update {agent}, or run `{command}` to see what this version enforces")
+        return Checkup("warning", message, f"update {agent}, or run `{command}` to see what this version enforces")
     if numbers(found)[:1] > numbers(newest)[:1]:
         message = f"{found} is another major version than {newest}, the newest that was tested"
-        return Checkup(id_, "warning", message, f"run `{command}` to see what this version enforces")
+        return Checkup("warning", message, f"run `{command}` to see what this version enforces")
     beside = "newer than" if numbers(found) > numbers(newest) else "between versions up to"
-    return Checkup(id_, "ok", f"{found} is {beside} {newest}, which was tested; `{command}` measures it")
+    return Checkup("ok", f"{found} is {beside} {newest}, which was tested; `{command}` measures it")
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -95,28 +83,21 @@ _INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])"""
 _VERBS = {"create": "missing", "change": "changed", "remove": "no longer used"}
 
 
-async def installed(subject: Subject) -> list[Checkup]:
-    """One checkup per installation; one that says that there is none."""
-    found: list[Checkup] = []
-    for agent in await _present(subject):
-        there = _installers(subject, agent)
-        found += [_files(agent, scope, one) for scope, one in there.items()]
-        if not there:
-            message, command = f"Handrail is not installed into {agent}", _install(agent, "user")
-            status: Status = "error" if subject.agent else "skipped"
-            found.append(Checkup(f"{agent}.installed", status, message, command=command))
-    return found
+def installed(agent: AgentSubject) -> Iterator[Checkup]:
+    """One checkup per installation; one that says that there is none if the agent should have one."""
+    there = _installers(agent)
+    for scope, installer in there.items():
+        yield _files(agent.name, scope, installer)
+    if not there and (agent.program.path or agent.is_named):
+        message = f"Handrail is not installed into {agent.name}"
+        yield Checkup("error" if agent.is_named else "skipped", message, command=_install(agent.name, "user"))
 
 
-async def _present(subject: Subject) -> list[str]:
-    """The agents whose program is there, the one that a person named, and those with an installation."""
-    programs = await subject.programs()
-    return [agent for agent in subject.agents if programs[agent].path or subject.agent or _installers(subject, agent)]
-
-
-def _installers(subject: Subject, agent: str) -> dict[str, Installer]:
+def _installers(agent: AgentSubject) -> dict[str, Installer]:
     """The installations of an agent: those with a record, even if it cannot be read."""
-    every = {scope: installer_for(subject.app, agent, for_project=is_project) for scope, is_project in SCOPES.items()}
+    every = {
+        scope: installer_for(agent.app, agent.name, for_project=is_project) for scope, is_project in SCOPES.items()
+    }
     return {scope: installer for scope, installer in every.items() if os.path.lexists(installer.record)}
 
 
@@ -125,27 +106,28 @@ def _install(agent: str, scope: str) -> str:
 
 
 def _files(agent: str, scope: str, installer: Installer) -> Checkup:
-    id_, command = f"{agent}.{scope}", _install(agent, scope)
-    known = installer.known()
-    if not known:
-        message = f"the record of the installation cannot be read: `{installer.record}`"
-        return Checkup(id_, "error", message, command=command)
-    gone = _missing_interpreter(installer)
-    if gone is not None:
-        return Checkup(id_, "error", f"its files start `{gone}`, which does not exist", command=command)
+    command = _install(agent, scope)
     try:
-        changes = installer.plan_install()
-        find_untrusted = getattr(installer.recipe, "untrusted", None)
-        untrusted = find_untrusted() if find_untrusted is not None else []
+        wrong, is_trusting = _wrong_files(agent, installer)
     except HandrailError as error:
-        return Checkup(id_, "error", error.message, error.hint)
-    if untrusted:
-        message = f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}"
-        return Checkup(id_, "error", message, command=command)
-    if changes:
-        return Checkup(id_, "error", _changed(changes, known.get("handrail")), command=command)
-    trusts = f"; {agent} trusts its hooks" if find_untrusted is not None else ""
-    return Checkup(id_, "ok", f"installed for the {scope}; all files are as they should be{trusts}")
+        return Checkup("error", error.message, error.hint, id=scope)
+    if wrong is not None:
+        return Checkup("error", wrong, command=command, id=scope)
+    trusts = f"; {agent} trusts its hooks" if is_trusting else ""
+    return Checkup("ok", f"installed for the {scope}; all files are as they should be{trusts}", id=scope)
+
+
+def _wrong_files(agent: str, installer: Installer) -> tuple[str | None, bool]:
+    """What is wrong with installed files, and whether the agent asks its user to trust hooks."""
+    known, find_untrusted = installer.known(), getattr(installer.recipe, "untrusted", None)
+    if not known:
+        return f"the record of the installation cannot be read: `{installer.record}`", False
+    if (gone := _missing_interpreter(known.get("owned", []))) is not None:
+        return f"its files start `{gone}`, which does not exist", False
+    changes = installer.plan_install()
+    if find_untrusted is not None and (untrusted := find_untrusted()):
+        return f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}", True
+    return _changed(changes, known.get("handrail")) if changes else None, find_untrusted is not None
 
 
 def _changed(changes: list[FileChange], version: object) -> str:
@@ -157,70 +139,64 @@ def _changed(changes: list[FileChange], version: object) -> str:
     return f"installed files are not as they should be; {message}"
 
 
-def _missing_interpreter(installer: Installer) -> str | None:
+def _missing_interpreter(paths: list[str]) -> str | None:
     """The interpreter that installed files name, if it does not exist."""
-    for path in installer.known().get("owned", []):
+    for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
-                text = file.read()
+                interpreters = _INTERPRETER.findall(file.read())
         except (OSError, UnicodeDecodeError):
             continue
-        for found in _INTERPRETER.findall(text):
-            if not os.path.exists(found):
-                return str(found)
+        for interpreter in interpreters:
+            if not os.path.exists(interpreter):
+                return str(interpreter)
     return None
 
 
-async def switch(subject: Subject) -> list[Checkup]:
+def switch(agent: AgentSubject) -> Checkup | None:
     """Settings that switch hooks off. The agent then runs free, whatever workflow is active."""
-    return [one for agent in await _present(subject) for one in _switches(subject, agent)]
-
-
-def _switches(subject: Subject, agent: str) -> Iterator[Checkup]:
-    finders = [getattr(one.recipe, "switched_off", None) for one in _installers(subject, agent).values()]
+    finders = [getattr(one.recipe, "switched_off", None) for one in _installers(agent).values()]
     answers = [find() for find in finders if find is not None]
-    off = list(dict.fromkeys(setting for settings in answers for setting in settings))
-    if off:
-        message = f"{agent} runs no hooks, so nothing is enforced: {some(off)}"
-        yield Checkup(f"{agent}.switch", "error", message, "remove this setting from the file")
-    elif answers:
-        yield Checkup(f"{agent}.switch", "ok", f"no setting of {agent} switches hooks off")
+    if off := list(dict.fromkeys(setting for settings in answers for setting in settings)):
+        message = f"{agent.name} runs no hooks, so nothing is enforced: {some(off)}"
+        return Checkup("error", message, "remove this setting from the file")
+    return Checkup("ok", f"no setting of {agent.name} switches hooks off") if answers else None
 
 
-async def hook(subject: Subject) -> list[Checkup]:
+async def hook(agent: AgentSubject) -> list[Checkup]:
     """A real call of each installed hook."""
-    found = []
-    for agent in await _present(subject):
-        there = _installers(subject, agent)
-        for scope, one in there.items():
-            found.append(await _alive(subject, agent, scope, one, is_second="user" in there and scope == "project"))
+    found, there = [], _installers(agent)
+    for scope, installer in there.items():
+        if scope == "project" and "user" in there:
+            found.append(Checkup("skipped", "the user's installation answers in its place", id="hook.project"))
+        else:
+            found.append(await _alive(agent, scope, installer))
     return found
 
 
-async def _alive(subject: Subject, agent: str, scope: str, installer: Installer, *, is_second: bool) -> Checkup:
-    id_ = f"{agent}.hook.{scope}"
-    if is_second:
-        return Checkup(id_, "skipped", "the user's installation answers in its place")
+async def _alive(agent: AgentSubject, scope: str, installer: Installer) -> Checkup:
+    id_, install = f"hook.{scope}", _install(agent.name, scope)
     find_trial = getattr(installer.recipe, "trial", None)
     if find_trial is None:
-        return Checkup(id_, "skipped", f"it is not known how to call the hook of {agent}")
+        return Checkup("skipped", f"it is not known how to call the hook of {agent.name}", id=id_)
     try:
         is_changed = not installer.known() or bool(installer.plan_install())
     except HandrailError:
         is_changed = True
     if is_changed:
-        return Checkup(id_, "skipped", f"not called, because its files are not as they should be: see {agent}.{scope}")
-    trial = find_trial(CONVERSATION, subject.app.project)
-    env = {name: value for name, value in subject.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
-    task = Task(argv=trial.argv, cwd=subject.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
+        message = f"not called, because its files are not as they should be: see {agent.name}.{scope}"
+        return Checkup("skipped", message, id=id_)
+    trial = find_trial(CONVERSATION, agent.app.project)
+    env = {name: value for name, value in agent.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
+    task = Task(argv=trial.argv, cwd=agent.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
     try:
         ended = await run_task(task)
     except OSError as error:
-        return Checkup(id_, "error", f"the hook cannot be started: {error.strerror}", command=_install(agent, scope))
+        return Checkup("error", f"the hook cannot be started: {error.strerror}", command=install, id=id_)
     if ALIVE in ended.output:
-        return Checkup(id_, "ok", f"the hook answers, in {ended.seconds:.1f} s")
-    repair = f"correct what the other checks found, then run `{_install(agent, scope)}`"
-    return Checkup(id_, "error", f"the hook does not answer as it should: {_how(ended)}", repair)
+        return Checkup("ok", f"the hook answers, in {ended.seconds:.1f} s", id=id_)
+    repair = f"correct what the other checks found, then run `{install}`"
+    return Checkup("error", f"the hook does not answer as it should: {_how(ended)}", repair, id=id_)
 
 
 def _how(ended: ProgramResult) -> str:
@@ -237,29 +213,26 @@ OLD_DAYS = 90
 DAY = 24 * 3600.0
 
 
-async def probe(subject: Subject) -> list[Checkup]:
-    programs = await subject.programs()
-    return [_probe(subject.app, agent) for agent in programs if programs[agent].path or subject.agent]
-
-
-def _probe(app: App, agent: str) -> Checkup:
-    id_, command = f"{agent}.probe", f"handrail doctor {agent} --probe"
-    found = phase_requirements.read_probe(app.places, agent)
+def probe(agent: AgentSubject) -> Checkup | None:
+    if not agent.program.path and not agent.is_named:
+        return None
+    app, command = agent.app, f"handrail doctor {agent.name} --probe"
+    found = phase_requirements.read_probe(app.places, agent.name)
     if found is None:
-        return Checkup(id_, "skipped", f"what {agent} really enforces was not measured here", command=command)
+        return Checkup("skipped", f"what {agent.name} really enforces was not measured here", command=command)
     message = f"version {found.version}, measured {time.strftime('%Y-%m-%d', time.localtime(found.time))}"
     outdated = phase_requirements.why_outdated(found)
     if outdated is not None:
-        return Checkup(id_, "warning", f"{outdated} ({message})", command=command)
-    why = phase_requirements.unmet(app.places, agent)
+        return Checkup("warning", f"{outdated} ({message})", command=command)
+    why = phase_requirements.unmet(app.places, agent.name)
     if why is not None:
         fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
-        return Checkup(id_, "warning", f"{message}; does not meet `require: hard`: {why}", fix)
+        return Checkup("warning", f"{message}; does not meet `require: hard`: {why}", fix)
     days = (app.clock() - found.time) / DAY
     if days > OLD_DAYS:
         message += f", {int(days)} days ago; it may be time to measure again"
-        return Checkup(id_, "warning", message, command=command)
-    return Checkup(id_, "ok", f"{message}; meets `require: hard`")
+        return Checkup("warning", message, command=command)
+    return Checkup("ok", f"{message}; meets `require: hard`")
 
 
 def kept_probe(app: App, agent: str) -> dict[str, Any] | None:
@@ -274,84 +247,31 @@ def probe_json(found: phase_requirements.Probe) -> dict[str, Any]:
     return {**about, "rows": rows}
 
 
-SERVICES: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, str]], object]]] = {
-    "jira": (("JIRA_BASE_URL", "JIRA_API_KEY", "JIRA_USERNAME", "JIRA_AUTH_MODE"), jira),
-    "github": (("GITHUB_API_URL", "GITHUB_TOKEN", "GH_TOKEN"), github.open_service),
-    "gitlab": (("GITLAB_BASE_URL", "GITLAB_HOST", "GITLAB_TOKEN"), gitlab.open_service),
-    "telegram": (("TELEGRAM_BOT_TOKEN", "BOT_TOKEN", "TELEGRAM_CHAT_ID", "chat_id", "CHAT_ID"), telegram_bot),
-}
-"""The variables of each service, and the function that raises `NodeError` if something is missing or wrong."""
 FILE_WITH_LOGIN = "GOOGLE_APPLICATION_CREDENTIALS"
 """A variable that is no secret, but names a file with one."""
 
 
-def services(subject: Subject) -> Iterator[Checkup]:
-    env = subject.app.run_env
-    for name, (variables, make) in SERVICES.items():
-        found = [variable for variable in variables if env.get(variable, "").strip()]
-        if not found:
-            yield Checkup(f"services.{name}", "skipped", f"{name} is not set up")
-            continue
-        try:
-            make(env)
-        except NodeError as error:
-            message = f"{name} is set up only in part ({some(found)} is set)"
-            yield Checkup(f"services.{name}", "warning", message, error.message.partition(": ")[2] or error.message)
-        else:
-            yield Checkup(f"services.{name}", "ok", f"{name} is set up with {some(found)}")
-
-
-def variables(subject: Subject) -> Iterator[Checkup]:
-    app = subject.app
-    notes = with_env_files(app.env, app.places.home, app.project)[1]
-    if notes:
-        yield Checkup("variables", "warning", "; ".join(notes), "correct the file as the message says")
-    else:
-        yield Checkup("variables", "ok", "every variable of `.agentweaver/.env` is used, or there is no such file")
-
-
-async def login(subject: Subject) -> list[Checkup]:
-    """Whether each agent that is there has a login, as far as variables and files show."""
-    programs, found = await subject.programs(), []
-    used = subject.app.installed()
-    for agent, program in programs.items():
-        if program.path is not None:
-            is_used = agent == subject.agent or agent in used
-            found.append(_login(subject, agent, program, is_used=is_used))
-    return found
-
-
-def _login(subject: Subject, agent: str, program: AgentProgram, *, is_used: bool) -> Checkup:
-    id_, env, executor = f"{agent}.login", subject.app.run_env, subject.executor(agent)
+def login(agent: AgentSubject) -> Checkup | None:
+    """Whether an agent that is there has a login, as far as variables and files show."""
+    if agent.program.path is None:
+        return None
+    env, executor, path = agent.app.run_env, agent.executor, None
     named = sorted(name for name in env if env[name].strip() and _is_login(name, executor.ENVIRONMENT))
-    path = _login_file(executor, env, subject.app.places.home)
-    if path is not None and _mode(path) & 0o077:
+    if (place := getattr(executor, "LOGIN", None)) is not None:
+        variable, folder, name = place
+        path = os.path.join(env.get(variable) or os.path.join(agent.app.places.home, folder), name)
+    if path is not None and os.path.exists(path) and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
         quoted = shlex.quote(path)
-        return Checkup(id_, "warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
+        return Checkup("warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
     there = [*named, *([f"`{path}`"] if path is not None and os.path.isfile(path) else [])]
     if there:
-        return Checkup(id_, "ok", f"a login is there: {some(there)}")
+        return Checkup("ok", f"a login is there: {some(there)}")
     where = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
-    fix = f"start `{program.path}` and log in, or set the variable with your key"
-    return Checkup(id_, "warning" if is_used else "skipped", f"no login of {agent} was found: {where}", fix)
+    fix = f"start `{agent.program.path}` and log in, or set the variable with your key"
+    is_used = agent.is_named or agent.name in agent.app.installed()
+    return Checkup("warning" if is_used else "skipped", f"no login of {agent.name} was found: {where}", fix)
 
 
 def _is_login(name: str, patterns: tuple[str, ...]) -> bool:
     is_secret = DEFAULT_RULES.names(name) or name == FILE_WITH_LOGIN
     return is_secret and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _login_file(executor: Executor, env: Mapping[str, str], home: str) -> str | None:
-    """The file in which an agent keeps a login; None if that is not known."""
-    place = getattr(executor, "LOGIN", None)
-    if place is None:
-        return None
-    variable, folder, name = place
-    return os.path.join(env.get(variable) or os.path.join(home, folder), name)
-
-
-def _mode(path: str) -> int:
-    try:
-        return stat.S_IMODE(os.stat(path).st_mode)
-    except OSError:
-        return 0

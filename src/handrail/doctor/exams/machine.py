@@ -1,23 +1,30 @@
-"""Checks of this computer: Python, Git, free space, and whether a person can be notified. Sends nothing."""
+"""Checks of this computer, and of Handrail's own files.
+
+Python, Git, free space, and whether a person can be notified; the state folder, locks, sessions, links, runs, and what
+killed processes left. Sends nothing.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import shutil
+import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 
 import handrail
-from handrail.base.errors import HandrailError
+from handrail.base.errors import HandrailError, StateError
+from handrail.base.files import ASIDE, refuse_shared
 from handrail.base.processes import run
 from handrail.doctor.examination import Checkup, Status, Subject, version_of
 from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
+from handrail.guided.sessions import hook_files
 from handrail.project.notifications import channel_name, program_of_desktop
 from handrail.settings.folders import checkout
-from handrail.settings.sections import Channel
+from handrail.source.plain_text import counted, some
 
 OLDEST = (3, 11)
 LITTLE, FULL = 1024 * 1024 * 1024, 50 * 1024 * 1024
@@ -29,65 +36,60 @@ STALE_SECONDS = 600.0
 SECONDS = 10.0
 
 
-def python(subject: Subject) -> Iterator[Checkup]:
+def python(subject: Subject) -> Checkup:
     del subject
     version = ".".join(map(str, sys.version_info[:3]))
     own = os.path.join(handrail.__path__[0], "hook.py")
     if sys.version_info[:2] < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        yield Checkup("python", "error", f"Python {version} is too old", f"install Handrail with Python {wanted}")
-    elif not os.access(own, os.R_OK) or not os.access(sys.executable, os.X_OK):
+        return Checkup("error", f"Python {version} is too old", f"install Handrail with Python {wanted}")
+    if not os.access(own, os.R_OK) or not os.access(sys.executable, os.X_OK):
         gone = own if not os.access(own, os.R_OK) else sys.executable
-        yield Checkup("python", "error", f"`{gone}` cannot be used any more", "install Handrail again")
-    else:
-        yield Checkup("python", "ok", f"Python {version} at {sys.executable}")
+        return Checkup("error", f"`{gone}` cannot be used any more", "install Handrail again")
+    return Checkup("ok", f"Python {version} at {sys.executable}")
 
 
-async def git(subject: Subject) -> list[Checkup]:
+async def git(subject: Subject) -> Checkup:
     app = subject.app
     program = shutil.which("git", path=app.env.get("PATH"))
     if program is None:
-        return [Checkup("git", "warning", "`git` is not on the PATH", "install Git")]
+        return Checkup("warning", "`git` is not on the PATH", "install Git")
     try:
         version = await version_of(program, app.env)
     except HandrailError as error:
-        return [Checkup("git", "error", error.message, error.hint)]
-    if _numbers(version) < OLDEST_GIT:
+        return Checkup("error", error.message, error.hint)
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_GIT:
         wanted = ".".join(map(str, OLDEST_GIT))
         message = f"Git {version} is older than {wanted}, which worktrees of runs need"
-        return [Checkup("git", "warning", message, "install a newer Git")]
+        return Checkup("warning", message, "install a newer Git")
     quoted = shlex.quote(app.project)
     env = {**app.env, "LC_ALL": "C", "LANGUAGE": "C"}
     ended = await run([program, "rev-parse", "--git-dir"], app.project, env, SECONDS)
     if "dubious ownership" in ended.output:
         message = f"Git does not trust the repository of `{app.project}`, because another user owns it"
-        return [Checkup("git", "error", message, command=f"git config --global --add safe.directory {quoted}")]
+        return Checkup("error", message, command=f"git config --global --add safe.directory {quoted}")
     if ended.exit_code != 0:
         message = f"`{app.project}` is not in a Git repository"
-        return [Checkup("git", "warning", message, command=f"git -C {quoted} init")]
-    return [Checkup("git", "ok", f"Git {version} at {program}; the project is in a repository")]
+        return Checkup("warning", message, command=f"git -C {quoted} init")
+    return Checkup("ok", f"Git {version} at {program}; the project is in a repository")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-
-
-async def identity(subject: Subject) -> list[Checkup]:
+async def identity(subject: Subject) -> Checkup:
     """Git needs a name and an address for commits; flows such as `auto` make some."""
     app = subject.app
     program = shutil.which("git", path=app.env.get("PATH"))
     if program is None or checkout(app.project) is None:
-        return [Checkup("identity", "skipped", "there is no repository in which Git could make commits")]
+        return Checkup("skipped", "there is no repository in which Git could make commits")
     for who in ("AUTHOR", "COMMITTER"):
         ended = await run([program, "var", f"GIT_{who}_IDENT"], app.project, app.env, SECONDS)
         if ended.exit_code != 0:
             command = "git config --global user.name 'YOUR NAME' && git config --global user.email you@example.com"
             message = f"Git does not know the {who.lower()} of commits, so a flow that commits fails"
-            return [Checkup("identity", "warning", message, command=command)]
-    return [Checkup("identity", "ok", "Git knows the author of commits")]
+            return Checkup("warning", message, command=command)
+    return Checkup("ok", "Git knows the author of commits")
 
 
-def index_lock(subject: Subject) -> Iterator[Checkup]:
+def index_lock(subject: Subject) -> Checkup:
     found = checkout(subject.app.project)
     path = os.path.join(found.data, "index.lock") if found is not None else ""
     try:
@@ -97,12 +99,11 @@ def index_lock(subject: Subject) -> Iterator[Checkup]:
     if age > STALE_SECONDS:
         message = f"`{path}` is {int(age // 60)} minutes old; while it is there, Git refuses to commit"
         fix = f"if no Git is running in this repository, run `rm {shlex.quote(path)}`"
-        yield Checkup("index-lock", "warning", message, fix, f"rm {shlex.quote(path)}")
-    else:
-        yield Checkup("index-lock", "ok", "no lock of Git is left in the repository")
+        return Checkup("warning", message, fix, f"rm {shlex.quote(path)}")
+    return Checkup("ok", "no lock of Git is left in the repository")
 
 
-def disk(subject: Subject) -> Iterator[Checkup]:
+def disk(subject: Subject) -> Checkup:
     app = subject.app
     places = {"the state": app.places.state, "the project": app.project, "temporary files": tempfile.gettempdir()}
     known = {what: (path, free) for what, path in places.items() if (free := free_space(path)) is not None}
@@ -110,11 +111,10 @@ def disk(subject: Subject) -> Iterator[Checkup]:
     status: Status = "error" if "error" in judged.values() else "warning" if "warning" in judged.values() else "ok"
     if status == "ok":
         least = min((free for _, (free, _) in known.values()), default=0)
-        yield Checkup("disk", "ok", f"at least {_size(least)} free")
-    else:
-        message = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
-        fix = "delete files that you do not need; `handrail prune` shows what it would remove, `--yes` removes it"
-        yield Checkup("disk", status, message, fix)
+        return Checkup("ok", f"at least {_size(least)} free")
+    message = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
+    fix = "delete files that you do not need; `handrail prune` shows what it would remove, `--yes` removes it"
+    return Checkup(status, message, fix)
 
 
 def free_space(path: str) -> tuple[int, int | None] | None:
@@ -148,35 +148,185 @@ def _size(count: int) -> str:
     return f"{count / LITTLE:.1f} GiB" if count >= LITTLE else f"{count // (1024 * 1024)} MiB"
 
 
-def notify(subject: Subject) -> Iterator[Checkup]:
+def notify(subject: Subject) -> Checkup:
     """One result for all channels: the first that cannot work, or how many can."""
     channels, env = subject.app.settings.notify, subject.app.run_env
     if not channels:
-        yield Checkup(
-            "notify", "skipped", "your settings have no `notify`, so only `handrail ui` tells you of questions"
-        )
-        return
-    path = env.get("PATH")
-    wrong = next(
-        (found for one in channels if (found := _wrong_channel(one, path, program_of_desktop(env))) is not None), None
-    )
-    if wrong is not None:
-        yield wrong
-        return
+        return Checkup("skipped", "your settings have no `notify`, so only `handrail ui` tells you of questions")
+    for channel in channels:
+        if channel.kind == "desktop" and program_of_desktop(env) is None:
+            message = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
+            return Checkup("warning", message, "install libnotify, or remove `desktop` from `notify` in your settings")
+        if channel.kind == "command" and shutil.which(channel.argv[0], path=env.get("PATH")) is None:
+            message = f"`notify` has the program `{channel.argv[0]}`, which cannot be started"
+            message += ": it is not there or not executable"
+            return Checkup("warning", message, "install it, or correct `notify` in your settings")
     names = ", ".join(channel_name(one) for one in channels)
     untried = "; whether a webhook answers was not tried" if any(one.kind == "webhook" for one in channels) else ""
-    yield Checkup("notify", "ok", f"you are told by {names}{untried}")
+    return Checkup("ok", f"you are told by {names}{untried}")
 
 
-def _wrong_channel(channel: Channel, path: str | None, desktop: str | None) -> Checkup | None:
-    if channel.kind == "desktop" and desktop is None:
-        message = "`notify` has `desktop`, but neither `notify-send` nor `osascript` is on the PATH"
-        return Checkup(
-            "notify", "warning", message, "install libnotify, or remove `desktop` from `notify` in your settings"
-        )
-    if channel.kind == "command" and shutil.which(channel.argv[0], path=path) is None:
-        message = (
-            f"`notify` has the program `{channel.argv[0]}`, which cannot be started: it is not there or not executable"
-        )
-        return Checkup("notify", "warning", message, "install it, or correct `notify` in your settings")
-    return None
+NEW = ".new"
+"""The ending of a file that is being written. One that is left belongs to a process that was killed."""
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ncpfs")
+"""File systems on which locks between computers may not work."""
+MOUNTS = "/proc/self/mounts"
+
+
+def folder(subject: Subject) -> Checkup:
+    path = subject.app.places.state
+    quoted = shlex.quote(path)
+    try:
+        refuse_shared(path)
+    except StateError as error:
+        command = f"chmod 700 {quoted}" if "chmod" in (error.hint or "") else None
+        return Checkup("error", error.message, error.hint, command)
+    if not os.path.isdir(path):
+        above = path
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        if os.access(above, os.W_OK | os.X_OK):
+            return Checkup("ok", f"`{path}` does not exist yet; it is created when it is needed")
+        message = f"`{path}` cannot be created: `{above}` cannot be written"
+        return Checkup("error", message, command=f"chmod u+rwx {shlex.quote(above)}")
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        fix = "make it writable, or set HANDRAIL_HOME to a folder on another disk"
+        return Checkup("error", f"`{path}` is on a file system that is mounted read-only", fix)
+    mode = os.stat(path).st_mode
+    if mode & stat.S_IRWXU != stat.S_IRWXU or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Checkup("error", f"`{path}` cannot be written", command=f"chmod u+rwx {quoted}")
+    if mode & 0o077:
+        return Checkup("warning", f"other users can read `{path}`", command=f"chmod 700 {quoted}")
+    return Checkup("ok", f"`{path}` is writable and private")
+
+
+def locks(subject: Subject) -> Checkup:
+    """Try a lock on the state folder itself: that needs no new file."""
+    path = subject.app.places.state
+    if not os.path.isdir(path):
+        return Checkup("skipped", "the state folder does not exist yet")
+    cure = "set HANDRAIL_HOME to a folder on a local disk"
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        command = f"chmod u+rwx {shlex.quote(path)}"
+        return Checkup("error", f"`{path}` cannot be opened: {error.strerror}", command=command)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass  # somebody else holds it, so locks work
+    except OSError as error:
+        return Checkup("error", f"locks do not work in `{path}`: {error.strerror}", cure)
+    finally:
+        os.close(handle)
+    bad = [name for name in _lock_files(path) if not os.access(name, os.R_OK | os.W_OK) or not os.path.isfile(name)]
+    if bad:
+        message = f"locks that cannot be opened: {some(bad, 3)}"
+        return Checkup("error", message, command=f"rm -r {' '.join(map(shlex.quote, bad))}")
+    try:
+        with open(MOUNTS, encoding="utf-8", errors="replace") as file:
+            kind = file_system(path, file.read())
+    except OSError:  # a system without this file
+        kind = None
+    if kind in NETWORK:
+        message = f"`{path}` is on a network file system ({kind}); locks may not hold between computers"
+        return Checkup("warning", message, cure)
+    return Checkup("ok", "locks work in the state folder")
+
+
+def _lock_files(path: str) -> list[str]:
+    """The files named `lock` or `*.lock` below the folders of sessions, runs and scopes."""
+    found = []
+    for top in ("sessions", "runs", "scopes", "worktrees"):
+        for at, folders, names in os.walk(os.path.join(path, top)):
+            found += [os.path.join(at, name) for name in (*names, *folders) if name == "lock" or name.endswith(".lock")]
+    return found
+
+
+def file_system(path: str, mounts: str) -> str | None:
+    """The kind of the file system that a path is on, from the system's list of mounts; None if the list is empty."""
+    real, best, kind = os.path.realpath(path) + "/", "", None
+    for line in mounts.splitlines():
+        parts = line.split(" ")
+        if len(parts) > 2:
+            at = parts[1].replace("\\040", " ").rstrip("/") + "/"
+            if real.startswith(at) and len(at) >= len(best):
+                best, kind = at, parts[2]
+    return kind
+
+
+def sessions(subject: Subject) -> Checkup:
+    reports = subject.app.sessions.reports()
+    bad = [report.session for report in reports if report.refusal]
+    if bad:
+        command = f"handrail cancel --yes --session {shlex.quote(bad[0])}"
+        fix = f"`{command}` frees the conversation and puts the session aside"
+        return Checkup("error", f"cannot be read: {some(bad)}", fix, command)
+    active = sum(report.state.is_active for report in reports)
+    return Checkup("ok", f"{counted(len(reports), 'session')}, {active or 'none'} active")
+
+
+def links(subject: Subject) -> Checkup:
+    """A conversation whose link is damaged, or leads to no session, stays blocked until the link is removed."""
+    places, bad = subject.app.places, []
+    for agent in subject.app.registry.hosts():
+        top = os.path.join(places.state, "hosts", agent)
+        for name in sorted(os.listdir(top)) if os.path.isdir(top) else []:
+            path = os.path.join(top, name)
+            try:
+                ref = hook_files.read_link(path)
+            except hook_files.UnsettledFork:
+                continue
+            except (ValueError, OSError):
+                bad.append(path)
+            else:
+                bad += [path] if ref is not None and not os.path.isdir(ref.folder) else []
+    if bad:
+        message = f"links of conversations that lead to no session: {some(bad, 3)}"
+        return Checkup("warning", message, command=f"rm {' '.join(map(shlex.quote, bad))}")
+    return Checkup("ok", "every linked conversation has its session")
+
+
+def runs(subject: Subject) -> Checkup:
+    found = subject.app.runs.summaries()
+    bad = [row.id for row in found if row.status == "damaged"]
+    if bad:
+        command = "handrail prune --damaged --yes"
+        fix = f"`{command}` moves damaged runs away; nothing is deleted"
+        return Checkup("error", f"cannot be read: {some(bad)}", fix, command)
+    return Checkup("ok", counted(len(found), "run"))
+
+
+def leftovers(subject: Subject) -> Checkup:
+    """Files of processes that were killed, and what was put aside."""
+    places = subject.app.places
+    left, aside = [], os.path.join(places.state, ASIDE)
+    for at, folders, names in os.walk(places.state):
+        folders[:] = [name for name in folders if os.path.join(at, name) not in (places.trees, aside)]
+        left += [os.path.join(at, name) for name in names if name.endswith(NEW)]
+    kept = len(os.listdir(aside)) if os.path.isdir(aside) else 0
+    if left:
+        command = f"rm {' '.join(map(shlex.quote, left))}"
+        return Checkup("warning", f"unfinished files of killed processes: {some(left, 3)}", command=command)
+    if kept:
+        return Checkup("ok", f"{counted(kept, 'damaged thing')} put aside in `{aside}`")
+    return Checkup("ok", "nothing is left over")
+
+
+async def worktrees(subject: Subject) -> Checkup:
+    """Worktrees of runs, and what kills left of them."""
+    app = subject.app
+    if app.worktrees.is_empty:
+        return Checkup("ok", "no run has a worktree")
+    try:
+        ids = frozenset(app.runs.ids())
+        left = await app.worktrees.leftovers(ids.__contains__)
+    except HandrailError as error:
+        return Checkup("error", error.message, error.hint)
+    free = [one.words for one in left if one.work is None]
+    if free:
+        return Checkup("warning", f"left over: {some(free, 3)}", command="handrail prune --yes")
+    if left:
+        fix = "`handrail worktrees` and `git branch` show them; merge or delete them by hand"
+        return Checkup("warning", f"left over: {some([one.words for one in left], 3)}", fix)
+    return Checkup("ok", counted(len(app.worktrees.trees.of_project(app.project)), "worktree"))
