@@ -14,8 +14,7 @@ from bench.place import environment
 from handrail.app import App
 from handrail.driven.engines.embedded.engine import Embedded
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.request import LoadedRun, RunRequest
 from handrail.driven.runs.run_events import Event
 
 STEPS_A_PHASE = 10

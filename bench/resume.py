@@ -10,7 +10,7 @@ from bench.flowplace import Flows, Phase, many
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.rows import Bound, Row, slower
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import LoadedRun
 
 SIZES = (1_000, 10_000)
 ROUNDS = 5

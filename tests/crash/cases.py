@@ -14,8 +14,7 @@ from crash.flows import ANSWERS, FLOWS, REQUEST, SCHEMA
 from handrail.app import App
 from handrail.driven.engines.embedded.engine import Embedded
 from handrail.driven.flows.catalog import FlowCatalog
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.request import LoadedRun, RunRequest
 from handrail.driven.runs.run_events import event_to_json
 from handrail.source.diagnostics import has_errors
 from support import Said, open_to_agents

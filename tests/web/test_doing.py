@@ -136,7 +136,7 @@ def test_what_a_run_does_not_allow_is_refused_and_starts_nothing(project: Projec
     project.json("resume", run)
     assert refused("resume") == (409, f"run `{run}` is already completed")
     assert refused("continue") == (409, "flow `two` does not allow `handrail continue`")
-    assert not Path(App(str(project.folder), os.environ).runs.log(run)).exists()
+    assert not Path(App(str(project.folder), os.environ).runs.engine.log(run)).exists()
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def completing(find: Callable[[App, click.Context], Iterable[tuple[str, str | No
 
 complete_workflow = completing(lambda app, _: ((spec.command, spec.name) for spec in app.catalog.visible()))
 complete_key = completing(lambda app, _: ((spec.key, spec.name) for spec in app.catalog.workflows.values()))
-complete_run = completing(lambda app, _: ((id_, None) for id_ in app.runs.ids()))
+complete_run = completing(lambda app, _: ((id_, None) for id_ in app.runs.engine.ids()))
 complete_session = completing(
     lambda app, _: ((one.session, one.status_line or one.state.status) for one in app.sessions.reports())
 )

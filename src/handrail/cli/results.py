@@ -61,7 +61,7 @@ def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
     if any(report.run and report.state.is_active for report in reports):
         from handrail.driven.runs.state import ENDED
 
-        ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED}
+        ended = {run.id: run.status for run in app.runs.engine.summaries() if run.status in ENDED}
     rows = [_session_row(report, ended.get(report.run or "")) for report in reports]
     return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
 

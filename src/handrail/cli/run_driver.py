@@ -27,11 +27,9 @@ from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import RunChoice
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.preconditions import programs_of_run
-from handrail.driven.runs.request import changed_files
-from handrail.driven.runs.run_events import Answered, Cause, Event, masked_json
+from handrail.driven.runs.request import LoadedRun, changed_files
+from handrail.driven.runs.run_events import Answered, Cause, Event, RunChoice, masked_json
+from handrail.driven.runs.run_rules import programs_of_run
 from handrail.extensions.contracts import EventRecord, Observer
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean

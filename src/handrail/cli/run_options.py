@@ -26,7 +26,7 @@ from handrail.driven.flows.overview import Block, Brief, PhaseBlock, RepeatBlock
 from handrail.driven.flows.plan import Param, Phase
 from handrail.driven.flows.prompts import LANGUAGES
 from handrail.driven.forms.form import blocking_severities
-from handrail.driven.runs.choices import Bounded, RunChoice
+from handrail.driven.runs.run_events import Bounded, RunChoice
 from handrail.settings.folders import shown_path
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.settings import GROUPS

@@ -21,7 +21,7 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.base.processes import Task, run_task
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED, RERUN
 from handrail.driven.runs.summary import given_in

@@ -86,7 +86,7 @@ def prune(
     runs: Runs, sessions: Sessions, worktrees: Worktrees, rule: PruneRule, now: float, *, dry_run: bool
 ) -> Pruned:
     """Remove what a rule chooses. With `dry_run`, only say what that is."""
-    all_runs = [_run_item(summary) for summary in runs.summaries()]
+    all_runs = [_run_item(summary) for summary in runs.engine.summaries()]
     ended = {item.id for item in all_runs if item.status in ENDED}
     all_sessions = _session_items(sessions, ended)
     chosen = [item for item in items_to_remove(all_runs, rule, now) if not _has_work(worktrees, item)]
@@ -107,7 +107,7 @@ def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tupl
     """Remove what kills left of worktrees. What holds work is kept, and named."""
     if worktrees.is_empty:
         return [], []
-    ids = frozenset(runs.ids())
+    ids = frozenset(runs.engine.ids())
     found = asyncio.run(worktrees.leftovers(ids.__contains__))
     held = [left.words for left in found if left.work is not None]
     free = [left for left in found if left.work is None]

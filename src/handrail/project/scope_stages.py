@@ -23,8 +23,7 @@ from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf, digest_of_file
 from handrail.driven.flows.plan import step_at
 from handrail.driven.forms.form import SEVERITIES, blocking_severities, severity_of
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import about_from_text
+from handrail.driven.runs.request import LoadedRun, about_from_text
 from handrail.driven.runs.run_events import StepDone
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.summary import Summary
@@ -238,7 +237,7 @@ class ScopeRun:
 def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun]]:
     """All runs that can be read, by scope, the oldest first. `prompts` are the names of the prompts to look for."""
     found: dict[str, list[ScopeRun]] = {}
-    for summary in runs.summaries():
+    for summary in runs.engine.summaries():
         try:
             about = about_from_text(summary.id, runs.engine.load(summary.id)[0])
             may_use = any(prompt in about.prompts for prompt in prompts)  # compiling the flows takes long

@@ -163,7 +163,7 @@ class Scopes:
     def plan_reset(self, key: str) -> Reset:
         """What a reset would archive. Raises `RefusedError` if a run of the scope is driven now."""
         runs = self._runs.get(key, [])
-        driven = [run.summary.id for run in runs if self.runs.is_driven(run.summary.id)]
+        driven = [run.summary.id for run in runs if self.runs.engine.driver(run.summary.id) is not None]
         if driven:
             hint = f"`handrail stop {driven[0]}` stops it"
             raise RefusedError(f"the scope `{key}` is used by a run that is running: {some(driven)}", hint)

@@ -22,13 +22,11 @@ from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.plan import FlowPlan, Param
 from handrail.driven.forms import form_params
 from handrail.driven.forms.form import AnswerProblem, WrongAnswers, accept
-from handrail.driven.runs.choices import BOUND_NAMES, Bounded
 from handrail.driven.runs.life import resume_event
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.preconditions import programs_of_run, refuse_phases
-from handrail.driven.runs.request import RunRequest, scope_of
+from handrail.driven.runs.request import LoadedRun, RunRequest, scope_of
 from handrail.driven.runs.restart import refuse_restart
-from handrail.driven.runs.run_rules import refuse_unless_waiting
+from handrail.driven.runs.run_events import BOUND_NAMES, Bounded
+from handrail.driven.runs.run_rules import programs_of_run, refuse_phases, refuse_unless_waiting
 from handrail.driven.runs.runs import ChangedError, refuse_changed
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.store import SessionReport
@@ -327,7 +325,7 @@ class Actions:
         try:
             await refuse_changed(self.app.runs, run, asked, accepted)
         except ChangedError as error:
-            if error.can_ask_again and await self.app.runs.ask_again(run):
+            if error.can_ask_again and await self.app.runs.engine.ask_again(id_):
                 self._drive(id_, "resume", "--answered")
             raise LateAnswer(error.message, error.hint, has_changed=True) from error
         try:
@@ -370,7 +368,7 @@ class Actions:
     def _drive(self, id_: str, *words: str) -> None:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
-        start_detached(argv, self.app.env, self.app.runs.log(id_))
+        start_detached(argv, self.app.env, self.app.runs.engine.log(id_))
 
 
 def _late(run: LoadedRun, question: str) -> LateAnswer:

@@ -16,13 +16,11 @@ from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.overview import takes_task
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Param, path_segment, step_at
 from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
-from handrail.driven.runs.choices import BOUND_NAMES, Routed, agent_of
 from handrail.driven.runs.estimate import estimate_run
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.preconditions import missing_agents, own_of
-from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, scope_of
+from handrail.driven.runs.request import LoadedRun, RunRequest, about_from_text, needed_flows, scope_of
 from handrail.driven.runs.restart import differences, first_unfinished
-from handrail.driven.runs.run_rules import available_modes
+from handrail.driven.runs.run_events import BOUND_NAMES, Routed, agent_of
+from handrail.driven.runs.run_rules import available_modes, missing_agents, own_of
 from handrail.driven.runs.summary import reason_words
 from handrail.settings.routes import DEFAULT, save_entry
 from handrail.settings.secrets import masked
@@ -171,7 +169,7 @@ def _as_written(value: Any) -> Any:
 
 def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
     runs = app.runs
-    same = [one.id for one in runs.summaries() if one.flow == flow and one.status != "damaged"]
+    same = [one.id for one in runs.engine.summaries() if one.flow == flow and one.status != "damaged"]
     for id_ in same[: -MOST_LOOKED_AT - 1 : -1]:
         try:
             if about_from_text(id_, runs.engine.load(id_)[0]).request.scope == scope:

@@ -139,7 +139,9 @@ class Api:
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SEEN or not all(map(_is_row, ids)):
             raise UsageError("`ids` has to be a list of rows of home", "such as `run:ID`")
         self.actions.refuse("seen")
-        rows = {f"run:{id_}" for id_ in self.app.runs.ids()} | {f"session:{one.id}" for one in self.app.sessions.all()}
+        rows = {f"run:{id_}" for id_ in self.app.runs.engine.ids()} | {
+            f"session:{one.id}" for one in self.app.sessions.all()
+        }
         known = [id_ for id_ in ids if id_ in rows]  # others are ignored: a run may have been removed meanwhile
         for id_ in known:
             mark_seen(self.app, id_)
@@ -232,7 +234,7 @@ class Api:
     def _run(self, request: Request) -> str:
         """The id of the run in the address. Raises `NotFound` if there is no such run."""
         id_: str = request.path_params["id"]
-        if id_ not in self.app.runs.ids():
+        if id_ not in self.app.runs.engine.ids():
             raise NotFound(f"there is no run `{id_[:80]}`", "`handrail runs` lists them")
         return id_
 

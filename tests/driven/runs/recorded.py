@@ -10,8 +10,7 @@ from typing import Any
 
 from handrail.app import App
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.request import LoadedRun, RunRequest
 from handrail.driven.runs.state import RunState
 
 Seconds = Callable[[str], float]

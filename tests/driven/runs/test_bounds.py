@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from handrail.driven.runs.choices import Bounded, Meter
+from handrail.driven.runs.life import Meter
+from handrail.driven.runs.run_events import Bounded
 from handrail.extensions.contracts import Exhausted
 from support import Project
 

@@ -14,8 +14,7 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.request import LoadedRun, RunRequest
 from handrail.driven.runs.restart import restart
 from handrail.driven.runs.state import RunState
 from handrail.extensions.contracts import EventRecord
@@ -48,7 +47,7 @@ class Place:
         flows = App(str(self.folder), self.app.env).flows
         assert not flows.problems, flows.problems
         asked = RunRequest(params={}, scope="demo", **request)
-        return self.runs.begin(flows, flows.find("demo"), asked, f"r-{len(self.runs.ids())}")
+        return self.runs.begin(flows, flows.find("demo"), asked, f"r-{len(self.runs.engine.ids())}")
 
     def drive(self, run: LoadedRun, mode: run_events.Mode = "resume") -> LoadedRun:
         return asyncio.run(self.runs.drive(run, mode))
@@ -80,7 +79,7 @@ def _facts(state: RunState) -> dict[str, Any]:
     """All that a state says, in a form that can be compared."""
     steps = {path: vars(step) for path, step in state.steps.items()}
     clock = (state.clock.seconds, state.clock.last, state.clock.is_going, state.clock.has_gaps)
-    return {**vars(state), "steps": steps, "clock": clock, "calls": vars(state.calls)}
+    return {**vars(state), "steps": steps, "clock": clock}
 
 
 def test_drive_returns_what_load_finds(place: Place) -> None:
@@ -233,7 +232,7 @@ def test_a_follower_sees_all_events_of_a_new_attempt(place: Place) -> None:
 
 def test_a_run_is_found_by_its_id_or_the_beginning_of_it(place: Place) -> None:
     run = place.begin(LOG)
-    assert place.runs.ids() == [run.id]
+    assert place.runs.engine.ids() == [run.id]
     assert (place.runs.named("last"), place.runs.named("r")) == (run.id, run.id)
     for look in (place.runs.load, place.runs.events):
         with pytest.raises(NotFound, match="there is no run `r-x`"):

@@ -14,8 +14,7 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import UsageError
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.request import LoadedRun, RunRequest
 from handrail.driven.runs.restart import restart
 from handrail.driven.runs.run_events import Mode
 from handrail.driven.runs.runs import Runs

@@ -21,7 +21,7 @@ from handrail.driven.runs.estimate import (
     past_runs,
     spread,
 )
-from handrail.driven.runs.loaded_run import plan_named
+from handrail.driven.runs.request import plan_named
 from support import Project
 
 RUNS = 20

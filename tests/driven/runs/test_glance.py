@@ -171,7 +171,7 @@ def test_a_glance_agrees_with_the_rows_after_every_event(project: Project, tmp_p
             head = topic.rows.get("head", "") or {}
             assert [glance[name] for name in ("done", "total")] == [head["done"], head["total"]]
             assert glance["usage"] == head["usage"]
-        stored = next(summary for summary in app.runs.summaries() if summary.id == id_)
+        stored = next(summary for summary in app.runs.engine.summaries() if summary.id == id_)
         assert stored.glance == glance
 
 

@@ -11,8 +11,8 @@ import pytest
 from driven.runs.test_engine_contract import Place, kinds
 from handrail.app import App
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.run_events import WAIT
+from handrail.driven.runs.request import LoadedRun
+from handrail.driven.runs.state import WAIT
 
 FAILS = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'echo x >> log; test -e ready']}, retry: {%s}}"
 

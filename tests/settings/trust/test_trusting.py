@@ -16,8 +16,8 @@ from agents.calls.talking import tell
 from handrail.agents.calls.servers import McpServer
 from handrail.app import App
 from handrail.base.errors import UntrustedError
-from handrail.driven.runs.preconditions import mark_locked
 from handrail.driven.runs.request import RunRequest
+from handrail.driven.runs.run_rules import mark_locked
 from handrail.extensions.callers import OPEN
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.sessions import Conversation

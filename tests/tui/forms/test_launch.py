@@ -109,7 +109,7 @@ def wait_until(project: Project, run: str, status: str) -> None:
 
 
 def count(project: Project) -> int:
-    return len(actions_of(project).app.runs.summaries())
+    return len(actions_of(project).app.runs.engine.summaries())
 
 
 @pytest.mark.whole

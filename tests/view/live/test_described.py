@@ -69,7 +69,7 @@ def found(app: App, name: str) -> tuple[set[str], dict[str, set[str]]]:
 
 
 def test_real_rows_have_no_field_that_is_not_described(app: App) -> None:
-    run = next(iter(app.runs.ids()))
+    run = next(iter(app.runs.engine.ids()))
     for name in ("home", "catalog", f"run:{run}", "session:s1"):
         topic = TOPICS[name.partition(":")[0]]
         of_messages, sections = found(app, name)
@@ -92,7 +92,7 @@ def test_every_described_field_is_written_somewhere() -> None:
 
 def test_a_run_has_one_shape_as_json_in_the_list_and_alone(app: App, project: Project) -> None:
     (row,) = project.json("runs")["runs"]
-    (id_,) = app.runs.ids()
+    (id_,) = app.runs.engine.ids()
     alone = project.json("runs", id_)
     assert list(row) == RUN_FIELDS
     assert list(alone) == [*RUN_FIELDS, *ONE_RUN_FIELDS]

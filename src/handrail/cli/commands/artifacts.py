@@ -61,7 +61,7 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
 def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
-    if id_ not in app.runs.ids():
+    if id_ not in app.runs.engine.ids():
         removed = app.runs.kept.run_named(name)
         if removed is not None:
             return removed, [record.to_json() for record in app.runs.kept.records(removed)]

@@ -32,7 +32,7 @@ from handrail.cli.results import list_runs
 from handrail.cli.run_driver import print_run
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import Event, masked_json, masked_records
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
@@ -60,7 +60,7 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
     The newest one is first. With RUN, print only this run; with --json, all its phases and steps.
     """
     if run is None:
-        return list_runs(shell, app.runs.summaries())
+        return list_runs(shell, app.runs.engine.summaries())
     loaded = app.runs.load(app.runs.named(run))
     print_run(shell, loaded)
     if loaded.state.status == "running" and loaded.driver is None and not shell.as_json:
@@ -81,7 +81,7 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
     """
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
-    if run_id and run_id not in app.runs.ids() and app.sessions.session(run_id).exists:
+    if run_id and run_id not in app.runs.engine.ids() and app.sessions.session(run_id).exists:
         if follow or attempt is not None:
             raise UsageError("a session cannot be followed and has no attempts", f"run `handrail log {run_id}`")
         return _log_session(app, shell, run_id, events)
@@ -140,7 +140,9 @@ def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
     offset, pause, idle = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
-        is_driven = app.runs.is_driven(run_id)  # before the events are read: the driver leaves after its last one
+        is_driven = (
+            app.runs.engine.driver(run_id) is not None
+        )  # before the events are read: the driver leaves after its last one
         records, offset = app.runs.events(run_id, offset)
         if records:
             if not teller.tell(app.runs.attempts(run_id)[-1], records):

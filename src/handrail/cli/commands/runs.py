@@ -47,15 +47,19 @@ from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_jso
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
 from handrail.driven.forms.form import initial
-from handrail.driven.runs.choices import BOUND_OPTIONS, Bounded, agent_of
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.preconditions import missing_agents, programs_of_run, programs_of_setup, refuse_phases
-from handrail.driven.runs.request import RunRequest, changed_files, unused_inputs
+from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
-from handrail.driven.runs.run_events import Cause
-from handrail.driven.runs.run_rules import question_to_answer, refuse_unless_waiting
+from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, agent_of
+from handrail.driven.runs.run_rules import (
+    missing_agents,
+    programs_of_run,
+    programs_of_setup,
+    question_to_answer,
+    refuse_phases,
+    refuse_unless_waiting,
+)
 from handrail.driven.worktrees.records import End, Worktree
 from handrail.project.prune import PruneRule
 from handrail.settings.folders import shown_path
@@ -234,7 +238,7 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     argv = [sys.executable, "-P", "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
     argv += ["--answers", os.path.abspath(answers)] if answers else []
     app.trust.mark(run.id)
-    pid = start_detached(argv, app.env, app.runs.log(run.id))
+    pid = start_detached(argv, app.env, app.runs.engine.log(run.id))
     end = time.monotonic() + 10
     with WaitingLine(shell, f"waiting for process {pid} to begin"):
         while run.driver is None and not run.records and time.monotonic() < end:
@@ -417,7 +421,7 @@ async def _act_on_worktree(app: App, tree: Worktree, action: str, *, force: bool
 
 def _refuse_driven(app: App, tree: Worktree) -> None:
     """Refuse if the run, or another one that was started inside its worktree, is running there."""
-    for id_ in (id_ for id_ in app.runs.ids() if app.runs.is_driven(id_)):
+    for id_ in (id_ for id_ in app.runs.engine.ids() if app.runs.engine.driver(id_) is not None):
         used = app.runs.load(id_).about.request.worktree
         if id_ == tree.run or (used is not None and used.path == tree.path):
             message = f"run `{id_}` is running in the worktree"

@@ -23,12 +23,11 @@ from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import Routed, agent_of
-from handrail.driven.runs.loaded_run import plan_named
-from handrail.driven.runs.preconditions import own_of
-from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows
+from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, plan_named
+from handrail.driven.runs.run_events import Routed, agent_of
+from handrail.driven.runs.run_rules import own_of
 from handrail.driven.runs.runs import Runs
-from handrail.driven.runs.state import RunClock
+from handrail.driven.runs.state import LEFT_OUT, RunClock
 from handrail.extensions.contracts import EventRecord
 
 MEASURES = ("seconds", "tokens", "usd")
@@ -139,7 +138,7 @@ class PastRun:
                 self._phase(event.path).ended = clock
             case run_events.PhaseSkipped() if "/" not in event.path:
                 self._phase(event.path).is_skipped = True
-                self._phase(event.path).is_own = event.reason != run_events.LEFT_OUT
+                self._phase(event.path).is_own = event.reason != LEFT_OUT
             case run_events.SessionOpened():
                 self._phase(event.path).sessions += 1
             case run_events.UsageReported():
@@ -247,7 +246,7 @@ def from_past(flow: str, agents: AgentComparison, routing: Routed, past: Sequenc
 
 def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
     """The newest runs of a flow, and which agents they began with. Damaged ones are left out."""
-    ids = [summary.id for summary in runs.summaries() if summary.flow == flow and summary.status != "damaged"]
+    ids = [summary.id for summary in runs.engine.summaries() if summary.flow == flow and summary.status != "damaged"]
     for id_ in ids[-MOST_RUNS:]:
         try:
             text, history = runs.engine.load(id_)

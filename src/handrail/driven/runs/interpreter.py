@@ -11,16 +11,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.driven.expressions.tree import Const, Every, Expression
+from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope
+from handrail.driven.expressions.words import error_with_place
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import compose_prompt, language_part
 from handrail.driven.flows.results import (
     FlowResult,
+    Results,
     nested_flow_result,
     outputs_read,
     pending,
     phases_read,
+    result,
     short_texts,
     skipped,
     with_copies,
@@ -29,17 +32,100 @@ from handrail.driven.flows.results import (
 from handrail.driven.runs import proof, run_events
 from handrail.driven.runs.agentweaver import nested_params
 from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, made_by, output_of
-from handrail.driven.runs.resolver import Resolver
 from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
 from handrail.driven.runs.state import RERUN
 from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, StepAttempts, Work
-from handrail.settings.secrets import SECRET_MISSING, has_lost
+from handrail.settings.secrets import SECRET_MISSING, has_lost, refuse_lost
 from handrail.source.plain_text import counted
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
 FlowFinder = Callable[[str], FlowPlan | None]
 FlowStop = tuple[str, str] | None
+
+
+class NeedsFact(Exception):
+    """An expression needs a fact about the world that is not recorded yet."""
+
+    def __init__(self, kind: str, subject: str) -> None:
+        super().__init__(kind, subject)
+        self.kind = kind
+        self.subject = subject
+
+
+class Resolver:
+    """The values of one flow: its parameters, its constants, its context and the results of its steps."""
+
+    def __init__(self, durable: Durable, plan: FlowPlan) -> None:
+        self.durable = durable
+        self.plan = plan
+        self.params: dict[str, Any] = {}
+        self.context: dict[str, Any] = {}
+        self.steps: Results = {}
+        self.has_lost = False
+        self._items: dict[str, dict[str, Any]] = {}
+
+    def keep(self, phase: Phase, step: Step, value: Any) -> None:
+        """Keep the result of a step for later expressions."""
+        self.has_lost = self.has_lost or has_lost(value)
+        self.steps[phase.id][step.id] = result(value)
+
+    async def resolve(
+        self, expression: Expression, phase: Phase, path: str, place: str, *, is_recalled: bool = False
+    ) -> Any:
+        """The value of an expression. `place` names the part of the step at `path` that contains it.
+
+        Raises `Unresolved` if the value needs a secret that is not set any more, unless the step is only recalled.
+        """
+        if isinstance(expression, Const):
+            return expression.value
+        repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
+        return await self._find(expression, repeat, path, place, is_recalled=is_recalled)
+
+    async def resolve_guard(self, guard: Expression, phase: Phase, path: str, place: str = "repeat") -> Any:
+        """The value of the guard of a round. It is resolved before the item of the round is known."""
+        return await self._find(guard, phase.rounds, path, place)
+
+    async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
+        """The items of this round of a repeat; resolved once."""
+        if phase.id not in self._items:
+            found: dict[str, Any] = {}
+            for name, expression in phase.items:
+                found[name] = await self._find(expression, {**phase.rounds, **found}, path, f"repeat.{name}")
+            self._items[phase.id] = found
+        return self._items[phase.id]
+
+    async def _find(
+        self, expression: Expression, repeat: dict[str, Any], path: str, place: str, *, is_recalled: bool = False
+    ) -> Any:
+        facts: dict[tuple[str, str], Any] = {}
+
+        def fact(kind: str, subject: str) -> Any:
+            if (kind, subject) not in facts:
+                raise NeedsFact(kind, subject)
+            return facts[kind, subject]
+
+        values = {
+            "params": self.params,
+            "flow": self.plan.constants,
+            "context": self.context,
+            "repeat": repeat,
+            "steps": self.steps,
+        }
+        scope = ExpressionScope(
+            values,
+            lambda path: bool(fact("exists", path)),
+            lambda wanted: str(fact("artifact", wanted.to_text())),
+            lambda wanted: list(fact("artifacts", wanted.to_text())),
+            refuse_lost if self.has_lost and not is_recalled else None,
+        )
+        while True:
+            try:
+                return expression.resolve(scope)
+            except NeedsFact as need:
+                facts[need.kind, need.subject] = await self.durable.fact(path, place, need.kind, need.subject)
+            except Unresolved as error:
+                raise error_with_place(error, expression, place) from error
 
 
 class FlowFailed(Exception):

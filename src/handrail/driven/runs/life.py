@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,13 +27,11 @@ from handrail.driven.artifacts.shelf import digest_of_file
 from handrail.driven.flows.plan import FlowPlan, path_segment
 from handrail.driven.flows.results import FlowResult
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import Meter
 from handrail.driven.runs.interpreter import FlowFailed, Interpreter
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.request import StoredRequest
-from handrail.driven.runs.run_events import Cause, Event, FactFound, Mode, TimeSpent
+from handrail.driven.runs.request import LoadedRun, StoredRequest
+from handrail.driven.runs.run_events import Bounded, Cause, Event, FactFound, Mode, TimeSpent
 from handrail.driven.runs.run_rules import paths_of, phases_to_rewind, refuse_unless_waiting
-from handrail.driven.runs.state import OWN, WAIT, RunState, fold, is_partial
+from handrail.driven.runs.state import LEFT_OUT, OWN, WAIT, RunState, fold, is_partial
 from handrail.driven.worktrees.git import Git
 from handrail.driven.worktrees.lifecycle import Tell, make_ready, merge_worktree, remove_worktree, standing
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
@@ -134,6 +132,89 @@ def _worktree_failure(error: RefusedError) -> NodeError:
     return NodeError(WORKTREE_CODE, error.message + (f"; {error.hint}" if error.hint else ""), transient=False)
 
 
+class Meter:
+    """What a run used so far, beside its bounds. `usages` and `seconds` are those of earlier lives.
+
+    A run that reaches a bound ends and can be resumed with a higher one.
+    """
+
+    def __init__(self, bounds: Bounded, usages: Iterable[Mapping[str, Any]] = (), seconds: float = 0.0) -> None:
+        self.bounds = bounds
+        self.seconds = seconds
+        self.usd, self.tokens = 0.0, 0
+        self._now: dict[str, Mapping[str, Any]] = {}
+        for usage in usages:
+            self._add(usage)
+
+    def _add(self, usage: Mapping[str, Any]) -> None:
+        self.usd += _usd(usage)
+        self.tokens += _tokens(usage)
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.bounds.minutes is None else max(0.0, self.bounds.minutes * 60 - self.seconds)
+
+    @property
+    def usd_left(self) -> float | None:
+        if self.bounds.usd is None:
+            return None
+        return max(0.0, self.bounds.usd - self.usd - sum(map(_usd, self._now.values())))
+
+    def refuse(self) -> None:
+        """Raise `Exhausted` if a bound is reached."""
+        used = {
+            "usd": self.usd + sum(map(_usd, self._now.values())),
+            "tokens": self.tokens + sum(map(_tokens, self._now.values())),
+        }
+        for name, amount in used.items():
+            most = getattr(self.bounds, name)
+            if most is not None and amount >= most:
+                raise Exhausted(self._words(name, amount, most))
+
+    def took(self, path: str, usage: Mapping[str, Any]) -> None:
+        """Count what the current call of an agent used so far. Raises `Exhausted` if that reaches a bound."""
+        self._now[path] = usage
+        self.refuse()
+
+    def blind_to(self, usage: Mapping[str, Any]) -> str | None:
+        """Says which bound cannot hold because the agent did not report what it used; None if all can."""
+        if self.bounds.usd is not None and usage.get("usd") is None:
+            told = f"so it cannot be counted for {self.bounds.source('usd')}"
+            return f"the agent did not report what it cost, {told}; `--max-tokens` may hold instead"
+        if self.bounds.tokens is not None and not _tokens(usage):
+            told = f"so they cannot be counted for {self.bounds.source('tokens')}"
+            return f"the agent did not report its tokens, {told}; `--max-minutes` holds"
+        return None
+
+    def settle(self, path: str) -> None:
+        """The current call of the agent of a step has ended."""
+        self._add(self._now.pop(path, {}))
+
+    def out_of_time(self) -> Exhausted:
+        assert self.bounds.minutes is not None
+        return Exhausted(self._words("minutes", self.bounds.minutes, self.bounds.minutes))
+
+    def _words(self, name: str, used: float, most: float) -> str:
+        source = f"({self.bounds.source(name)})"
+        match name:
+            case "usd":
+                return f"it used ${used:.4g} of at most ${most:.4g} {source}"
+            case "tokens":
+                return f"it used {int(used)} of at most {counted(int(most), 'token')} {source}"
+            case _:
+                return f"it ran for {counted(most, 'minute')}, which is the most it may {source}"
+
+
+def _usd(usage: Mapping[str, Any]) -> float:
+    found = usage.get("usd")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _tokens(usage: Mapping[str, Any]) -> int:
+    found = (usage.get("inputTokens"), usage.get("outputTokens"))
+    return sum(int(count) for count in found if isinstance(count, int | float))
+
+
 LOOK_AGAIN = 0.1
 
 
@@ -227,7 +308,7 @@ def opening_events(about: StoredRequest, plan: FlowPlan, by: str | None) -> list
     events: list[Event] = [run_events.RunStarted(plan.id, about.digest, about.request.until, by)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
-    skipped = [run_events.PhaseSkipped(path_segment(id_), run_events.LEFT_OUT) for id_ in before]
+    skipped = [run_events.PhaseSkipped(path_segment(id_), LEFT_OUT) for id_ in before]
     return [*events, *skipped]
 
 

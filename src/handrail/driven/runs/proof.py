@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.flows.plan import Expectation, FlowPlan, Phase, Step
 from handrail.driven.flows.results import Results
 from handrail.driven.runs import run_events
-from handrail.driven.runs.resolver import Resolver
 from handrail.extensions.contracts import NodeError, OutputVerdict, PromisedFile
 from handrail.extensions.contracts.check import subject
 from handrail.source.output_text import without_variable_parts
 from handrail.source.values import Unresolved, as_text, is_true, shown
+
+if TYPE_CHECKING:
+    from handrail.driven.runs.interpreter import Resolver
 
 LONGEST_NAME = 80
 LONGEST_DETAIL = 2_000

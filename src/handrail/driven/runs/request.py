@@ -1,7 +1,7 @@
-"""The request of a run, stored before its first step: the flow, its parameters and the text of all definitions.
+"""The request of a run, stored before its first step, and the run as it is loaded: with its plans and its history.
 
-Also the scope of the run, the flow of one step that wraps a workflow, and which definitions changed since it began.
-The run itself uses them as they were.
+The request has the parameters and the text of all definitions, and the run uses them as they were. Also the flow of
+one step that wraps a workflow, and which definitions changed since the run began.
 """
 
 from __future__ import annotations
@@ -9,22 +9,27 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
-from handrail.base.dataclasses import dataclass, field
+from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import StateError, UsageError
 from handrail.driven.artifacts.scope import default_scope, given_scope, issue_key, scope_at, ticket_key
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
+from handrail.driven.flows.files import SHIPPED_PREFIX
 from handrail.driven.flows.load_state import FlowResources
 from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan, path_segment
 from handrail.driven.flows.prompts import is_made_from
 from handrail.driven.flows.results import computes_nested_flow, params_read, uses_task
-from handrail.driven.runs.choices import Bounded, Permitted, Routed
+from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed
+from handrail.driven.runs.state import CANCELLED, RunState, StepState, fold
+from handrail.driven.runs.summary import Summary, summarize
 from handrail.driven.worktrees.records import Worktree, worktree_from_json
+from handrail.extensions.contracts import EventRecord, History
 from handrail.guided.workflows.spec import WorkflowSpec
-from handrail.settings.secrets import Secrets
+from handrail.settings.secrets import Secrets, masked
 from handrail.source.definition_files import Source, decode
 from handrail.source.values import Unresolved, restore, texts_in
 
@@ -224,3 +229,96 @@ def workflow_as_flow(spec: WorkflowSpec, known: FlowResources) -> FoundFlow:
     plan, problems = load_flow(Source(file, text), file, known)
     assert plan is not None, problems
     return FoundFlow(source="workflow", id=file, file=file, plan=plan, text=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedRun:
+    """A run at one moment. `payload` reads a large value by its digest."""
+
+    id: str
+    about: StoredRequest
+    plans: Mapping[str, FlowPlan]
+    history: History
+    payload: Callable[[str], Any]
+
+    def __repr__(self) -> str:
+        return f"<run {self.id}: {self.state.status}>"  # the whole plan is too long for a message
+
+    @property
+    def plan(self) -> FlowPlan:
+        return self.plans[self.about.flow]
+
+    @property
+    def records(self) -> list[EventRecord]:
+        return self.history.records
+
+    @property
+    def attempt(self) -> int:
+        return self.history.attempt
+
+    @property
+    def driver(self) -> int | None:
+        return self.history.driver
+
+    @cached_property
+    def state(self) -> RunState:
+        return self.history.state or fold(self.records)
+
+    @property
+    def summary(self) -> Summary:
+        """The run in one line."""
+        return summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
+
+    @property
+    def failed_step(self) -> StepFailed | None:
+        """The step that made the run fail, the innermost one of nested flows; None if no step did."""
+        found: StepFailed | None = None
+        for _, event in self.records:
+            if isinstance(event, RunResumed):
+                found = None
+            elif isinstance(event, StepFailed) and event.code != CANCELLED:
+                is_around = found is not None and found.path.startswith(f"{event.path}/")
+                found = found if is_around else event
+        return found if found is not None and found.code == self.state.code else None
+
+    @property
+    def routing(self) -> Routed:
+        """Which agent gets which step now."""
+        return Routed(**self.state.routing) if self.state.routing else self.about.request.routing
+
+    @property
+    def bounds(self) -> Bounded:
+        """What this run may use at most."""
+        return Bounded(**self.state.bounds) if self.state.bounds else self.about.request.bounds
+
+    @property
+    def permits(self) -> Permitted:
+        """The effects that are approved for this run."""
+        return Permitted(**self.state.permits) if self.state.permits else self.about.request.permits
+
+    def find(self, name: str) -> FlowPlan | None:
+        """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""
+        return plan_named(self.plans, name)
+
+    def value(self, step: StepState) -> Any:
+        """The result of the node of a step, as people see it: without secrets."""
+        return masked(step.value if step.payload is None else self.payload(step.payload))
+
+    def with_history(self, history: History) -> LoadedRun:
+        """The same run with a newer history."""
+        return replace(self, history=history)
+
+
+def plan_named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
+    """The flow with this id or other id, or the only flow with this file name; None if there is none."""
+    if name in plans:
+        return plans[name]
+    outer = {id_: plan for id_, plan in plans.items() if not id_.startswith(SHIPPED_PREFIX)}
+    other = [plan for plan in outer.values() if name in plan.also]
+    base = os.path.splitext(os.path.basename(name))[0]
+    same = other[:1] or [plan for id_, plan in outer.items() if base in map(_last, (id_, *plan.also))]
+    return same[0] if len(same) == 1 else None
+
+
+def _last(id_: str) -> str:
+    return id_.rpartition("/")[2]

@@ -11,22 +11,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.base.errors import RefusedError
+from handrail.base.errors import RefusedError, UsageError
 from handrail.driven.artifacts.shelf import Shelf, digest_of_file
 from handrail.driven.expressions.tree import ABSENT
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
 from handrail.driven.flows.results import Results, without_copies
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import RunChoice
 from handrail.driven.runs.interpreter import FlowFailed
-from handrail.driven.runs.loaded_run import LoadedRun
-from handrail.driven.runs.preconditions import refuse_missing_env
-from handrail.driven.runs.request import StoredRequest
-from handrail.driven.runs.run_events import Event
+from handrail.driven.runs.request import LoadedRun, StoredRequest
+from handrail.driven.runs.run_events import Event, RunChoice
+from handrail.driven.runs.run_rules import refuse_missing_env
 from handrail.driven.runs.runs import Plans, Runs
-from handrail.driven.runs.state import BEFORE, RunState
+from handrail.driven.runs.state import BEFORE, LEFT_OUT, RunState
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, NodeError
+from handrail.settings.secrets import refuse_lost
 from handrail.source.values import Unresolved
 
 Find = Callable[[str], FoundFlow]
@@ -73,7 +72,12 @@ def _prepared(
     assert flow.plan is not None
     routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
     routed["approve"] = old.permits.with_more(choice.approve).effects
-    request = replace(runs.real_request(old.about), **routed, start=start, until=None)
+    params, task = runs.secrets.from_storage([old.about.request.params, old.about.request.task])
+    try:
+        refuse_lost([params, task])
+    except Unresolved as error:
+        raise UsageError(error.message, "set it, then run the command again") from error
+    request = replace(old.about.request, params=params, task=task, **routed, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
     if start is None:  # phases that are kept do not need their variables any more
         refuse_missing_env(flow.plan, plans, runs.site)
@@ -208,7 +212,7 @@ def _kept_events(
     """The events of a kept phase, for the new journal."""
     path = path_segment(phase.id)
     if state.phases[path] == "skipped":
-        why = run_events.LEFT_OUT if path in state.left_out else "kept from the previous attempt"
+        why = LEFT_OUT if path in state.left_out else "kept from the previous attempt"
         return [run_events.PhaseSkipped(path, why)]
     events: list[Event] = [run_events.PhaseStarted(path)]
     for step in phase.steps:

@@ -3,25 +3,28 @@
 `state` folds them. `path` identifies a step by names, never by a position: `phase/step`, or `phase/step/phase/step`
 inside a nested flow. An attempt of a step is its node, its expectations, its `after` and its `makes`.
 Data that later steps use keeps references to secrets; texts for people are masked. Journals hold the names of the
-event classes, so these names never change.
+event classes, so these names never change. What a person chooses for a run is an event, too: its agents (`Routed`),
+what it may use at most (`Bounded`) and which effects are approved (`Permitted`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, dataclass_transform
 
-from handrail.driven.runs.choices import Bounded as Bounded
-from handrail.driven.runs.choices import Event as Event
-from handrail.driven.runs.choices import Permitted as Permitted
-from handrail.driven.runs.choices import Routed as Routed
-from handrail.driven.runs.state import CANCELLED as CANCELLED
-from handrail.driven.runs.state import LEFT_OUT as LEFT_OUT
-from handrail.driven.runs.state import OWN as OWN
-from handrail.driven.runs.state import WAIT as WAIT
+from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts import EventRecord, NodeError
+from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
 from handrail.settings.secrets import Secrets, masked
+from handrail.settings.sections import ApprovalRule
 from handrail.source.values import restore, texts_in
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Event:
+    """An event of a run. Each subclass is a frozen dataclass."""
+
+    __init_subclass__: Any = classmethod(dataclass(frozen=True))  # gets the subclass
 
 
 class AttemptStarted(Event):
@@ -281,6 +284,102 @@ class RunEnded(Event):
     driven: bool = True
 
 
+BOUND_NAMES = ("usd", "minutes", "tokens")
+BOUND_OPTIONS = {"usd": "--max-usd", "minutes": "--max-minutes", "tokens": "--max-tokens"}
+BUDGET_CODE = "budget"
+
+
+class Bounded(Event):
+    """From here on, a run may use at most this. None: as much as it needs.
+
+    `places` says for bounds of the settings where they are: `FILE:LINE`, by name. Others come from the command line.
+    """
+
+    usd: float | None = None
+    minutes: float | None = None
+    tokens: float | None = None
+    places: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The bounds that there are, by name."""
+        return {name: most for name in BOUND_NAMES if (most := getattr(self, name)) is not None}
+
+    def with_later(self, later: Bounded) -> Bounded:
+        """A later bound wins over an earlier one of its kind."""
+        known = {name: place for name, place in self.places.items() if name not in later.named}
+        return Bounded(**{**self.named, **later.named}, places={**known, **later.places})
+
+    def source(self, name: str) -> str:
+        """Where a bound comes from: `--max-usd`, or `limits.usd` and the place in the settings."""
+        place = self.places.get(name)
+        return f"`{BOUND_OPTIONS[name]}`" if place is None else f"`limits.{name}`, {place}"
+
+
+def option_named_in(reason: str) -> str | None:
+    """The option that raises the bound which ended a run; None if no bound did."""
+    return next(
+        (option for name, option in BOUND_OPTIONS.items() if option in reason or f"`limits.{name}`" in reason), None
+    )
+
+
+class Permitted(Event):
+    """From here on, these effects are approved without a question."""
+
+    effects: list[str] = field(default_factory=list)
+
+    def with_more(self, effects: Sequence[str]) -> Permitted:
+        return Permitted([*self.effects, *(name for name in effects if name not in self.effects)])
+
+    @property
+    def rules(self) -> tuple[ApprovalRule, ...]:
+        return tuple(map(ApprovalRule, self.effects))
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`."""
+
+    agent: str | None = None
+    model: str | None = None
+    routes: dict[str, str] = field(default_factory=dict)
+    preset: str | None = None
+    bounds: Bounded = field(default_factory=Bounded)
+    approve: tuple[str, ...] = ()
+
+
+class Routed(Event):
+    """From here on, steps get their agents by this. `routes` come from `--route`, `table` from the settings.
+
+    `preset` is empty if there is none, and None in runs of 0.1.0, which did not record it.
+    """
+
+    agent: str | None
+    model: str | None
+    routes: dict[str, str]
+    preset: str | None
+    table: dict[str, str]
+
+    def with_choice(self, choice: RunChoice) -> Routed:
+        """A later choice wins. A new agent is for every step, so earlier routes and the model of another agent end."""
+        now = self
+        if choice.agent is not None:
+            now = replace(now, agent=choice.agent, model=None, routes={})
+        if choice.model is not None:
+            now = replace(now, model=choice.model)
+        preset = now.preset if choice.preset is None else choice.preset
+        return replace(now, routes={**now.routes, **choice.routes}, preset=preset)
+
+    def with_settings(self, table: Mapping[str, str], *, is_whole: bool) -> Routed:
+        """The routes of the current settings. Unless they are whole, routes that they do not have stay."""
+        return replace(self, table=dict(table) if is_whole else {**self.table, **table})
+
+
+def agent_of(routing: Routed, group: str | None, own: OwnRoute) -> Route | None:
+    """The agent for a step, by the recorded routes. `own` are the agent and the model that the step names."""
+    return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
+
+
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
@@ -352,10 +451,10 @@ def masked_records(records: Iterable[EventRecord]) -> list[EventRecord]:
 
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
     """A form as people see it. Raises `NodeError` if a person would choose or accept a value that contains a secret."""
-    for field in question.get("fields") or ():
-        offered = [field.get("default"), *(option.get("value") for option in field.get("options") or ())]
+    for row in question.get("fields") or ():
+        offered = [row.get("default"), *(option.get("value") for option in row.get("options") or ())]
         if secrets.for_people(offered) != offered:
-            message = f"the field `{field.get('id')}` offers a value that contains a secret, and people must not see it"
+            message = f"the field `{row.get('id')}` offers a value that contains a secret, and people must not see it"
             raise NodeError("form-secret", message, transient=False)
     masked_: dict[str, Any] = secrets.for_people(question)
     return masked_

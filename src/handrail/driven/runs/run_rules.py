@@ -1,16 +1,248 @@
-"""What a run allows in its state: how it goes on, which question is answered, if a step may run again. Pure."""
+"""What a run allows: when it may start, how it goes on, which question is answered, if a step may run again.
+
+A run that would fail is refused before it exists, so no step has run in vain. A run that starts no programs needs no
+trust.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from handrail.base.errors import RefusedError
-from handrail.driven.flows.plan import FlowPlan, path_segment, top_phase
+from handrail.base.dataclasses import dataclass
+from handrail.base.errors import RefusedError, UsageError
+from handrail.base.locks import PROBE_SECONDS, acquire
+from handrail.driven.expressions.tree import Const
+from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.overview import programs_of
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, child_of, path_segment, top_phase
 from handrail.driven.flows.results import WHOLE
+from handrail.driven.runs.agentweaver import counterpart
+from handrail.driven.runs.request import LoadedRun, RunRequest, plan_named
+from handrail.driven.runs.run_events import Cause
 from handrail.driven.runs.state import RERUN, Question, RunState, modes_of, stops_of
-from handrail.extensions.contracts import NodeError
+from handrail.driven.worktrees.records import Worktree
+from handrail.extensions.contracts import Engine, NodeError, Site
+from handrail.extensions.registry import Registry, is_built_in
+from handrail.settings.environment import is_installed
+from handrail.settings.routes import OwnRoute, Route
+from handrail.settings.sections import AcpAgents, NoSuchAgent, agent_named
+from handrail.settings.trust import ProgramUse, Trust
+from handrail.source.plain_text import command_line, some
+from handrail.source.suggestions import did_you_mean
 from handrail.source.values import typed_value
+
+Router = Callable[[str | None, OwnRoute], Route | None]
+
+
+@dataclass(frozen=True)
+class AgentSearch:
+    """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step.
+
+    `acp` are the agents of the user's settings, `registry` has all others.
+    """
+
+    find: FlowFinder
+    route: Router
+    acp: AcpAgents
+    registry: Registry
+
+    def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
+        """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
+        registry = self.registry
+        for path, step in self._certain(phases, "", 0):
+            if not step.declared.routed:
+                continue
+            own = own_of(step)
+            route = None if own is None else self.route(step.routing_group, own)
+            if own is not None and route is None:
+                if step.declared.can_lack_agent:
+                    continue
+                known = ", ".join(registry.executors())
+                hint = f"choose one: `--agent NAME` ({known}), Agents in a launch form, or `agent: NAME` in"
+                hint += " `.handrail/settings.yaml`"
+                raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
+            if route is not None and not registry.has_executor(route.agent):
+                message = f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent"
+                raise RefusedError(message, registry.executor_hint(route.agent))
+            if route is not None:
+                registry.refuse_unusable([route.agent])
+                try:
+                    agent_named(route.agent, self.acp)
+                except NoSuchAgent as error:
+                    message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
+                    raise RefusedError(message, error.hint) from None
+
+    def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
+        """The steps that run whatever the results of others are, up to the first that may stop the flow."""
+        for phase, step in _certain_steps(phases):
+            path = f"{base}{path_segment(phase.id)}/{path_segment(step.id)}"
+            yield path, step
+            child = child_of(step, self.find) if depth < MAX_DEPTH else None
+            if child is not None:
+                yield from self._certain(list(child.phases), f"{path}/", depth + 1)
+
+
+def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
+    """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
+    steps = [step for plan in plans for step in plan.steps]
+    registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
+
+
+def certain_flows(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
+    """The flow and the nested flows that run whatever the results of steps are, each once."""
+    found, waiting = {plan.id: plan}, [plan]
+    while waiting:
+        for _, step in _certain_steps(waiting.pop().phases):
+            child = child_of(step, find)
+            if child is not None and child.id not in found:
+                found[child.id] = child
+                waiting.append(child)
+    return list(found.values())
+
+
+def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
+    for phase in phases:
+        if phase.guards or phase.when is not None:
+            continue
+        for step in phase.steps:
+            if step.when is None:
+                yield phase, step
+            if step.stop_if is not None:
+                return
+
+
+def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str]) -> list[str]:
+    """Which agents of these flows are not installed, in words: a warning, because their steps may never be reached.
+
+    Agents of plugins are left out, because their programs are known only by running the code of the plugin.
+    """
+    found: dict[str, str] = {}
+    steps = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
+    every = {id(step): (f"{phase.shape or phase.id}/{step.id}", step) for phase, step in steps}  # rounds share steps
+    for path, step in every.values():
+        own = own_of(step)
+        chosen = route(step.routing_group, own) if step.declared.routed and own is not None else None
+        if chosen is not None and is_built_in(chosen.agent):
+            found.setdefault(chosen.agent, path)
+    programs = {agent: registry.executor(agent).PROGRAM for agent in found}
+    return [
+        f"`{programs[agent]}` is not installed or not on the PATH, and the step `{step}` needs it"
+        for agent, step in found.items()
+        if not is_installed(programs[agent], env)
+    ]
+
+
+def own_of(step: Step) -> OwnRoute | None:
+    """The agent and the model that a step sets; None if only the run knows them."""
+    agent, model = step.params.get("executor", Const(None)), step.params.get("model", Const(None))
+    if not isinstance(agent, Const) or not isinstance(model, Const):
+        return None
+    return (agent.value or None, model.value or None)
+
+
+def refuse_missing_env(plan: FlowPlan, plans: Mapping[str, FlowPlan], site: Site) -> None:
+    """Refuse a run that needs an environment variable which is not set."""
+    flows = certain_flows(plan, partial(plan_named, plans))
+    missing = [(flow.file, *need) for flow in flows for need in flow.needs if need[0] not in site.env]
+    if missing:
+        lines = [
+            f"{os.path.relpath(file, site.project)}:{line}:{column}: the variable `{name}` is not set"
+            for file, name, line, column in missing
+        ]
+        hint = f"set it: `{missing[0][1]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
+        raise UsageError("\n".join(lines), hint)
+
+
+def refuse_missing_params(plan: FlowPlan, request: RunRequest, project: str) -> None:
+    """Refuse a run of a flow that declares no params, but reads one that is not given. A part of it may read none."""
+    if request.start or request.until:
+        return
+    file = os.path.relpath(plan.file, project)
+    missing = [read for read in plan.reads if read[0] not in request.params]
+    if missing:
+        lines = [f"{file}:{line}:{column}: the param `{name}` is not given" for name, line, column in missing]
+        name = missing[0][0]
+        raise UsageError(
+            "\n".join(lines), f"give it: `--param {name}=VALUE`; or declare it in the flow: `params: {{{name}: VALUE}}`"
+        )
+
+
+_SET_BY = {
+    "extraPrompt": "--prompt",
+    "reviewBlockingSeverities": "--blocking-severities",
+    "acceptPlaybookDraft": "--accept-playbook-draft",
+}
+"""Params that an option sets."""
+
+
+def hint_for_params(plan: FlowPlan, given: Mapping[str, object]) -> str:
+    """How params are given to a flow that refuses these ones."""
+    declared = {param.name for param in plan.params or ()}
+    for name, option in _SET_BY.items():
+        if name in given and name not in declared:
+            ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
+            return f"`{option}` sets the param `{name}`; {ways}"
+    return "give parameters with `--param NAME=VALUE`"
+
+
+def refuse_phases(plan: FlowPlan, request: RunRequest) -> None:
+    """Refuse `--from` and `--until` with phases that the flow does not have, or in the wrong order."""
+    ids = [phase.id for phase in plan.phases]
+    for id_ in (request.start, request.until):
+        if id_ is not None and id_ not in ids:
+            own = counterpart(id_, ids)
+            same = f"AgentWeaver's phase `{id_}` is the phase `{own}` here" if own is not None else None
+            hint = same or did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
+            raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
+    if request.start and request.until and ids.index(request.until) < ids.index(request.start):
+        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")
+
+
+SETUP = "the worktree"
+
+
+def programs_of_run(run: LoadedRun) -> list[ProgramUse]:
+    """What a run would run, by the flows that were stored when it began."""
+    return [*programs_of_setup(run.about.request.worktree), *programs_of(run.plan, run.find)]
+
+
+def programs_of_setup(tree: Worktree | None) -> list[ProgramUse]:
+    """The commands that prepare the worktree of a run."""
+    commands = () if tree is None or tree.is_shared else tree.setup
+    return [ProgramUse("program", command_line(*words), SETUP, "") for words in commands]
+
+
+@contextmanager
+def trusted(trust: Trust, run: LoadedRun, mode: Cause, engine: Engine) -> Iterator[None]:
+    """Drive a run inside. Raises `UntrustedError` if its project is not trusted.
+
+    While it is driven by a call that is trusted for itself only, the run has a mark, and the mark is locked: the agents
+    of the run and a driver in the background need it. It counts only for the first drive, because to resume a run is
+    another call.
+    """
+    trust.refuse(lambda: programs_of_run(run), run.id if mode == "run" else None)
+    trust.mark(run.id)
+    try:
+        with mark_locked(trust, run.id):
+            yield
+    finally:
+        if engine.driver(run.id) is None:
+            trust.unmark(run.id)
+
+
+@contextmanager
+def mark_locked(trust: Trust, run: str) -> Iterator[None]:
+    """Lock the mark of a run inside, if this call is what the mark is for. Without the lock, a mark trusts nothing."""
+    handle = acquire(trust.mark_of(run), PROBE_SECONDS) if trust.is_marked(run) and trust.is_for_call else None
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def paths_of(plan: FlowPlan) -> Iterable[str]:

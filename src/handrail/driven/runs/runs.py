@@ -23,33 +23,34 @@ from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
 from handrail.driven.runs.agentweaver import implicit_params
-from handrail.driven.runs.choices import Meter, Routed, RunChoice, agent_of
 from handrail.driven.runs.interpreter import Interpreter
-from handrail.driven.runs.life import FlowLife, opening_events, recall, tree_of
-from handrail.driven.runs.loaded_run import LoadedRun, plan_named
-from handrail.driven.runs.preconditions import (
-    AgentSearch,
-    hint_for_params,
-    refuse_missing_env,
-    refuse_missing_params,
-    refuse_phases,
-    refuse_unusable,
-    trusted,
-)
+from handrail.driven.runs.life import FlowLife, Meter, opening_events, recall, tree_of
 from handrail.driven.runs.request import (
+    LoadedRun,
     RunRequest,
     StoredRequest,
     about_from_text,
     needed_flows,
+    plan_named,
     prompt_names,
     scope_of,
     shape_of,
     with_task,
 )
-from handrail.driven.runs.run_events import Cause, NodeStarted
-from handrail.driven.runs.run_rules import open_question, refuse_unless_waiting
+from handrail.driven.runs.run_events import Cause, NodeStarted, Routed, RunChoice, agent_of
+from handrail.driven.runs.run_rules import (
+    AgentSearch,
+    hint_for_params,
+    open_question,
+    refuse_missing_env,
+    refuse_missing_params,
+    refuse_phases,
+    refuse_unless_waiting,
+    refuse_unusable,
+    trusted,
+)
 from handrail.driven.runs.state import Question
-from handrail.driven.runs.summary import APPROVED, Summary, kind_of_question, moment
+from handrail.driven.runs.summary import APPROVED, kind_of_question, moment
 from handrail.extensions.contracts import (
     ApprovalKind,
     Asker,
@@ -92,13 +93,9 @@ class Runs:
         self.kept = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
         self._compiled: tuple[object, Plans] = (None, {})  # what the flows of the last loaded run were compiled from
 
-    def ids(self) -> list[str]:
-        """The ids of all runs, the oldest first."""
-        return self.engine.ids()
-
     def named(self, name: str) -> str:
         """The id of the run that `name` refers to: an id, the beginning of an id, or `last`."""
-        ids = self.ids()
+        ids = self.engine.ids()
         if name == "last" and ids:
             return ids[-1]
         begins = [id_ for id_ in ids if id_.startswith(name)]
@@ -127,14 +124,6 @@ class Runs:
         history = replace(run.history, records=[*run.records, *records], offset=offset, state=None)
         return run.with_history(replace(history, driver=self.engine.driver(run.id)))
 
-    def is_driven(self, id_: str) -> bool:
-        """True if a process drives this run now."""
-        return self.engine.driver(id_) is not None
-
-    def summaries(self) -> list[Summary]:
-        """A summary of each run, the oldest first. A damaged run gets a summary too."""
-        return self.engine.summaries()
-
     def events(self, id_: str, offset: int = 0) -> tuple[list[EventRecord], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
         try:
@@ -157,16 +146,12 @@ class Runs:
             raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
         return self.engine.records(id_, attempt)
 
-    def log(self, id_: str) -> str:
-        """The file that gets the output of a driver in the background."""
-        return self.engine.log(id_)
-
     def _loaded(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:
         payload = partial(self.engine.payload, id_)
         return LoadedRun(id=id_, about=about, plans=plans, history=history, payload=payload)
 
     def _missing(self, id_: str) -> NotFound:
-        ids = self.ids()
+        ids = self.engine.ids()
         if not ids:
             return NotFound("there are no runs in this project yet", "start one: `handrail run NAME`")
         close = nearest(id_, ids)
@@ -324,11 +309,12 @@ class Runs:
         permits = run.permits.with_more(choice.approve)
         pairs = ((routed, run.routing), (bounds, run.bounds), (permits, run.permits))
         news = [now for now, before in pairs if now != before]
-        meter = run.meter(bounds)
+        usages = (usage for many in run.state.usage.values() for usage in many)
+        meter = Meter(bounds, usages, run.state.clock.seconds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
         outside = self.outside(run, observer, asker, routed, meter, choice.approve)
-        with trusted(self.trust, run, mode, self.is_driven):
+        with trusted(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
@@ -378,25 +364,11 @@ class Runs:
         rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
         return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
 
-    def real_request(self, about: StoredRequest) -> RunRequest:
-        """The request with the secrets that it refers to. Raises `UsageError` if one is not set any more."""
-        request = about.request
-        params, task = self.secrets.from_storage([request.params, request.task])
-        try:
-            refuse_lost([params, task])
-        except Unresolved as error:
-            raise UsageError(error.message, "set it, then run the command again") from error
-        return replace(request, params=params, task=task)
-
     async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
         refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
         open_question(run.id, run.state, question)
         return await self.engine.answer(run.id, question, values, self.site.by, surface)
-
-    async def ask_again(self, run: LoadedRun) -> bool:
-        """Let a run ask again what has changed since it asked. True if the caller has to drive it."""
-        return await self.engine.ask_again(run.id)
 
     def notice(self, id_: str, text: str) -> None:
         """Record something that people should know about a run. It does not change the run."""

@@ -75,28 +75,6 @@ class RunClock:
         return self.seconds + (max(0.0, now - self.last) if self.is_going and self.last is not None else 0.0)
 
 
-class UnreportedCalls:
-    """Which calls of agents have not reported what they used, by the paths of their steps."""
-
-    def __init__(self) -> None:
-        self._silent: dict[str, None] = {}
-
-    def begin(self, path: str) -> None:
-        self._silent[path] = None
-
-    def report(self, path: str) -> None:
-        self._silent.pop(path, None)
-
-    def end(self, path: str) -> bool:
-        """The node of a step has ended. True if what its agent used is not known."""
-        return path in self._silent and self._silent.pop(path) is None
-
-    def interrupt(self) -> list[str]:
-        """The process was killed. The paths of the steps whose agents did not report what they used."""
-        silent, self._silent = list(self._silent), {}
-        return silent
-
-
 class Question(Record):
     """An open question to a person: its id, the path of its step, its form and the digest of the form."""
 
@@ -161,7 +139,7 @@ class RunState:
     `phases` and `steps` have what was reached, by path, and `facts` what expressions used. `closed` says of questions
     by their id whether they were `answered` or `withdrawn`; `answers` are the events of answers that still count.
     `delays` are waits for a limit or for the next attempt, and `spent` are the seconds of time limits that are used up.
-    `is_counted`: all agents reported what they used.
+    `silent` are steps whose agent was called and has not reported what it used. `is_counted`: all others have.
     """
 
     def __init__(self) -> None:
@@ -177,7 +155,7 @@ class RunState:
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
-        self.calls = UnreportedCalls()
+        self.silent: dict[str, None] = {}
         self.is_counted = True
         self.delays: dict[str, Delay] = {}
         self.spent: dict[str, float] = {}
@@ -310,7 +288,8 @@ class RunState:
         step.attempts, step.is_under_way, step.pauses = event["attempt"], False, 0
         self.delays.pop(path, None)
         self.spent.pop(path, None)
-        if self.calls.end(path):
+        if path in self.silent:
+            del self.silent[path]
             self.is_counted = False
         return step
 
@@ -391,11 +370,11 @@ class RunState:
         path, self.agent = event["path"], event["agent"]
         self.sessions[path] = event["agent"], event["session"]
         self.delays.pop(path, None)
-        self.calls.begin(path)
+        self.silent[path] = None
 
     def _usage_reported(self, event: Mapping[str, Any]) -> None:
         self.usage.setdefault(event["path"], []).append(event["usage"])
-        self.calls.report(event["path"])
+        self.silent.pop(event["path"], None)
 
     def _agent_acted(self, event: Mapping[str, Any]) -> None:
         self.doing[event["path"]] = event["text"]
@@ -435,8 +414,8 @@ class RunState:
     def _run_resumed(self, event: Mapping[str, Any]) -> None:
         self.status, self.outcome, self.until = "running", "success", event.get("until")
         self.reason, self.error, self.code, self.ended = None, None, None, None
-        if self.calls.interrupt():
-            self.is_counted = False
+        if self.silent:
+            self.silent, self.is_counted = {}, False
         rewound = set(event["rewound"])
         if rewound:
             self.rewinds += 1

@@ -18,7 +18,7 @@ from handrail.base.errors import NotFound, StateError, UsageError
 from handrail.base.journal import without_collector
 from handrail.driven.flows.plan import step_at, top_phase
 from handrail.driven.runs import run_events
-from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import masked_event, masked_records
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED

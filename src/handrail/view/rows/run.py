@@ -12,10 +12,9 @@ from typing import Any
 
 from handrail.driven.flows.plan import FlowFinder, FlowPlan
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import Routed
-from handrail.driven.runs.run_events import CANCELLED, WAIT, Event
+from handrail.driven.runs.run_events import Event, Routed
 from handrail.driven.runs.run_rules import available_modes
-from handrail.driven.runs.state import ENDED, RunState, UnreportedCalls
+from handrail.driven.runs.state import CANCELLED, ENDED, WAIT, RunState
 from handrail.driven.runs.summary import UsageSum, rejection
 from handrail.extensions.contracts import EventRecord
 from handrail.view.rows.rows import HEAD, Row, Rows, failure_json, long_text, short_text, summary_text
@@ -55,7 +54,7 @@ class RunTopic:
         self._made: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
         self._spent: dict[str, UsageSum] = {}
-        self._calls = UnreportedCalls()
+        self._silent: dict[str, None] = {}  # steps whose agent has not reported what it used
         self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
         self._of_step: dict[type[Event], Callable[[float, Any], None]] = {
             run_events.StepStarted: self._start,
@@ -301,7 +300,8 @@ class RunTopic:
         self._work_again(path, at)
         self.bars.close(path, at, how)
         self._waits.pop(path, None)
-        if self._calls.end(path):
+        if path in self._silent:
+            del self._silent[path]
             self._spend(path, {})
 
     def _agent(
@@ -321,12 +321,12 @@ class RunTopic:
                 take_visit(self.window, event)
                 self.tree.put(path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
             case run_events.SessionOpened():
-                self._calls.begin(path)
+                self._silent[path] = None
                 self._work_again(path, at)
                 self.tree.put(path, who=event.agent, conversation=event.session)
                 self._status(path, at)
             case run_events.UsageReported():
-                self._calls.report(path)
+                self._silent.pop(path, None)
                 self._spend(path, event.usage)
 
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
@@ -341,8 +341,9 @@ class RunTopic:
     def _resume(self, at: float, event: run_events.RunResumed) -> None:
         """A resume is a new epoch: rows may go back to their beginning, so everybody reads all of them again."""
         self.resumes += 1
-        for path in self._calls.interrupt():
+        for path in self._silent:
             self._spend(path, {})
+        self._silent = {}
         self.rows.epoch = self._epoch()
         if self.clock.last is not None:
             self.bars.away(self.clock.last, at)

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from handrail.driven.expressions.tree import Const
 from handrail.driven.flows.plan import Expectation
-from handrail.driven.runs.run_events import OWN, AgentActed, Answered, Asked, Checked, FactFound, Guided
+from handrail.driven.runs.run_events import AgentActed, Answered, Asked, Checked, FactFound, Guided
+from handrail.driven.runs.state import OWN
 from handrail.driven.runs.summary import kind_of_question, verdict_of
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.extensions.contracts.check import subject

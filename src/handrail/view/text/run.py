@@ -16,11 +16,10 @@ from handrail.driven.flows.results import (
     skipped,
     without_copies,
 )
-from handrail.driven.runs.choices import BUDGET_CODE, Bounded, option_named_in
 from handrail.driven.runs.estimate import Estimate, EstimateRow, Forecast, Spread
-from handrail.driven.runs.loaded_run import LoadedRun
+from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.restart import first_unfinished
-from handrail.driven.runs.run_events import RunStatus, StepStatus
+from handrail.driven.runs.run_events import BUDGET_CODE, Bounded, RunStatus, StepStatus, option_named_in
 from handrail.driven.runs.state import RunState, StepState
 from handrail.driven.runs.summary import USAGE_NAMES
 from handrail.settings.secrets import SECRET_MISSING

@@ -33,8 +33,8 @@ from handrail.driven.engines.embedded.run_journal import (
     not_json,
 )
 from handrail.driven.runs import run_events
-from handrail.driven.runs.choices import Bounded, Meter
 from handrail.driven.runs.life import (
+    Meter,
     TimeLimits,
     attempts,
     done,
@@ -44,7 +44,7 @@ from handrail.driven.runs.life import (
     run_parallel,
     verify,
 )
-from handrail.driven.runs.run_events import Event
+from handrail.driven.runs.run_events import Bounded, Event
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.driven.runs.state import RERUN, StepState
 from handrail.extensions.contracts import (
