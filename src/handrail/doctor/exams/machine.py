@@ -288,7 +288,7 @@ def links(subject: Subject) -> Checkup:
 
 
 def runs(subject: Subject) -> Checkup:
-    found = subject.app.runs.summaries()
+    found = subject.app.runs.engine.summaries()
     bad = [row.id for row in found if row.status == "damaged"]
     if bad:
         command = "handrail prune --damaged --yes"
@@ -319,7 +319,7 @@ async def worktrees(subject: Subject) -> Checkup:
     if app.worktrees.is_empty:
         return Checkup("ok", "no run has a worktree")
     try:
-        ids = frozenset(app.runs.ids())
+        ids = frozenset(app.runs.engine.ids())
         left = await app.worktrees.leftovers(ids.__contains__)
     except HandrailError as error:
         return Checkup("error", error.message, error.hint)
