@@ -14,6 +14,7 @@ from handrail.agents.probe import scripted_model
 from handrail.agents.probe.protocols import Anthropic
 from handrail.agents.probe.scripted_model import Json, ReceivedRequest, StreamEvent
 from real.waiting import until
+from service_errors import failed_turn
 
 AGENT = "x-claude-code-agent-id"
 """The header of a request of a subagent."""
@@ -115,7 +116,8 @@ class _Server(Anthropic):
         if aside is not None:
             return aside
         turn = self.model.next_turn(request.body, AGENT in request.headers)
-        sent = scripted_model.Turn(turn.text, turn.tools, turn.slow, turn.status)
+        is_answer = turn.status == 200
+        sent = scripted_model.Turn(turn.text, turn.tools, turn.slow) if is_answer else failed_turn(turn.status)
         if turn.held:
             self.holding.append(sent)
         return sent

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.probe.scripted_model import Turn, failed_turn, tool_turn
+from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.hosts import HOSTS, Seat
 from real.measured import SPEAKS, Driver
+from service_errors import failed_turn
 
 FLOW = """\
 phases:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.probe.scripted_model import SPENT, Turn, Usage, failed_turn, tool_turn
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -33,6 +33,7 @@ from real.calling import (
 )
 from real.hosts import HOSTS, Seat
 from real.waiting import until
+from service_errors import SPENT, failed_turn
 
 SUBSCRIBED = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
 FREE = {"permissions": {"allow": ["Bash", "Edit", "Write"], "defaultMode": "bypassPermissions"}}

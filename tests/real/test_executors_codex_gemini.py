@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.probe.scripted_model import SPENT, Turn, Usage, failed_turn, tool_turn
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -32,6 +32,7 @@ from real.calling import (
 )
 from real.hosts import HOSTS, Seat
 from real.waiting import until
+from service_errors import SPENT, failed_turn
 
 
 @pytest.fixture(params=["codex", "gemini"])

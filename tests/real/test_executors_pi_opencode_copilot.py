@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.probe.scripted_model import Turn, Usage, failed_turn, tool_turn
+from handrail.agents.probe.scripted_model import Turn, Usage, tool_turn
 from handrail.extensions.contracts import AgentJob
 from real import calling
 from real.calling import (
@@ -32,6 +32,7 @@ from real.calling import (
 )
 from real.hosts import HOSTS, Seat
 from real.waiting import until
+from service_errors import failed_turn
 
 FIRST = "/init \"the first prompt\" - with $signs and 'quotes'\n@file\n"
 QUICK = {"retry": {"maxRetries": 3, "baseDelayMs": 50}}

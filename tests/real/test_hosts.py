@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.probe.scripted_model import SPENT, Json, Turn, Usage, failed_turn, tool_turn
+from handrail.agents.probe.scripted_model import Json, Turn, Usage, tool_turn
 from real.hosts import CACHE, HOSTS, Host, Ran, Seat
+from service_errors import SPENT, failed_turn
 
 SAMPLES = Path(__file__).parents[1] / "agents" / "samples"
 UPDATE = os.environ.get("HANDRAIL_UPDATE_SAMPLES") == "1"

@@ -15,6 +15,7 @@ from real.guests.guest import Phase, mark
 from real.guests.pi import Pi
 from real.rpc import Rpc
 from real.waiting import until
+from service_errors import failed_turn
 
 CLOSED = "tools:\n  blacklist: [edit, write]"
 REMINDED = "is not done yet"
@@ -152,7 +153,7 @@ def test_a_second_start_asks(pi: Pi, is_sure: bool) -> None:
 
 
 def test_a_model_error_is_not_continued(pi: Pi) -> None:
-    pi.model.script(Turn(status=401), Turn("never said"))
+    pi.model.script(failed_turn(401), Turn("never said"))
     ran = pi.start("w tea")
     assert pi.at() == "look"
     assert len(pi.model.received()) == 1, ran

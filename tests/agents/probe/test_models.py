@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from handrail.agents.probe.protocols import Anthropic, Chat, Google, Responses
-from handrail.agents.probe.scripted_model import SPENT, Json, ScriptedModel, Turn, Usage, failed_turn
+from handrail.agents.probe.scripted_model import Json, ScriptedModel, Turn, Usage
+from service_errors import SPENT, failed_turn
 
 TOOLS = [{"name": "write"}]
 PATHS = {

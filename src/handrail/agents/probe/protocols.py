@@ -6,37 +6,17 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from handrail.agents.probe.scripted_model import (
-    SPENT,
     Json,
     ReceivedRequest,
     ScriptedModel,
-    ServiceError,
     StreamEvent,
     Turn,
     named_event,
     pieces,
 )
-
-ANTHROPIC_CODES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    500: "api_error",
-    529: "overloaded_error",
-}
-ANTHROPIC_WORDS = {
-    "authentication_error": "invalid x-api-key",
-    "rate_limit_error": "This request would exceed your account's rate limit. Please try again later.",
-    "api_error": "Internal server error",
-    "overloaded_error": "Overloaded",
-}
 
 
 def _new(kind: str) -> str:
@@ -96,60 +76,7 @@ class Anthropic(ScriptedModel):
         yield named_event("message_delta", delta=delta, usage=whole["usage"])
         yield named_event("message_stop")
 
-    def error(self, turn: Turn) -> ServiceError:
-        spent = turn.error == SPENT
-        code = (not spent and turn.error) or ANTHROPIC_CODES.get(turn.status, "api_error")
-        body = {
-            "type": "error",
-            "error": {"type": code, "message": ANTHROPIC_WORDS.get(code, code)},
-            "request_id": "req_scripted",
-        }
-        if turn.retry_after is None:
-            return ServiceError(body, {})
-        return ServiceError(
-            body, anthropic_limits(turn.retry_after) | (anthropic_plan_limits(turn.retry_after) if spent else {})
-        )
 
-
-def anthropic_limits(seconds: float) -> dict[str, str]:
-    """The headers of a limit that ends after this number of seconds."""
-    reset = time.time() + seconds
-    return {
-        "retry-after": str(round(seconds)),
-        "anthropic-ratelimit-requests-limit": "50",
-        "anthropic-ratelimit-requests-remaining": "0",
-        "anthropic-ratelimit-requests-reset": datetime.fromtimestamp(reset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-
-
-def anthropic_plan_limits(seconds: float) -> dict[str, str]:
-    """The headers of an exhausted 5-hour limit of a subscription. The program uses them only without an API key."""
-    reset = str(round(time.time() + seconds))
-    return {
-        "anthropic-ratelimit-unified-status": "rejected",
-        "anthropic-ratelimit-unified-representative-claim": "five_hour",
-        "anthropic-ratelimit-unified-reset": reset,
-        "anthropic-ratelimit-unified-5h-status": "rejected",
-        "anthropic-ratelimit-unified-5h-reset": reset,
-    }
-
-
-GOOGLE_STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-}
-GOOGLE_WORDS = {
-    401: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
-    "authentication credential.",
-    429: "You exceeded your current quota, please check your plan and billing details.",
-    500: "An internal error has occurred. Please retry.",
-    503: "The model is overloaded. Please try again later.",
-}
 EMPTY = {"string": "x", "number": 0, "integer": 0, "boolean": False, "array": []}
 
 
@@ -202,32 +129,6 @@ class Google(ScriptedModel):
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
         yield _google_chunk(whole, [{"text": ""}], {"finishReason": whole["candidates"][0]["finishReason"]})
 
-    def error(self, turn: Turn) -> ServiceError:
-        error: Json = {
-            "code": turn.status,
-            "message": GOOGLE_WORDS.get(turn.status, "scripted"),
-            "status": GOOGLE_STATUSES.get(turn.status, "UNKNOWN"),
-        }
-        if turn.retry_after is not None:
-            error["message"] += f"\nPlease retry in {turn.retry_after:g}s."
-            error["details"] = google_limits(turn.retry_after, "PerDay" if turn.error == SPENT else "PerMinute")
-        return ServiceError({"error": error}, {})
-
-
-def google_limits(seconds: float, period: str) -> list[Json]:
-    """The details of a limit that ends after this number of seconds. No header contains it."""
-    kind = "type.googleapis.com/google.rpc."
-    violation = {
-        "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
-        "quotaId": f"GenerateRequests{period}PerProjectPerModel-FreeTier",
-        "quotaDimensions": {"location": "global", "model": "gemini-2.5-pro"},
-        "quotaValue": "50",
-    }
-    return [
-        {"@type": f"{kind}QuotaFailure", "violations": [violation]},
-        {"@type": f"{kind}RetryInfo", "retryDelay": f"{seconds:g}s"},
-    ]
-
 
 def _fits(form: Any) -> Any:
     """The smallest value that matches a schema. So side questions of the program never get a yes."""
@@ -245,53 +146,6 @@ def _google_chunk(whole: Json, parts: list[Json], more: Json) -> StreamEvent:
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, **more}
     names = ("modelVersion", "responseId", *(["usageMetadata"] if more else []))
     return "", {"candidates": [candidate], **{name: whole[name] for name in names}}
-
-
-OPENAI_CODES = {
-    400: ("invalid_request_error", "invalid_value"),
-    401: ("invalid_request_error", "invalid_api_key"),
-    403: ("invalid_request_error", "unsupported_country_region_territory"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("requests", "rate_limit_exceeded"),
-    500: ("server_error", None),
-    503: ("server_error", None),
-}
-QUOTA = "insufficient_quota"
-OPENAI_WORDS = {
-    "invalid_api_key": "Incorrect API key provided: sk-fake. You can find your API key in your account settings.",
-    "rate_limit_exceeded": "Rate limit reached for requests.",
-    QUOTA: "You exceeded your current quota, please check your plan and billing details.",
-    None: "The server had an error while processing your request. Sorry about that!",
-}
-
-
-def openai_error(turn: Turn) -> ServiceError:
-    """The body and the headers of an error."""
-    kind, code = OPENAI_CODES.get(turn.status, ("server_error", None))
-    code = QUOTA if turn.error == SPENT else turn.error or code
-    words = OPENAI_WORDS.get(code, code or "")
-    if turn.retry_after is not None:
-        words += f" Please try again in {turn.retry_after:g}s."
-    body: Json = {"error": {"message": words, "type": QUOTA if code == QUOTA else kind, "param": None, "code": code}}
-    return ServiceError(body, {} if turn.retry_after is None else openai_limits(turn.retry_after))
-
-
-def openai_plan_limit(seconds: float) -> ServiceError:
-    """The error of an exhausted ChatGPT plan."""
-    limit: Json = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}
-    wait = round(seconds)
-    return ServiceError({"error": {**limit, "resets_at": round(time.time()) + wait, "resets_in_seconds": wait}}, {})
-
-
-def openai_limits(seconds: float) -> dict[str, str]:
-    """The headers of a limit that ends after this number of seconds."""
-    return {
-        "retry-after": str(round(seconds)),
-        "retry-after-ms": str(round(seconds * 1000)),
-        "x-ratelimit-limit-requests": "500",
-        "x-ratelimit-remaining-requests": "0",
-        "x-ratelimit-reset-requests": f"{seconds:g}s",
-    }
 
 
 class Chat(ScriptedModel):
@@ -339,9 +193,6 @@ class Chat(ScriptedModel):
         yield _chat_chunk(whole, {}, whole["choices"][0]["finish_reason"])
         yield "", {**_chat_head(whole), "choices": [], "usage": whole["usage"]}
         yield "", "[DONE]"
-
-    def error(self, turn: Turn) -> ServiceError:
-        return openai_error(turn)
 
 
 def _chat_call(name: str, arguments: Json | str) -> Json:
@@ -410,9 +261,6 @@ class Responses(ScriptedModel):
 
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
         yield named_event(f"response.{whole['status']}", response=whole)
-
-    def error(self, turn: Turn) -> ServiceError:
-        return openai_plan_limit(turn.retry_after or 0) if turn.error == SPENT else openai_error(turn)
 
 
 def _turn_metadata(request: ReceivedRequest) -> Json:

@@ -1,4 +1,4 @@
-"""A scripted model on loopback, and its turns. Each protocol has its own module in this folder.
+"""A scripted model on loopback, and its turns. `protocols` has one class per protocol.
 
 Every request of the conversation gets the next turn of the script. Side requests (titles, routers, token counts) get
 no turn. All requests are recorded.
@@ -23,9 +23,6 @@ ScriptedCall: TypeAlias = tuple[str, Json | str]
 StreamEvent: TypeAlias = tuple[str, Json | str]
 """One event of a stream: its name (may be empty) and its data."""
 
-SPENT = "spent"
-"""The error for a plan or a daily limit that is exhausted; with status 429."""
-
 
 class Usage(NamedTuple):
     """Tokens of one request. `input` is the whole prompt; `cached` is the part from the cache."""
@@ -42,8 +39,6 @@ class Turn(NamedTuple):
     tools: tuple[ScriptedCall, ...] = ()
     slow: float = 0.0
     """Seconds between the pieces of the stream."""
-    status: int = 200
-    """The HTTP status. An error has the body and headers of the real service."""
     usage: Usage = Usage()
     finish: Literal["", "length", "refusal"] = ""
     """Why the model stopped, if it did not finish normally."""
@@ -53,12 +48,8 @@ class Turn(NamedTuple):
     """Sends its content, and then nothing more until the server closes."""
     drop: bool = False
     """Closes the connection before the answer is complete; before the first byte if there is no content."""
-    error: str = ""
-    """The service's error code, or `SPENT`. If empty, the usual code of the status is used."""
-    retry_after: float | None = None
-    """Seconds that the service asks the client to wait, in the place where the service puts it."""
-    headers: Mapping[str, str] = {}
-    """Additional headers of an error."""
+    failure: Callable[[ScriptedModel], ServiceError] | None = None
+    """Makes the response of a service that refuses the request."""
     before: Callable[[], None] | None = None
     """Called when the request has come, before the answer."""
 
@@ -66,11 +57,6 @@ class Turn(NamedTuple):
 def tool_turn(*tools: ScriptedCall, text: str = "", usage: Usage | None = None) -> Turn:
     """A turn that calls tools."""
     return Turn(text, tools, usage=usage or Usage())
-
-
-def failed_turn(status: int, error: str = "", *, retry_after: float | None = None) -> Turn:
-    """A turn that is a service error."""
-    return Turn(status=status, error=error, retry_after=retry_after)
 
 
 def pieces(turn: Turn, text: str) -> list[str]:
@@ -146,8 +132,9 @@ class ReceivedRequest(NamedTuple):
 
 
 class ServiceError(NamedTuple):
-    """The response of the service if it refuses a request."""
+    """The response of a service that refuses a request."""
 
+    status: int
     body: Json
     headers: Mapping[str, str]
 
@@ -199,7 +186,7 @@ class ScriptedModel(ABC):
         aside = self.side(request)
         with self.lock:
             if len(self.requests) >= MOST_REQUESTS:
-                return Turn(status=500)
+                return Turn(failure=lambda _: ServiceError(500, {"error": {"message": "too many requests"}}, {}))
             self.requests.append(request._replace(side=aside is not None))
             if aside is not None:
                 return aside
@@ -225,10 +212,6 @@ class ScriptedModel(ABC):
     @abstractmethod
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
         """The final events of the stream."""
-
-    @abstractmethod
-    def error(self, turn: Turn) -> ServiceError:
-        """The body and the headers of an error."""
 
     def streams(self, request: ReceivedRequest) -> bool:
         return bool(request.body.get("stream"))
@@ -299,9 +282,9 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.before is not None:
             answer.before()
         self.pause(answer.delay)
-        if answer.status != 200:
-            error = self.scripted.error(answer)
-            return self.reply(error.body, answer.status, {**error.headers, **answer.headers})
+        if answer.failure is not None:
+            error = answer.failure(self.scripted)
+            return self.reply(error.body, error.status, error.headers)
         if answer.drop and not answer.text and not answer.tools:
             return self.hang_up()
         whole = self.scripted.whole(request, answer)
