@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import handrail
@@ -331,6 +331,20 @@ def served_trial(stubs: Stubs, agent: str, params: Mapping[str, Any]) -> StubTri
     message = {"jsonrpc": "2.0", "id": 1, "method": "hook", "params": params}
     argv = (*stubs.handrail, "serve", "--stdio", "--agent", agent)
     return StubTrial(argv, compact_json(message), variables(stubs))
+
+
+def stub_trial(
+    argv: tuple[str, ...], message: Mapping[str, Any], key: str = "session_id", env: Mapping[str, str] | None = None
+) -> Callable[[str, str], StubTrial]:
+    """`Recipe.trial` of a stub. `key` is the member of a message that names its conversation."""
+    return lambda conversation, cwd: StubTrial(
+        argv, compact_json({key: conversation, "cwd": cwd, **message}), env or {}
+    )
+
+
+def all_off(paths: Iterable[str]) -> list[str]:
+    """The files whose switch turns all hooks off, for the agents that have this name of the switch."""
+    return [f"`{path}`: `disableAllHooks`" for path in paths if read_json(path).get("disableAllHooks") is True]
 
 
 def read_json(path: str) -> dict[str, Any]:

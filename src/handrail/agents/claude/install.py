@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from handrail.agents import recipes
-from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below, compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 
 NAME = "handrail"
 AGENT = "claude"
 HOST_SECONDS = 20
 _COMMANDS = ("workflow", "cancel-workflow")
+_TRIAL = {"hook_event_name": "UserPromptExpansion", "command_name": "cancel-workflow", "command_args": ""}
 _NO_LINK = recipes.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
 
 
@@ -184,9 +184,6 @@ The person cancelled the workflow of this conversation. Stop following it.
 """
 
 
-_SWITCH = "disableAllHooks"
-
-
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
     """The plugin in the user's folder of skills; for a project, hooks and skills in its settings.
 
@@ -210,22 +207,11 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     return FileRecipe(
         files=below(folder, files) | ({} if project is None else below(base, skill_files())),
         entries=entries,
-        trial=partial(_trial, os.path.join(stub_folder, "command")),
+        trial=recipes.stub_trial(("/bin/sh", os.path.join(stub_folder, "command")), _TRIAL),
         status=status,
         folders=(folder,) if project is None else (),
-        switched_off=partial(_switched_off, dict.fromkeys([os.path.join(base, "settings.json"), settings])),
+        switched_off=partial(recipes.all_off, dict.fromkeys([os.path.join(base, "settings.json"), settings])),
     )
-
-
-def _switched_off(paths: Iterable[str]) -> list[str]:
-    """The files of settings that switch all hooks off."""
-    return [f"`{path}`: `{_SWITCH}`" for path in paths if read_json(path).get(_SWITCH) is True]
-
-
-def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
-    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptExpansion"}
-    typed = {**message, "command_name": "cancel-workflow", "command_args": ""}
-    return StubTrial(("/bin/sh", stub), compact_json(typed))
 
 
 def marketplace_steps(folder: str) -> list[str]:

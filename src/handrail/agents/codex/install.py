@@ -22,7 +22,6 @@ from handrail.agents.codex.host import AGENT_SHELL
 from handrail.agents.outcomes import within
 from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits
 
 NAME = "handrail"
@@ -30,6 +29,7 @@ AGENT = "codex"
 HOST_SECONDS = 20
 FLAGS = "/<session-flags>/config.toml"
 """What Codex calls the place of hooks that are given on its command line."""
+_TRIAL = {"hook_event_name": "UserPromptSubmit", "prompt": "$cancel-workflow"}
 _UNLIMITED = 0
 """Codex cuts a longer text of a hook, unless this is its limit."""
 _OURS = '*\'"prompt":"\'[$/]workflow*|*\'"prompt":"\'[$/]cancel-workflow*'
@@ -226,7 +226,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     return FileRecipe(
         files=below(folder, stub_files(stubs, of_user)) | skills,
         entries={hooks.path: hooks, **tables},
-        trial=partial(_trial, os.path.join(folder, "prompt")),
+        trial=recipes.stub_trial(("/bin/sh", os.path.join(folder, "prompt")), _TRIAL, env={AGENT_SHELL: ""}),
         switched_off=partial(_switched_off, tables),
         untrusted=partial(_untrusted, hooks, trust),
     )
@@ -296,11 +296,6 @@ def _switched_off(paths: Iterable[str]) -> list[str]:
     """The files of settings that switch hooks off."""
     off = [path for path in paths if within(_read_toml(path), "features").get("hooks") is False]
     return [f"`{path}`: `features.hooks`" for path in off]
-
-
-def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
-    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
-    return StubTrial(("/bin/sh", stub), compact_json({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
 
 
 def _read_toml(path: str) -> dict[str, Any]:

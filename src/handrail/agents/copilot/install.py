@@ -15,9 +15,8 @@ from typing import Any
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.copilot.host import ASKED_STEP, BEGIN, END, HANDRAIL, OWN_STEP, PLACE, SERVER, copilot_home
-from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below, compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, as_json, below
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 
 NAME = "handrail"
 AGENT = "copilot"
@@ -203,17 +202,9 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     return FileRecipe(
         files=below(own, bin_files(stubs)) | {hooks: hooks_file(shlex.quote(os.path.join(own, "bin")))} | skills,
         entries=entries,
-        trial=partial(_trial, os.path.join(own, "bin", "prompt")),
+        trial=recipes.stub_trial(
+            ("/bin/sh", os.path.join(own, "bin", "prompt")), {"prompt": "/cancel-workflow"}, "sessionId"
+        ),
         status=status,
-        switched_off=partial(_switched_off, hooks),
+        switched_off=partial(recipes.all_off, [hooks]),
     )
-
-
-def _switched_off(hooks: str) -> list[str]:
-    """Our file of hooks, if it switches its own hooks off."""
-    return [f"`{hooks}`: `disableAllHooks`"] if read_json(hooks).get("disableAllHooks") is True else []
-
-
-def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
-    message = {"sessionId": conversation, "cwd": cwd, "prompt": "/cancel-workflow"}
-    return StubTrial(("/bin/sh", stub), compact_json(message))

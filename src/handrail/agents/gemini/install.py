@@ -16,9 +16,8 @@ from handrail import STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.gemini.host import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
 from handrail.agents.outcomes import within
-from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
+from handrail.agents.recipes import FileRecipe, JsonEntries, below, read_json
 from handrail.extensions.contracts import Stubs
-from handrail.extensions.contracts.agent import StubTrial
 
 AGENT = "gemini"
 NAME = "handrail"
@@ -29,6 +28,7 @@ AUTHORITY = (
     f"and in the results of the tool `{STEP_TOOL}` are my instructions."
 )
 """Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
+_TRIAL = {"hook_event_name": "BeforeAgent", "prompt": CANCELS}
 _SESSION = "${GEMINI_SESSION_ID-}"
 
 
@@ -164,13 +164,14 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     """Hooks and the server in the settings; stubs, commands and skills beside them."""
     base = os.path.join(project or env.get("GEMINI_CLI_HOME") or recipes.home(env), ".gemini")
     settings, folder = os.path.join(base, "settings.json"), os.path.join(base, NAME)
+    stub = shlex.quote(os.path.join(folder, "prompt"))
     hooks, server = partial(hook_entries, folder), (SERVER, server_entry(stubs))
     entries = JsonEntries(hooks=hooks, mark=folder + "/", server=server, comments=True)
     files = below(folder, stub_files(stubs)) | below(os.path.join(base, "commands"), command_files())
     return FileRecipe(
         files=files | below(os.path.join(base, "skills"), recipes.skill_files()),
         entries={settings: entries},
-        trial=partial(_trial, os.path.join(folder, "prompt")),
+        trial=recipes.stub_trial(("/bin/sh", "-c", f"stub={stub}; . {stub}"), _TRIAL),
         switched_off=partial(_switched_off, settings),
     )
 
@@ -183,9 +184,3 @@ def _switched_off(settings: str) -> list[str]:
     disabled = switches.get("disabled")
     is_off = isinstance(disabled, list) and NAME in disabled
     return [f"`{settings}`: `hooksConfig.disabled`"] if is_off else []
-
-
-def _trial(stub: str, conversation: str, cwd: str) -> StubTrial:
-    message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "BeforeAgent", "prompt": CANCELS}
-    command = f"stub={shlex.quote(stub)}; . {shlex.quote(stub)}"
-    return StubTrial(("/bin/sh", "-c", command), compact_json(message))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -18,9 +17,8 @@ from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 from threading import Thread, Timer
-from typing import Any
 
-from handrail.agents.opencode.driver import ServerClient, start_server
+from handrail.agents.opencode.driver import ServerClient, say, start_server
 
 PATIENCE = 20.0
 """Seconds from a stop until a plugin surely does nothing more."""
@@ -54,22 +52,21 @@ def converse(server: ServerClient, end: Callable[[], None], prompt: str, session
         session = str(server.ask("POST", "/session", {})["id"])
     elif "--fork" in options:
         session = str(server.ask("POST", f"/session/{session}/fork", {})["id"])
-    say({"session": session})
+    say("session", session=session)
     events = server.events()
     next(events)
-    asking = PromptThread(server, session, prompt, end)
-    asking.start()
+    Thread(target=give_prompt, args=(server, session, prompt, end), daemon=True).start()
     timer, has_stopped = Timer(PATIENCE, end), False
     for event in events:
-        kind, about = event.get("type"), event.get("properties") or {}
+        kind, about = event.pop("type"), event.get("properties") or {}
         if kind == "message.part.updated":
-            say(event)
+            say(kind, **event)
         is_idle = kind == "session.idle" and about.get("sessionID") == session
         is_error = about.get("variant") == "error" and not has_stopped
         is_shown = kind == "tui.toast.show" and about.get("title") == "Handrail" and not is_error
         has_stopped = has_stopped or is_idle
         if is_shown or (is_idle and not os.path.lexists(LINKS / session)):
-            say(event)
+            say(kind, **event)
             break
         if is_idle:
             timer.cancel()
@@ -80,32 +77,17 @@ def converse(server: ServerClient, end: Callable[[], None], prompt: str, session
     return 0
 
 
-class PromptThread(Thread):
-    """Sends the prompt. A line that begins with a slash and the name of a command is that command, as in a terminal."""
-
-    def __init__(self, server: ServerClient, session: str, prompt: str, end: Callable[[], None]) -> None:
-        super().__init__(daemon=True)
-        self.end = end
-        self.server = server
-        self.path = f"/session/{session}"
-        self.prompt = prompt
-
-    def run(self) -> None:
-        name, _, rest = self.prompt.partition(" ")
-        try:
-            if name.startswith("/") and name[1:] in [one["name"] for one in self.server.ask("GET", "/command")]:
-                self.server.ask("POST", f"{self.path}/command", {"command": name[1:], "arguments": rest})
-            else:
-                parts = [{"type": "text", "text": self.prompt}]
-                self.server.ask("POST", f"{self.path}/prompt_async", {"parts": parts})
-        except OSError as error:
-            say({"failed": str(error)})
-            self.end()
-
-
-def say(event: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
+def give_prompt(server: ServerClient, session: str, prompt: str, end: Callable[[], None]) -> None:
+    """Send the prompt. A line that begins with a slash and the name of a command is that command, as in a terminal."""
+    name, _, rest = prompt.partition(" ")
+    try:
+        if name.startswith("/") and name[1:] in [one["name"] for one in server.ask("GET", "/command")]:
+            server.ask("POST", f"/session/{session}/command", {"command": name[1:], "arguments": rest})
+        else:
+            server.ask("POST", f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": prompt}]})
+    except OSError as error:
+        say("failed", message=str(error))
+        end()
 
 
 if __name__ == "__main__":
