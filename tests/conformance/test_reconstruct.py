@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences
-from handrail.agents.pi.pi_workflows import foreign_state
+from handrail.agents.pi.host import foreign_state
 from handrail.extensions.contracts.messages import ForeignState
 
 DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "cancelled": False}

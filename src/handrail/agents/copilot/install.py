@@ -26,6 +26,7 @@ FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. A person can cancel the "
     "workflow in a terminal with: handrail cancel --yes (handrail sessions lists all workflows)"
 )
+_TRIAL = {"prompt": "/cancel-workflow"}
 _COMMANDS = ("workflow", "cancel-workflow")
 _SUBAGENT = """*'"parentAgentId":"'*"""
 """A message of a subagent. A text in a message cannot contain this: its quotes are escaped."""
@@ -202,9 +203,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     return FileRecipe(
         files=below(own, bin_files(stubs)) | {hooks: hooks_file(shlex.quote(os.path.join(own, "bin")))} | skills,
         entries=entries,
-        trial=recipes.stub_trial(
-            ("/bin/sh", os.path.join(own, "bin", "prompt")), {"prompt": "/cancel-workflow"}, "sessionId"
-        ),
+        trial=recipes.stub_trial(("/bin/sh", os.path.join(own, "bin", "prompt")), _TRIAL, "sessionId"),
         status=status,
         switched_off=partial(recipes.all_off, [hooks]),
     )

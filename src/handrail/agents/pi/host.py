@@ -46,6 +46,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _READS = ("read", "grep", "find", "ls")
 _WRITES = ("edit", "write")
 _RUNS = ("bash", "powershell")
+ORIGIN = "pi-workflows"
+_STATE_ENTRY = "workflow:state"
+_REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
+_OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
 
 
 def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
@@ -103,12 +107,73 @@ def _tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.H
 def _branch(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     request = requests.branch(origin, requests.branch_point(data.get("at")))
     if data.get("states"):
-        from handrail.agents.pi.pi_workflows import foreign_state
-
         request["foreign"], unread = foreign_state(data["states"])
         if unread is not None:
             request["unread"] = unread
     return request
+
+
+def foreign_state(entries: list[Any]) -> tuple[messages.ForeignState | None, str | None]:
+    """The newest state that pi-workflows wrote into a session log, and why it cannot be used; or None and None."""
+    data = next((data for data in map(_state, reversed(entries)) if data is not None), None)
+    if data is None:
+        return None, None
+    state = _adopted(data)
+    return state, None if state else f"The state that {ORIGIN} stored here is damaged. Handrail leaves it."
+
+
+def _state(entry: Any) -> dict[str, Any] | None:
+    if not isinstance(entry, dict) or (entry.get("type"), entry.get("customType")) != ("custom", _STATE_ENTRY):
+        return None
+    data = entry.get("data")
+    return data if isinstance(data, dict) and data.get("workflowKey") is not None else None
+
+
+def _adopted(data: dict[str, Any]) -> messages.ForeignState | None:
+    required = all(isinstance(data.get(name), kind) for name, kind in _REQUIRED.items())
+    optional = all(isinstance(data[name], kind) for name, kind in _OPTIONAL.items() if name in data)
+    path, started = _path(data), data.get("startedAt")
+    if not (required and optional and path and _is_number(started)):
+        return None
+    steps = _non_negative_int(data.get("globalStepCount", path[0][1]))
+    if steps is None:
+        return None
+    task = data.get("taskDescription")
+    return {
+        "origin": ORIGIN,
+        "workflow": data["workflowKey"],
+        "path": path,
+        "status": "active" if data["active"] else "cancelled" if data.get("cancelled") else "done",
+        "steps": steps,
+        "task": task if isinstance(task, str) else "",
+        "task_id": data.get("taskId", ""),
+        "started": data["startedAt"] / 1000,
+        "told": data.get("completionNotified", False),
+    }
+
+
+def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    """The stack; empty if the entry is damaged. An old entry has one index, which becomes a stack of one."""
+    segments = data.get("currentPath")
+    if segments is None and "currentPhaseIndex" in data:
+        segments = [{"workflowKey": data["workflowKey"], "phaseIndex": data["currentPhaseIndex"]}]
+    path: list[tuple[str, int]] = []
+    for segment in segments if isinstance(segments, list) else ():
+        key = segment.get("workflowKey") if isinstance(segment, dict) else None
+        index = _non_negative_int(segment.get("phaseIndex")) if isinstance(segment, dict) else None
+        if not isinstance(key, str) or index is None:
+            return ()
+        path.append((key, index))
+    return tuple(path)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _non_negative_int(value: Any) -> int | None:
+    """The value as an int if it is a whole number >= 0, else None."""
+    return int(value) if _is_number(value) and value >= 0 and value % 1 == 0 else None
 
 
 def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
