@@ -180,7 +180,8 @@ class MappingReader:
         if node is None:
             if field.required and name not in self.misspelt:
                 place = (self.node.line, self.node.column, 1)
-                self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
+                sign = " =" if self.source.file.endswith(".toml") else ":"
+                self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}{sign}`, {field.about}")
             return None
         if node.kind not in field.kinds:
             hint = example or self.other_kind(field, node) or f"`{name}` means: {field.about}"

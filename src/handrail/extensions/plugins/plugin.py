@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import handrail
@@ -19,12 +19,15 @@ from handrail.extensions.callers import Signs
 from handrail.extensions.plugins.search import JAVASCRIPT, SOURCES, PluginPlace
 from handrail.source.definition_files import Root, Source, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
-from handrail.source.suggestions import did_you_mean
+from handrail.source.fields import Field, MappingReader, Shape, field_schema, found, json_schema, quoted, shape
+from handrail.source.tree import NO_KEYS, TreeNode, ValueKind, node_text
 
 TomlPlace = tuple[int, int, int]
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+DEEPEST = 6
+"""No manifest has more levels. What is deeper is not read."""
 
 
 def parse_toml(source: Source) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
@@ -33,35 +36,50 @@ def parse_toml(source: Source) -> tuple[dict[str, Any] | None, list[Diagnostic]]
         return tomllib.loads(source.text), []
     except ValueError as error:
         message = str(error)
-        found = _AT.search(message)
-        line = int(found[1]) if found and found[1] else max(1, len(source.text.rstrip("\n").split("\n")))
-        column = int(found[2]) if found and found[2] else len(source.line(line) or "") + 1
+        at = _AT.search(message)
+        line = int(at[1]) if at and at[1] else max(1, len(source.text.rstrip("\n").split("\n")))
+        column = int(at[2]) if at and at[2] else len(source.line(line) or "") + 1
         text = f"the file is not TOML: {_AT.sub('', message)}"
         return None, [source.problem("toml-syntax", (line, column, 1), text, 'write lines like `version = "1.0"`')]
 
 
-def toml_place(source: Source, *path: str) -> TomlPlace:
-    """The place of a key, or of the nearest table around it; the first line if the text has none of them."""
-    best: tuple[int, TomlPlace] = (0, (1, 1, 1))
+def toml_tree(source: Source, data: Mapping[str, Any]) -> TreeNode:
+    """The tree of these tables. Each value has the place of its key, or of the nearest table around it."""
+    places = _toml_places(source)
+
+    def node(value: Any, path: tuple[str, ...]) -> TreeNode:
+        place = _nearest_place(places, path)
+        if isinstance(value, dict):
+            values = {name: node(one, (*path, name)) for name, one in value.items()} if len(path) < DEEPEST else {}
+            return TreeNode("mapping", values, *place, {name: one.place[:2] for name, one in values.items()})
+        if isinstance(value, list):
+            items = [node(one, (*path, "")) for one in value] if len(path) < DEEPEST else []
+            return TreeNode("list", items, *place, NO_KEYS)
+        return TreeNode(_KINDS.get(type(value), "text"), value, *place, NO_KEYS)
+
+    return node(data, ())
+
+
+_KINDS: dict[type, ValueKind] = {bool: "boolean", int: "integer", float: "number"}
+
+
+def _toml_places(source: Source) -> dict[tuple[str, ...], TomlPlace]:
+    """The place of each key and of each header of a table."""
+    places: dict[tuple[str, ...], TomlPlace] = {(): (1, 1, 1)}
     table: tuple[str, ...] = ()
     for number, line in enumerate(source.lines, 1):
-        header, key = _HEADER.match(line), _KEY.match(line)
-        if header is not None:
-            table = _dotted_parts(header[1])
-            found, at = table, header.start(1)
-        elif key is not None:
-            found, at = (*table, *_dotted_parts(key[1])), key.start(1)
-        else:
-            continue
-        length = len(found)
-        if found == path[:length] and length > best[0]:
-            text = header[1] if header is not None else key[1] if key is not None else ""
-            best = length, (number, at + 1, len(text))
-    return best[1]
+        header = _HEADER.match(line)
+        written = header or _KEY.match(line)
+        if written is not None:
+            parts = (part.strip().strip("\"'") for part in written[1].split("."))
+            path = (*(table if header is None else ()), *parts)
+            table = table if header is None else path
+            places.setdefault(path, (number, written.start(1) + 1, len(written[1])))
+    return places
 
 
-def _dotted_parts(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+def _nearest_place(places: Mapping[tuple[str, ...], TomlPlace], path: tuple[str, ...]) -> TomlPlace:
+    return next(places[path[:end]] for end in range(len(path), -1, -1) if path[:end] in places)
 
 
 MANIFEST_FILE = "plugin.toml"
@@ -75,8 +93,87 @@ RESERVED = ("acp", "builtin", "flow", "given", "handrail", "project", "user", "w
 FOLDERS = ("flows", "workflows", "prompts", "schemas")
 PARTS = ("host", "executor", "tools", "offline")
 MODULES = ("nodes", "checks", "engines")
-_TEXTS = ("id", "version", "about")
-_KEYS = (*_TEXTS, "contract", *MODULES, "agents", "folders")
+_MODULE = {"type": "string", "pattern": f"^{MODULE.pattern}$".replace(r"\w", "[A-Za-z0-9_]")}
+_TEXT = {"type": "string", "minLength": 1}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def _module_field(name: str, about: str, example: str, *, required: bool = False) -> Field:
+    return Field(name, ("text",), about, required, schema=_MODULE, examples=(example,))
+
+
+def _rows_schema(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a table whose keys are names."""
+    return {"type": "object", "patternProperties": {f"^{NAME.pattern}$": value}, "additionalProperties": False}
+
+
+def _modules_field(kind: str, example: str) -> Field:
+    about = f"the {kind} that the plugin brings: name = module"
+    return Field(kind, ("mapping",), about, schema=_rows_schema(field_schema(_module_field("", "a module", example))))
+
+
+_OF_NODE = _module_field("module", "the module of the node", "nodes.deploy", required=True)
+NODE = shape(
+    "nodes.NAME",
+    "A node with other names.",
+    _OF_NODE,
+    Field("also", ("list",), "other names of the node", schema=_TEXTS, examples=(["deploy-to-acme"],)),
+)
+SIGNS = shape(
+    "signs",
+    "How a process knows that the agent started it.",
+    Field("variables", ("list",), "variables that it sets for programs", schema=_TEXTS, examples=(["ACME_ROBOT"],)),
+    Field("programs", ("list",), "names of the agent's program", schema=_TEXTS, examples=(["acme-robot"],)),
+)
+AGENT = shape(
+    "agents.NAME",
+    "An agent.",
+    _module_field("host", "the module with which the agent calls Handrail", "robot.host"),
+    _module_field("executor", "the module with which Handrail calls the agent", "robot.executor"),
+    _module_field("tools", "the module with the names of the agent's tools", "robot.tools"),
+    _module_field("offline", "the module that runs the agent against a scripted model", "robot.offline"),
+    Field("signs", ("mapping",), SIGNS.about, schema=lambda: json_schema(SIGNS)),
+)
+DEFINITIONS = shape(
+    "folders",
+    "Where the plugin has its definitions.",
+    *(Field(kind, ("text",), f"the folder with {kind}", default=kind, schema=_TEXT) for kind in FOLDERS),
+)
+MANIFEST = shape(
+    MANIFEST_FILE,
+    "What a plugin provides.",
+    Field("version", ("text",), "the version of the plugin", required=True, schema=_TEXT, examples=("1.0",)),
+    Field(
+        "contract",
+        ("integer",),
+        "the version of `handrail.extensions.contracts` that the plugin is written for",
+        required=True,
+        schema={"enum": list(CONTRACTS)},
+    ),
+    Field(
+        "id",
+        ("text",),
+        "the id; by default the name of the folder",
+        schema={"type": "string", "pattern": f"^{ID.pattern}$"},
+        examples=("acme",),
+    ),
+    Field("about", ("text",), "what the plugin is for", schema=_TEXT, examples=("Deploys to Acme.",)),
+    Field(
+        "nodes",
+        ("mapping",),
+        "the nodes of flows that the plugin brings: name = module",
+        schema=lambda: _rows_schema({"anyOf": [field_schema(_OF_NODE), json_schema(NODE)]}),
+    ),
+    _modules_field("checks", "checks.healthy"),
+    _modules_field("engines", "engines.remote"),
+    Field(
+        "agents",
+        ("mapping",),
+        "the agents that the plugin brings",
+        schema=lambda: _rows_schema(json_schema(AGENT)),
+    ),
+    Field("folders", ("mapping",), DEFINITIONS.about, schema=lambda: json_schema(DEFINITIONS)),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,169 +222,126 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
     data, problems = parse_toml(source)
     if data is None:
         return None, problems
-    reading = _Reading(source, data)
-    manifest = reading.manifest(id_)
-    return (None if has_errors(reading.found) else manifest), reading.found
-
-
-class _Reading:
-    """One `plugin.toml` being read."""
-
-    def __init__(self, source: Source, data: dict[str, Any]) -> None:
-        self.source = source
-        self.data = data
-        self.found: list[Diagnostic] = []
-
-    def report(self, code: str, path: tuple[str, ...], message: str, hint: str) -> None:
-        self.found.append(self.source.problem(code, toml_place(self.source, *path), message, hint))
-
-    def manifest(self, id_: str) -> PluginManifest:
-        self.refuse_unknown(self.data, _KEYS, ())
-        own = self.text("id", required=False) or id_
-        if own != id_:
-            self.report(
-                "plugin-id", ("id",), f"the id is `{own}`, but the plugin is called `{id_}`", f'write `id = "{id_}"`'
-            )
-        elif not ID.fullmatch(id_) or id_ in RESERVED:
-            hint = "begin with a lower-case letter, then letters, digits and `-`; not " + ", ".join(
-                f"`{n}`" for n in RESERVED
-            )
-            self.report("plugin-id", ("id",), f"`{id_}` cannot be the id of a plugin", hint)
-        self.contract()
-        also: dict[str, str] = {}
-        modules = {kind: dict(self.rows(kind, also)) for kind in MODULES}
-        agents, signs = self.agents()
-        return PluginManifest(
-            id=id_,
-            version=self.text("version") or "",
-            about=self.text("about", required=False) or "",
-            modules=modules,
-            agents=agents,
-            signs=signs,
-            also=also,
-            folders=self.folders(),
-        )
-
-    def contract(self) -> None:
-        value = self.data.get("contract")
+    reader = MappingReader(source, toml_tree(source, data), MANIFEST, problems.append)
+    _check_id(reader, id_)
+    contract = reader.child("contract", f"write `contract = {max(CONTRACTS)}`")
+    if contract is not None and contract.value not in CONTRACTS:
         known = ", ".join(map(str, CONTRACTS))
-        if value is None:
-            self.report("missing-key", (), "key `contract` is missing", f"add `contract = {max(CONTRACTS)}`")
-        elif isinstance(value, bool) or not isinstance(value, int):
-            self.wrong_type(("contract",), "a number", value, f"write `contract = {max(CONTRACTS)}`")
-        elif value not in CONTRACTS:
-            message = f"the plugin is written for version {value} of the contract; this Handrail supports {known}"
-            self.report(
-                "plugin-contract", ("contract",), message, "install a version of the plugin or of Handrail that fits"
-            )
+        message = f"the plugin is written for version {contract.value} of the contract; this Handrail supports {known}"
+        reader.on(contract, "plugin-contract", message, "install a version of the plugin or of Handrail that fits")
+    also: dict[str, str] = {}
+    signs: dict[str, Signs] = {}
+    manifest = PluginManifest(
+        id=id_,
+        version=_text(reader, "version"),
+        about=_text(reader, "about"),
+        modules={kind: dict(_modules(reader, kind, also)) for kind in MODULES},
+        agents=dict(_agents(reader, signs)),
+        signs=signs,
+        also=also,
+        folders=dict(_folders(reader)),
+    )
+    return (None if has_errors(problems) else manifest), problems
 
-    def text(self, key: str, *, required: bool = True) -> str | None:
-        value = self.data.get(key)
-        if value is None:
-            if required:
-                self.report("missing-key", (), f"key `{key}` is missing", f'add `{key} = "..."`')
-            return None
-        if not isinstance(value, str):
-            self.wrong_type((key,), "text", value, f'write `{key} = "..."`')
-            return None
-        if not value.strip():
-            self.report("blank-text", (key,), f"`{key}` is blank", "fill it in")
-            return None
-        return value
 
-    def table(self, *path: str) -> Mapping[str, Any]:
-        value: Any = self.data
-        for part in path:
-            value = value.get(part, {})
-        if not isinstance(value, dict):
-            self.wrong_type(path, "a table", value, f"write `[{'.'.join(path)}]` on a line of its own")
-            return {}
-        return value
+def _check_id(reader: MappingReader, id_: str) -> None:
+    own = _text(reader, "id") or id_
+    place = reader.node.value.get("id", reader.node)
+    if own != id_:
+        message = f"the id is `{own}`, but the plugin is called `{id_}`"
+        reader.on(place, "plugin-id", message, f'write `id = "{id_}"`')
+    elif not ID.fullmatch(id_) or id_ in RESERVED:
+        names = ", ".join(f"`{name}`" for name in RESERVED)
+        hint = f"begin with a lower-case letter, then letters, digits and `-`; not {names}"
+        reader.on(place, "plugin-id", f"`{id_}` cannot be the id of a plugin", hint)
 
-    def rows(self, kind: str, also: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """Name → module. A node may be a table, with its other names."""
-        for name, given in self.table(kind).items():
-            path: tuple[str, ...] = (kind, name)
-            value = given
-            if not self.is_name(name, path):
-                continue
-            if isinstance(value, dict) and kind == "nodes":
-                self.refuse_unknown(value, ("module", "also"), path)
-                also.update(dict.fromkeys(self.texts(value, "also", path), name))
-                path, value = (*path, "module"), value.get("module")
-            if self.is_module(value, path):
-                yield name, value
 
-    def agents(self) -> tuple[dict[str, dict[str, str]], dict[str, Signs]]:
-        rows: dict[str, dict[str, str]] = {}
-        signs: dict[str, Signs] = {}
-        for name in self.table("agents"):
-            path = ("agents", name)
-            row = self.table(*path)
-            self.refuse_unknown(row, (*PARTS, "signs"), path)
-            if not self.is_name(name, path):
-                continue
-            rows[name] = {part: row[part] for part in PARTS if part in row and self.is_module(row[part], (*path, part))}
-            if not rows[name]:
-                hint = f'add `executor = "MODULE"` or `host = "MODULE"` below `[agents.{name}]`'
-                self.report("missing-key", path, f"the agent `{name}` has neither `executor` nor `host`", hint)
-            own = self.table(*path, "signs") if "signs" in row else {}
-            self.refuse_unknown(own, ("variables", "programs"), (*path, "signs"))
-            variables, programs = (tuple(self.texts(own, key, (*path, "signs"))) for key in ("variables", "programs"))
-            if variables or programs:
-                signs[name] = variables, programs
-        return rows, signs
+def _text(reader: MappingReader, name: str) -> str:
+    node = reader.child(name, f'write `{name} = "..."`')
+    if node is not None and not node.value.strip():
+        reader.on(node, "blank-text", f"`{name}` is blank", "fill it in")
+    return "" if node is None else str(node.value)
 
-    def folders(self) -> dict[str, str]:
-        given = self.table("folders")
-        self.refuse_unknown(given, FOLDERS, ("folders",))
-        found = {kind: kind for kind in FOLDERS}
-        for kind in FOLDERS:
-            value = given.get(kind, kind)
-            path = ("folders", kind)
-            if not isinstance(value, str):
-                self.wrong_type(path, "text", value, f'write `{kind} = "{kind}"`')
-            elif leaves(value):
-                hint = "write the path of a folder of the plugin, relative to `plugin.toml`"
-                self.report("path-escape", path, f"`{value}` leads out of the plugin", hint)
-            else:
-                found[kind] = value
-        return found
 
-    def texts(self, table: Mapping[str, Any], key: str, path: tuple[str, ...]) -> list[str]:
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-            self.wrong_type((*path, key), "a list of texts", value, f'write `{key} = ["..."]`')
-            return []
-        return value
+def _texts(reader: MappingReader, name: str) -> tuple[str, ...]:
+    hint = f'write `{name} = ["..."]`'
+    node = reader.child(name, hint)
+    for item in node.value if node is not None else ():
+        if item.kind != "text" or not item.value.strip():
+            reader.on(item, "wrong-type", f"an item of `{name}` has to be text, found {found(item)}", hint)
+    return () if node is None else tuple(node_text(item) for item in node.value)
 
-    def is_name(self, name: str, path: tuple[str, ...]) -> bool:
+
+def _table(reader: MappingReader, name: str, node: TreeNode | None, keys: Shape) -> MappingReader:
+    """The reader of a table. One that is missing or something else is empty."""
+    if node is not None and node.kind != "mapping":
+        reader.on(node, "wrong-type", f"`{name}` has to be a table, found {found(node)}", "write `KEY = VALUE` in it")
+    if node is None or node.kind != "mapping":
+        node = (node or reader.node)._replace(kind="mapping", value={}, keys={})
+    return MappingReader(reader.source, node, keys, reader.report)
+
+
+def _rows(reader: MappingReader, kind: str) -> Iterator[tuple[str, TreeNode]]:
+    """The rows of a table whose keys are names."""
+    node = reader.child(kind, f"write `[{kind}]` on a line of its own")
+    for name, child in node.value.items() if node is not None else ():
         if NAME.fullmatch(name):
-            return True
-        hint = "begin with a lower-case letter, then letters, digits, `-` and `_`"
-        self.report("bad-value", path, f"`{name}` cannot be a name", hint)
-        return False
+            yield name, child
+        else:
+            hint = "begin with a lower-case letter, then letters, digits, `-` and `_`"
+            reader.on(child, "bad-value", f"`{name}` cannot be a name", hint)
 
-    def is_module(self, value: Any, path: tuple[str, ...]) -> bool:
-        if not isinstance(value, str):
-            self.wrong_type(path, "the name of a module", value, f'write `{path[-1]} = "MODULE"`')
-            return False
-        if MODULE.fullmatch(value):
-            return True
-        code = "path-escape" if "/" in value or ".." in value else "bad-value"
-        hint = "write a module of the plugin with dots, such as `nodes.deploy` for `nodes/deploy.py`"
-        self.report(code, path, f"`{value}` is not the name of a module of the plugin", hint)
-        return False
 
-    def refuse_unknown(self, table: Mapping[str, Any], known: tuple[str, ...], path: tuple[str, ...]) -> None:
-        for name in table:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
-                place = toml_place(self.source, *path, name)
-                self.found.append(self.source.problem("unknown-key", place, f"unknown key `{name}`", hint, "warning"))
+def _modules(reader: MappingReader, kind: str, also: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Name → module. A node may be a table, with its other names."""
+    for name, node in _rows(reader, kind):
+        if kind == "nodes" and node.kind == "mapping":
+            row = _table(reader, name, node, NODE)
+            also.update(dict.fromkeys(_texts(row, "also"), name))
+            module = _module(reader, "module", row.child("module"))
+        else:
+            module = _module(reader, name, node)
+        if module is not None:
+            yield name, module
 
-    def wrong_type(self, path: tuple[str, ...], wanted: str, value: Any, hint: str) -> None:
-        self.report("wrong-type", path, f"`{path[-1]}` has to be {wanted}, found {_shown(value)}", hint)
+
+def _module(reader: MappingReader, key: str, node: TreeNode | None) -> str | None:
+    if node is None or (node.kind == "text" and MODULE.fullmatch(node.value)):
+        return None if node is None else str(node.value)
+    if node.kind != "text":
+        message = f"`{key}` has to be the name of a module, found {found(node)}"
+        reader.on(node, "wrong-type", message, f'write `{key} = "MODULE"`')
+        return None
+    code = "path-escape" if "/" in node.value or ".." in node.value else "bad-value"
+    hint = "write a module of the plugin with dots, such as `nodes.deploy` for `nodes/deploy.py`"
+    reader.on(node, code, f"{quoted(node)} is not the name of a module of the plugin", hint)
+    return None
+
+
+def _agents(reader: MappingReader, signs: dict[str, Signs]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Name → part → module."""
+    for name, node in _rows(reader, "agents"):
+        agent = _table(reader, name, node, AGENT)
+        parts = {part: _module(agent, part, agent.node.value.get(part)) for part in PARTS}
+        modules = {part: module for part, module in parts.items() if module is not None}
+        if not modules:
+            hint = f'add `executor = "MODULE"` or `host = "MODULE"` below `[agents.{name}]`'
+            agent.on(node, "missing-key", f"the agent `{name}` has neither `executor` nor `host`", hint)
+        own = _table(agent, "signs", agent.node.value.get("signs"), SIGNS)
+        if own.node.value:
+            signs[name] = _texts(own, "variables"), _texts(own, "programs")
+        yield name, modules
+
+
+def _folders(reader: MappingReader) -> Iterator[tuple[str, str]]:
+    """Kind of definition → folder."""
+    folders = _table(reader, "folders", reader.node.value.get("folders"), DEFINITIONS)
+    for kind in FOLDERS:
+        node = folders.child(kind, f'write `{kind} = "{kind}"`')
+        if node is not None and leaves(node.value):
+            hint = "write the path of a folder of the plugin, relative to `plugin.toml`"
+            folders.on(node, "path-escape", f"{quoted(node)} leads out of the plugin", hint)
+        yield kind, kind if node is None else str(node.value)
 
 
 def leaves(path: str) -> bool:
@@ -295,95 +349,9 @@ def leaves(path: str) -> bool:
     return path.startswith("/") or "\\" in path or "\0" in path or ".." in path.split("/") or not path.strip()
 
 
-def _shown(value: Any) -> str:
-    kinds: Mapping[type, Callable[[Any], str]] = {
-        dict: lambda _: "a table",
-        list: lambda _: "a list",
-        bool: lambda flag: f"`{str(flag).lower()}`",
-        type(None): lambda _: "nothing",
-    }
-    return kinds.get(type(value), lambda other: f"`{other}`")(value)
-
-
-_TABLE_ABOUT = {
-    "nodes": "the nodes of flows that the plugin brings: name = module",
-    "checks": "the checks that the plugin brings: name = module",
-    "engines": "the engines that the plugin brings: name = module",
-}
-_PART_ABOUT = {
-    "host": "the module with which the agent calls Handrail",
-    "executor": "the module with which Handrail calls the agent",
-    "tools": "the module with the names of the agent's tools",
-    "offline": "the module that runs the agent against a scripted model",
-}
-_TEXTS_SCHEMA = {"type": "array", "items": {"type": "string", "minLength": 1}}
-
-
 def manifest_schema() -> dict[str, Any]:
     """The schema of a `plugin.toml`."""
-    long_form = _table_schema(
-        {
-            "module": _module_schema("the module of the node", "nodes.deploy"),
-            "also": {**_TEXTS_SCHEMA, "description": "other names of the node", "examples": [["deploy-to-acme"]]},
-        },
-        ["module"],
-    )
-    node = {"anyOf": [_module_schema("the module of the node", "nodes.deploy"), long_form]}
-    rows = {
-        name: _named_schema(about, node if name == "nodes" else _module_schema("a module", "checks.healthy"))
-        for name, about in _TABLE_ABOUT.items()
-    }
-    folders = {name: _text_schema(f"the folder with {name}", default=name) for name in FOLDERS}
-    properties = {
-        "version": _text_schema("the version of the plugin", examples=["1.0"]),
-        "contract": {
-            "enum": list(CONTRACTS),
-            "description": "the version of `handrail.extensions.contracts` that the plugin is written for",
-        },
-        "id": {
-            **_text_schema("the id; by default the name of the folder", examples=["acme"]),
-            "pattern": f"^{ID.pattern}$",
-        },
-        "about": _text_schema("what the plugin is for", examples=["Deploys to Acme."]),
-        **rows,
-        "agents": _named_schema("the agents that the plugin brings", _agent_schema()),
-        "folders": {**_table_schema(folders), "description": "where the plugin has its definitions"},
-    }
-    return _table_schema(properties, ["version", "contract"])
-
-
-def _agent_schema() -> dict[str, Any]:
-    signs = {
-        "variables": {
-            **_TEXTS_SCHEMA,
-            "description": "variables that the agent sets for what it starts",
-            "examples": [["ACME_ROBOT"]],
-        },
-        "programs": {**_TEXTS_SCHEMA, "description": "names of the agent's program", "examples": [["acme-robot"]]},
-    }
-    known = {part: _module_schema(_PART_ABOUT[part], f"robot.{part}") for part in PARTS}
-    return _table_schema(
-        {**known, "signs": {**_table_schema(signs), "description": "how a process knows that the agent started it"}}
-    )
-
-
-def _named_schema(about: str, value: dict[str, Any]) -> dict[str, Any]:
-    rows = {f"^{NAME.pattern}$": value}
-    return {"type": "object", "description": about, "patternProperties": rows, "additionalProperties": False}
-
-
-def _table_schema(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:
-    found = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**found, "required": required} if required else found
-
-
-def _text_schema(about: str, **more: Any) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "description": about, **more}
-
-
-def _module_schema(about: str, example: str) -> dict[str, Any]:
-    pattern = MODULE.pattern.replace(r"\w", "[A-Za-z0-9_]")
-    return {"type": "string", "pattern": f"^{pattern}$", "description": about, "examples": [example]}
+    return json_schema(MANIFEST)
 
 
 @dataclass(frozen=True)
@@ -412,7 +380,7 @@ class Plugin:
 
     def problem(self, code: str, path: tuple[str, ...], message: str, hint: str | None = None) -> Diagnostic:
         """A problem at a key of `plugin.toml`."""
-        return self.source.problem(code, toml_place(self.source, *path), message, hint)
+        return self.source.problem(code, _nearest_place(_toml_places(self.source), path), message, hint)
 
     def disabled(self, *problems: Diagnostic) -> Plugin:
         """The plugin with these problems. With any, it is not used."""
@@ -421,19 +389,19 @@ class Plugin:
 
 def read_plugins(places: Iterable[PluginPlace], taken: Collection[str]) -> list[Plugin]:
     """All plugins. If several have one id, the first is used. `taken` are names of nodes that are built in."""
-    found: list[Plugin] = []
+    plugins: list[Plugin] = []
     owners: dict[str, Plugin] = {}
     names: dict[str, str] = {}
     for place in places:
         if place.source == JAVASCRIPT:
-            found.append(_javascript(place))
+            plugins.append(_javascript(place))
             continue
         plugin = read_plugin(place)
         first = owners.setdefault(place.id, plugin)
         if first is not plugin:
             plugin = plugin.disabled(_twice(plugin, first))
-        found.append(_with_own_names(plugin, taken, names))
-    return found
+        plugins.append(_with_own_names(plugin, taken, names))
+    return plugins
 
 
 def _javascript(place: PluginPlace) -> Plugin:
@@ -478,7 +446,7 @@ def read_plugin(place: PluginPlace) -> Plugin:
     source, problems = decode(file, opened.data)
     if problems:
         return Plugin(place, None, source, tuple(problems))
-    manifest, problems = read_manifest(source, place.id)
+    manifest, problems = read_manifest(Source(file, source.text, is_foreign=True), place.id)
     plugin = Plugin(place, manifest, source, tuple(problems))
     return plugin.disabled(*_outside(plugin), *_missing(plugin))
 
@@ -508,11 +476,11 @@ ID_MARK = "@ID@"
 
 def skeleton_files(id_: str) -> dict[str, str]:
     """Path below the plugin's folder → text."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for folder, folders, names in os.walk(SKELETON_FOLDER):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8") as file:
-                found[os.path.relpath(path, SKELETON_FOLDER)] = file.read().replace(ID_MARK, id_)
-    return found
+                texts[os.path.relpath(path, SKELETON_FOLDER)] = file.read().replace(ID_MARK, id_)
+    return texts
