@@ -86,12 +86,13 @@ class Question(ModalScreen[str]):
 
     def _draw(self) -> None:
         pieces: list[Piece] = []
-        actions: dict[int, Callable[[], object]] = {}
         for number, (word, label) in enumerate(self.choices):
-            actions[len(pieces)] = partial(self.dismiss, word)
             mark = "▸" if number == self.chosen else " "
-            pieces += [Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else ""), Piece(" ")]
-        self.query_one("#answers", Bar).show(pieces, actions)
+            pieces += [
+                Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else "", f"dismiss('{word}')"),
+                Piece(" "),
+            ]
+        self.query_one("#answers", Bar).show(pieces)
 
     def action_choose(self, by: int) -> None:
         self.chosen = (self.chosen + by) % len(self.choices)

@@ -7,8 +7,7 @@ some seconds, on the screen on which they were told, and only while they are tru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
-from functools import partial
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import on
@@ -209,7 +208,6 @@ class Frame(Screen[None], inherit_bindings=False):
     def _draw_keys(self) -> None:
         """The keys that fit, those at the left of the table first; help and quit always."""
         pieces: list[Piece] = []
-        actions: dict[int, Callable[[], object]] = {}
         usable = [key for key in keys.of_screen(self.NAME) if self.is_usable(key.id)]
         shown = [key for key in usable if key.id == FIND_NEXT or key.short]
         shown.sort(key=lambda key: key.id != FIND_NEXT)  # while something is searched, its key is first
@@ -222,9 +220,8 @@ class Frame(Screen[None], inherit_bindings=False):
                 if room < width:
                     continue
                 room -= width
-            actions[len(pieces)] = partial(self._do, key.id)
-            pieces += [Piece(self.top.look.key(key.shown), "bold"), Piece(f" {label}  ")]
-        self.query_one("#keys", Bar).show(pieces, actions)
+            pieces += [Piece(self.top.look.key(key.shown), "bold", key.id), Piece(f" {label}  ")]
+        self.query_one("#keys", Bar).show(pieces)
 
     def _do(self, action: str) -> None:
         self.run_worker(self.run_action(action), exclusive=False)
@@ -387,13 +384,11 @@ class Views(Frame):
 
     def draw_tabs(self, counts: Mapping[int, object]) -> None:
         """The titles of all views, with what is counted in them."""
-        pieces: list[Piece] = [Piece(" ")]
-        actions: dict[int, Callable[[], object]] = {}
+        pieces = [Piece(" ")]
         for number, name in enumerate(self.TITLES, 1):
-            actions[len(pieces)] = partial(self.action_view, number)
             text = f"{number} {name} {counts.get(number) or ''}".rstrip()
-            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
-        self.query_one("#tabs", Bar).show(pieces, actions)
+            pieces += [Piece(text, "on" if number == self.view else "", f"view({number})"), Piece("  ")]
+        self.query_one("#tabs", Bar).show(pieces)
 
     def is_usable(self, action: str) -> bool:
         if action == "answer":

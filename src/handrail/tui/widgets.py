@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -34,7 +34,12 @@ MARK = "▌"
 
 
 def segments(pieces: Iterable[Piece]) -> list[Segment]:
-    return [Segment(piece.text, STYLES.get(piece.style)) for piece in pieces if piece.text]
+    return [Segment(piece.text, _style(piece)) for piece in pieces if piece.text]
+
+
+def _style(piece: Piece) -> Style:
+    style = STYLES[piece.style]
+    return style + Style(meta={"@click": f"screen.{piece.action}"}) if piece.action else style
 
 
 class ListMessage(Message):
@@ -192,18 +197,15 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 class Bar(Widget):
-    """One line of pieces. A piece with an action can be clicked."""
+    """One line of pieces."""
 
     DEFAULT_CSS = "Bar { height: 1; width: 1fr; background: $background; }"
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.pieces: tuple[Piece, ...] = ()
-        self.actions: dict[int, Callable[[], object]] = {}
 
-    def show(self, pieces: Sequence[Piece], actions: dict[int, Callable[[], object]] | None = None) -> None:
-        """Show these pieces. `actions` are called when the piece with that number is clicked."""
-        self.actions = actions or {}
+    def show(self, pieces: Sequence[Piece]) -> None:
         if tuple(pieces) != self.pieces:
             self.pieces = tuple(pieces)
             self.refresh()
@@ -211,12 +213,3 @@ class Bar(Widget):
     def render_line(self, y: int) -> Strip:
         del y
         return Strip(segments(self.pieces)).adjust_cell_length(self.size.width).apply_style(self.rich_style)
-
-    def on_click(self, event: events.Click) -> None:
-        end = 0
-        for number, piece in enumerate(self.pieces):
-            end += Segment(piece.text).cell_length
-            if event.x < end:
-                if number in self.actions:
-                    self.actions[number]()
-                return

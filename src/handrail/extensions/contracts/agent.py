@@ -51,23 +51,18 @@ class Recipe(Protocol):
 
     def shared(self) -> list[str]:
         """Files that belong to others and get our entries."""
-        ...
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only we use. `texts` are the shared files without our entries; None if a file does not exist."""
-        ...
 
     def kept(self) -> list[str]:
         """Folders that uninstalling leaves, empty, because the agent's running conversations need them."""
-        ...
 
     def add(self, path: str, text: str | None) -> str | None:
         """The text of a shared file with our entries added; None if it need not exist. `text` has none of them."""
-        ...
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if it is then empty. `before` is the text before they were added."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,6 @@ class Installs(Protocol):
 
     def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
         """The recipe that installs the stubs, for the user or for one project."""
-        ...
 
 
 class Host(Protocol):
@@ -114,38 +108,30 @@ class Host(Protocol):
 
     def request(self, data: Mapping[str, Any]) -> HostRequest | None:
         """The host's message as one of our requests; None for an event that Handrail does not use."""
-        ...
 
     def reply(self, data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> Mapping[str, Any] | None:
         """Our answer in the host's format; None if the host expects no output."""
-        ...
 
     def conversation(self, data: Mapping[str, Any]) -> str:
         """The conversation of a message. Also works for messages that `request` ignores, such as a status line."""
-        ...
 
     def aliases(self, tool: str) -> tuple[str, ...]:
         """The other names of a tool: Handrail's own name, and the names that workflows for other agents use."""
-        ...
 
     def arguments(self, tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
         """What a call runs, reads and writes, as far as its arguments show."""
-        ...
 
     def protected(self, env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
         """Files and folders that decide whether our hooks run. No agent may change them while a workflow is active."""
-        ...
 
     def was_told(self, history: bytes, call: str) -> bool:
         """True if the history of a conversation contains the result of this call of `workflow_step`."""
-        ...
 
     def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
         """Who calls `workflow_step`, from what `reply` added to its arguments, or from what the host tells (`_meta`).
 
         The conversation is `""` if neither names one.
         """
-        ...
 
 
 class Forks(Protocol):
@@ -153,7 +139,6 @@ class Forks(Protocol):
 
     def forked_from(self, history: bytes) -> str | None:
         """The conversation from which the one with this history was forked; None if it is no fork."""
-        ...
 
 
 class Market(Protocol):
@@ -161,11 +146,9 @@ class Market(Protocol):
 
     def marketplace(self, stubs: Stubs) -> dict[str, str]:
         """The files of a plugin and a marketplace that the agent can install from: path → content."""
-        ...
 
     def marketplace_steps(self, folder: str) -> list[str]:
         """What a person types to use it."""
-        ...
 
 
 OUTCOMES = {
@@ -254,7 +237,6 @@ class AgentReader(Protocol):
 
     def end(self, exit_code: int, errors: str) -> Iterable[AgentSaid]:
         """What is known after the program has ended. The last item is `finished`."""
-        ...
 
 
 class Executor(Protocol):
@@ -307,11 +289,9 @@ class Offline(Protocol):
 
     def write(self, path: AnyPath, text: str) -> Any:
         """The call that writes a new file."""
-        ...
 
     def edit(self, path: AnyPath, old: str, new: str) -> Any:
         """The call that changes a line of a file which was read before."""
-        ...
 
     def read(self, path: AnyPath) -> Any: ...
 
@@ -319,28 +299,21 @@ class Offline(Protocol):
 
     def subagent(self, program: str, task: str) -> Any:
         """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
-        ...
 
     def report(self, text: str) -> Any:
         """The turn with which a subagent ends."""
-        ...
 
     def argv(self, program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
         """The command line with which the probe starts it: a new conversation, or one that continues `thread`."""
-        ...
 
     def thread(self, output: str) -> str | None:
         """The agent's own id of the conversation, from what it printed."""
-        ...
 
     def with_server(self, command: list[str]) -> HomeFiles:
         """Files that add the MCP server `probe`, which this command starts."""
-        ...
 
     def with_rewrite(self, home: AnyPath, command: str) -> HomeFiles:
         """Files that add a hook which replaces the command of every call of the shell."""
-        ...
 
     def loosened(self, text: str) -> str:
         """The text of `SETTINGS` if a person switches hooks off."""
-        ...

@@ -83,15 +83,12 @@ class Durable(Protocol):
 
     def tried(self, path: str) -> StepAttempts:
         """The attempts of a step, including those of earlier lives of the run."""
-        ...
 
     async def node(self, work: Work, *, again: bool = False) -> Any:
         """The recorded result of a node; else one attempt of it. With `again` it runs although it had finished."""
-        ...
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         """A person's answer. Raises `Waiting` if nobody has answered yet."""
-        ...
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
 
@@ -107,15 +104,12 @@ class Durable(Protocol):
 
     async def pause(self, path: str, seconds: float, reason: str) -> None:
         """Wait before the next attempt. The end of the wait is recorded, so a later life does not wait again."""
-        ...
 
     async def rest(self, path: str) -> None:
         """Wait until the recorded end of a wait that an earlier life began."""
-        ...
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
         """A time limit. It continues over the lives of the run; only time in which the run is driven counts."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,19 +167,15 @@ class Metering(Protocol):
 
     def refuse(self) -> None:
         """Called before a node is started."""
-        ...
 
     def took(self, path: str, usage: Mapping[str, Any]) -> None:
         """What the current call of the agent of a step has used so far."""
-        ...
 
     def blind_to(self, usage: Mapping[str, Any]) -> str | None:
         """Says which bound cannot hold because the agent did not report what it is about; None if all can."""
-        ...
 
     def settle(self, path: str) -> None:
         """The current call has ended."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,15 +202,12 @@ class Life(Protocol):
 
     def begin(self, history: History) -> list[RunEvent]:
         """The first events of this life. Raises `RefusedError` if the state of the run does not allow it."""
-        ...
 
     def prepare(self) -> None:
         """Called once per attempt, before its first event is recorded. Called again if it was interrupted."""
-        ...
 
     async def play(self, durable: Durable) -> RunEvent:
         """Run the flow, and return the event that says how it ended. Raises `Waiting` if a person is needed."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -239,11 +226,9 @@ class Watch(Protocol):
 
     def is_stale(self) -> bool:
         """True if `refresh` may find something. Called several times a second, so it costs little: nothing is read."""
-        ...
 
     def refresh(self) -> bool:
         """Look again. True if anything changed."""
-        ...
 
 
 class Engine(Protocol):
@@ -255,56 +240,44 @@ class Engine(Protocol):
 
     def ids(self) -> list[str]:
         """The ids of all runs, the oldest first."""
-        ...
 
     def summaries(self) -> list[Any]:
         """A `driven.runs.summary.Summary` of each run, the oldest first. A damaged run has one, too. Reads little."""
-        ...
 
     def watch(self) -> Watch:
         """The runs of the project, to be watched. `refresh` has not been called yet."""
-        ...
 
     def begin(self, run: str, about: str) -> History:
         """Store a new run. It is on disk when this returns."""
-        ...
 
     def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
         """The request of a run, and its history; with `may_be_damaged`, what is readable of it."""
-        ...
 
     def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
         """The events after an offset, and the offset for the next call. Cheap if there are none.
 
         0 is the start. An offset from before a restart counts as the start of the new attempt.
         """
-        ...
 
     def has(self, run: str, offset: int) -> bool:
         """True if the events up to this offset are still there. A person may have replaced the files of a run."""
-        ...
 
     def attempts(self, run: str) -> list[int]:
         """The numbers of all attempts of a run, the current one last."""
-        ...
 
     def records(self, run: str, attempt: int) -> list[EventRecord]:
         """All events of one attempt. Earlier attempts are kept as they were."""
-        ...
 
     def payload(self, run: str, digest: str) -> Any:
         """A large value, by the digest in its event."""
-        ...
 
     def driver(self, run: str) -> int | None: ...
 
     def stamp(self, run: str) -> object:
         """Differs after every event, every printed line and every new attempt. Costs little: nothing is read."""
-        ...
 
     def has_program(self, run: str) -> bool:
         """True if a program that a step started still runs, perhaps without a driver."""
-        ...
 
     def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
         """What agents and programs printed after a mark, and the mark for the next call; None is the start.
@@ -312,19 +285,15 @@ class Engine(Protocol):
         With `most`, only that many of them, the last ones.
         Each line has a number `n`, its time `t`, its `node`, its `kind` and its `text`. Lines may come again.
         """
-        ...
 
     def log(self, run: str) -> str:
         """The file that gets the output of a driver in the background."""
-        ...
 
     def remove(self, run: str, *, aside: bool) -> bool:
         """Remove a run, or with `aside` put its files aside. False if it has a driver."""
-        ...
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
-        ...
 
     async def answer(
         self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
@@ -334,32 +303,26 @@ class Engine(Protocol):
         `by` is who gave it, and `surface` where: `cli`, `tui` or `web`.
         Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
         """
-        ...
 
     async def ask_again(self, run: str) -> bool:
         """Let a driver look again at what open questions are about. True if there is none: the caller has to drive."""
-        ...
 
     async def stop(self, run: str, opening: Sequence[RunEvent], by: str | None) -> History:
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
-        ...
 
     async def notice(self, run: str, text: str) -> None:
         """Record a notice for people. If the run is driven, its driver records it when this life ends."""
-        ...
 
     def tell_once(self, run: str, what: str) -> bool:
         """Record that people are told of something in the current attempt. False if that was recorded before.
 
         Of several processes that call this at the same time, exactly one gets True.
         """
-        ...
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:
         """Store a new attempt of a run. `make` gets the history so far, and a `Durable` that runs no node."""
-        ...
 
 
 class EngineKind(Protocol):

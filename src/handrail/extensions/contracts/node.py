@@ -78,19 +78,15 @@ class Guide(Protocol):
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation. Without them nothing is enforced."""
-        ...
 
     def thread(self, host: tuple[str, str]) -> str | None:
         """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
-        ...
 
     def set_thread(self, host: tuple[str, str], thread: str) -> None:
         """Record the agent's own id of the conversation."""
-        ...
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
-        ...
 
 
 Own = tuple[str | None, str | None]
@@ -382,7 +378,6 @@ class ApprovalKind(NodeKind, Protocol):
 
     async def changed(self, work: Work, context: NodeContext) -> list[str]:
         """The names of what has changed since its open question was asked; empty if nothing has. It only reads."""
-        ...
 
 
 def refuse_changed(work: Work, now: Mapping[str, str]) -> None:

@@ -25,8 +25,11 @@ COUNTED = {"tools": "tool", "denied": "denied", "retries": "retry"}
 
 
 class Piece(NamedTuple):
+    """A text, its style, and the action of the screen that a click on it does."""
+
     text: str
     style: str = ""
+    action: str = ""
 
 
 class TextLine(NamedTuple):
