@@ -15,7 +15,7 @@ from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.doctor.examination import CATEGORIES, EXAMS
 from handrail.driven.flows.files import ENDINGS
-from handrail.driven.flows.keys import AFTER_KINDS
+from handrail.driven.flows.keys import AFTER
 from handrail.driven.flows.keys import SHAPES as FLOW_SHAPES
 from handrail.extensions import registry
 from handrail.extensions.contracts import Check, Node
@@ -225,7 +225,7 @@ def checks() -> str:
 
 def _after() -> str:
     rows = "\n".join(
-        f"| `{kind}` | {', '.join(f'`{param}`' for param in params)} |" for kind, params in AFTER_KINDS.items()
+        f"| `{kind}` | {', '.join(f'`{field.name}`' for field in action.params)} |" for kind, action in AFTER.items()
     )
     about = "`after` of a step is not a check: its actions run when the expectations hold."
     return f"{about}\n\n| action | params |\n|---|---|\n{rows}\n"

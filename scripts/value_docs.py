@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader
-from handrail.driven.expressions.tree import CONDITIONS, SCOPES, VALUES, ExpressionForm, ExpressionScope
+from handrail.driven.expressions.parser import CONDITIONS, VALUES, ArtifactKinds, ExpressionForm, ExpressionReader
+from handrail.driven.expressions.tree import SCOPES, ExpressionScope
 from handrail.driven.flows.loader import flow_resources
 from handrail.driven.flows.references import CONTEXT
 from handrail.extensions.registry import Registry

@@ -15,8 +15,8 @@ from packaging.requirements import Requirement
 
 from handrail.agents.scripted.player import ACTIONS
 from handrail.doctor.probe import ORDER
-from handrail.driven.expressions.tree import CONDITIONS, VALUES
-from handrail.driven.flows.keys import AFTER_KINDS
+from handrail.driven.expressions.parser import CONDITIONS, VALUES
+from handrail.driven.flows.keys import AFTER
 from handrail.extensions import registry
 from handrail.extensions.declarations import check_declarations
 from handrail.extensions.registry import Registry
@@ -38,7 +38,7 @@ def test_generated_pages_are_up_to_date() -> None:
 
 LOOKED_FOR = {
     "a schema goes into": (".handrail/schemas/NAME.json", []),
-    "the kinds of `expect` and `after`": ("reference/checks.md", [*check_declarations(Registry()), *AFTER_KINDS]),
+    "the kinds of `expect` and `after`": ("reference/checks.md", [*check_declarations(Registry()), *AFTER]),
     "the forms of values and conditions": ("reference/values.md", [*VALUES, *CONDITIONS]),
     "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
     "what null means": ("**Null is no value.**", []),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fuzz.inputs import share
 from handrail.cli.main import main
-from handrail.driven.expressions.tree import ARITHMETIC, PAIRS
+from handrail.driven.expressions.parser import ARITHMETIC, PAIRS
 from support import trust_below
 
 PARAMS = ("v0", "v1", "v2", "v3")

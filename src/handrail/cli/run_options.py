@@ -19,8 +19,7 @@ from handrail.cli.invocation import make_app
 from handrail.cli.options import option_group, trust_option
 from handrail.cli.output import Shell, echo, terminal_columns
 from handrail.cli.table import WIDEST, two_columns, wrapped
-from handrail.driven.expressions.tree import Const
-from handrail.driven.expressions.words import in_words
+from handrail.driven.expressions.tree import Const, in_words
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.overview import Block, Brief, PhaseBlock, RepeatBlock, WrittenFile, brief, phase_blocks
 from handrail.driven.flows.plan import Param, Phase

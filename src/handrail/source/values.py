@@ -421,6 +421,8 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "mod": _counted(lambda numbers: numbers[0] % numbers[1]),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
+    "truth": lambda values: is_true(values[0]),
+    "not": lambda values: not values[0],
 }
 
 

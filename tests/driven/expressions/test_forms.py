@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from handrail.driven.expressions.tree import CONDITIONS, PAIRS, VALUES, form_of
+from handrail.driven.expressions.parser import CONDITIONS, PAIRS, VALUES, form_of
 from handrail.source.values import OPERATIONS, TESTS
 
 
@@ -21,7 +21,7 @@ def test_the_example_of_a_condition_has_its_form() -> None:
 
 
 def test_every_operation_and_every_comparison_is_described() -> None:
-    inner = {"text", "at"}
+    inner = {"text", "at", "truth", "not"}
     assert OPERATIONS.keys() - inner <= VALUES.keys()
     assert TESTS.keys() == set(PAIRS)
     assert TESTS.keys() <= CONDITIONS.keys()

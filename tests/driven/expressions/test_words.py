@@ -17,14 +17,22 @@ from handrail.driven.expressions.tree import (
     Exists,
     Expression,
     Items,
-    Not,
     Object,
     Ref,
     Template,
-    Truth,
+    as_data,
+    in_words,
 )
-from handrail.driven.expressions.words import as_data, in_words
 from handrail.driven.flows.plan import flow_to_json
+
+
+def truth(value: Expression) -> Items:
+    return Items("truth", (value,))
+
+
+def negation(condition: Expression) -> Items:
+    return Items("not", (condition,))
+
 
 X = Ref("params.x")
 FILES = Ref("params.files")
@@ -56,12 +64,12 @@ FILES = Ref("params.files")
             "${artifact plan of P-1, iteration repeat.i}",
         ),
         (Artifact(key=X, kind="notes", is_list=True), "${artifacts notes of params.x}"),
-        (Truth(X), "${params.x}"),
-        (Truth(Const(True)), "true"),
-        (Not(Truth(X)), "not ${params.x}"),
-        (Not(Comparison("equals", X, Const("full"))), 'not (${params.x} = "full")'),
+        (truth(X), "${params.x}"),
+        (truth(Const(True)), "true"),
+        (negation(truth(X)), "not ${params.x}"),
+        (negation(Comparison("equals", X, Const("full"))), 'not (${params.x} = "full")'),
         (Comparison("matches", X, Const("a.*")), '${params.x} matches "a.*"'),
-        (Every((Truth(X), Comparison("atMost", X, Const(3))), True), "${params.x} and (${params.x} ≤ 3)"),
+        (Every((truth(X), Comparison("atMost", X, Const(3))), True), "${params.x} and (${params.x} ≤ 3)"),
         (Every((Defined(X), Exists(Const("out.md"))), False), '(${params.x} is defined) or ("out.md" exists)'),
         (Every((), True), "true"),
         (Exists(Items("concat", (Const("d/"), X))), '"d/${params.x}" exists'),

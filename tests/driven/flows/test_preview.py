@@ -19,14 +19,21 @@ from handrail.driven.expressions.tree import (
     Expression,
     ExpressionScope,
     Items,
-    Not,
     PartialEvaluator,
     Ref,
-    Truth,
 )
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.flows.preview import MAX_ROWS, PreviewPart, PreviewRow, preview, preview_lines, rows_to_json
 from handrail.source.values import Unresolved
+
+
+def truth(value: Expression) -> Items:
+    return Items("truth", (value,))
+
+
+def negation(condition: Expression) -> Items:
+    return Items("not", (condition,))
+
 
 SET = "node: set, params: {n: 1}"
 
@@ -263,11 +270,11 @@ def _composed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Express
         several.map(lambda items: Items("list", items)),
         several.map(lambda items: Items("concat", items)),
         several.map(Default),
-        inner.map(Truth),
-        inner.map(lambda value: Not(Truth(value))),
+        inner.map(truth),
+        inner.map(lambda value: negation(truth(value))),
         inner.map(Defined),
         st.tuples(inner, inner).map(lambda sides: Comparison("equals", *sides)),
-        st.tuples(several, st.booleans()).map(lambda pair: Every(tuple(map(Truth, pair[0])), pair[1])),
+        st.tuples(several, st.booleans()).map(lambda pair: Every(tuple(map(truth, pair[0])), pair[1])),
     )
 
 
@@ -296,7 +303,7 @@ def test_partial_evaluation_does_not_change_the_result(expression: Expression, a
 
 
 def test_a_condition_behind_one_that_fails_decides_nothing() -> None:
-    every = Every((Truth(Ref("steps.a")), Truth(Ref("params.gone")), Truth(Const(0))), True)
+    every = Every((truth(Ref("steps.a")), truth(Ref("params.gone")), truth(Const(0))), True)
     evaluator = PartialEvaluator({"params": {}}, lambda ref: ref.path.startswith("steps"), None)
     seen = evaluator.evaluate(Defined(every))
     assert _value(seen, {"a": 1}) is _value(Defined(every), {"a": 1}) is False
@@ -304,6 +311,6 @@ def test_a_condition_behind_one_that_fails_decides_nothing() -> None:
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_one_known_condition_decides_whatever_the_others_are(wanted: bool) -> None:
-    every = Every((Truth(Ref("steps.a")), Truth(Const(not wanted))), wanted)
+    every = Every((truth(Ref("steps.a")), truth(Const(not wanted))), wanted)
     evaluator = PartialEvaluator({}, lambda _: True, None)
     assert evaluator.evaluate(every) == Const(not wanted)

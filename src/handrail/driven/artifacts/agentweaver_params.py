@@ -220,19 +220,16 @@ NEXT_OF_KIND = {
     "task-describe-flow": ("iteration", "jira-description-file"),
 }
 """Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
-_QA_NAMES = ("hasQaArtifacts", *(f"{name}Path" for name in QA), *QA)
 _TASK_NAMES, _MORE_NAMES = (
     tuple(part for name in kinds for part in (f"has{_title(name)}", f"{name}Path", name)) for kinds in (_TASK, _MORE)
 )
+_PLAN_NAMES = (*PLANNING, "hasQaArtifacts", *(f"{name}Path" for name in QA), *QA, *_TASK_NAMES, *_MORE_NAMES)
 SCOPE_PARAM_NAMES = {
-    "design-review-flow": ("iteration", "planningIteration", *PLANNING, *_QA_NAMES, *_TASK_NAMES, *_MORE_NAMES),
+    "design-review-flow": ("iteration", "planningIteration", *_PLAN_NAMES),
     "plan-revise-flow": (
         *("reviewIteration", *_REVIEW, "sourcePlanningIteration", "outputIteration"),
-        *PLANNING,
-        *_QA_NAMES,
         *(f"revised{_title(name)}" for name in (*PLANNING, *QA)),
-        *_TASK_NAMES,
-        *_MORE_NAMES,
+        *_PLAN_NAMES,
     ),
     "review-flow": ("planningIteration", *PLANNING, *_TASK_NAMES),
 }

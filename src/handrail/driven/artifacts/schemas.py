@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -210,7 +210,7 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
         raise BrokenSchema(path, f"has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
-    problem = _broken(schema)
+    problem = problem_of_schema(schema)
     if problem is not None:
         raise BrokenSchema(path, f"is not a JSON Schema: {problem[0]}", place=_place_in(text, problem[1]))
     return schema
@@ -228,21 +228,13 @@ def _place_in(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
     return None if node is None else (node.line, node.column)
 
 
-def problem_of_schema(schema: dict[str, Any]) -> str | None:
-    wrong = _broken(schema)
-    return None if wrong is None else wrong[0]
-
-
-def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
+def problem_of_schema(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
     """What is wrong with a schema, and the path to it. None if it is valid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
     try:
-        outside = _outer_reference(schema)
-        if outside is not None:
-            return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed", ()
-        wrong = _problem_of_patterns(schema)
+        wrong = _unsafe(schema)
         if wrong is not None:
             return wrong, ()
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
@@ -253,14 +245,12 @@ def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
     return None
 
 
-def _outer_reference(schema: Any) -> str | None:
-    """The first reference to another document. None if there is none."""
+def _unsafe(schema: Any) -> str | None:
+    """Why a schema may not be used. None if it needs no other document, and its patterns match in bounded time."""
     references = (part.get(name) for _, part in _parts(schema, "") for name in ("$ref", "$dynamicRef"))
-    return next((found for found in references if isinstance(found, str) and not found.startswith("#")), None)
-
-
-def _problem_of_patterns(schema: Any) -> str | None:
-    """What is wrong with the patterns of a schema. None if all can be matched in bounded time."""
+    for reference in references:
+        if isinstance(reference, str) and not reference.startswith("#"):
+            return f"it refers to {_shown(reference)}; only `#...` inside the same file is allowed"
     for place, part in _parts(schema, ""):
         groups, single = part.get("patternProperties"), part.get("pattern")
         patterns = dict.fromkeys(groups, f"{place}/patternProperties") if isinstance(groups, dict) else {}
@@ -284,10 +274,7 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
     from referencing.exceptions import Unresolvable
 
     try:
-        outside = _outer_reference(schema)
-        if outside is not None:
-            return [f"the schema refers to {_shown(outside)}, which is outside of it"]
-        wrong = _problem_of_patterns(schema)
+        wrong = _unsafe(schema)
         if wrong is not None:
             return [f"the schema cannot be used: {wrong}"]
         validator = bounded_validator()(schema, registry=Registry())  # empty, so nothing is fetched
@@ -326,19 +313,13 @@ def _what(error: _Error) -> str:
         case "minItems":
             return f"needs at least {counted(wanted, 'item')}, found {len(value)}"
         case "anyOf" | "oneOf" if error.context:
-            return (
-                f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(_nearest(error.context))}"
-            )
+            forms: dict[Any, list[_Error]] = {}
+            for inner in error.context:
+                forms.setdefault(inner.schema_path[0], []).append(inner)
+            nearest = min(forms.values(), key=len)[0]
+            return f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(nearest)}"
         case _:
             return error.message
-
-
-def _nearest(errors: Iterable[_Error]) -> _Error:
-    """The first error of the form with the fewest errors."""
-    forms: dict[Any, list[_Error]] = {}
-    for error in errors:
-        forms.setdefault(error.schema_path[0], []).append(error)
-    return min(forms.values(), key=len)[0]
 
 
 def _shown(value: Any) -> str:

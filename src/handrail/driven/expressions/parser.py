@@ -1,24 +1,22 @@
-"""Parses located nodes into expressions and reports every problem with its place. Pure.
+"""The forms of values and conditions; parses located nodes into expressions and reports every problem. Pure.
 
 A value is written in one of two ways. AgentWeaver's forms are `{"const": 1}` and `{"ref": "params.x"}`. Plain values:
 a scalar is itself, `${params.x}` is a reference, text with `${...}` in it is a template, a list is a list, and a
-mapping with several keys and no form is an object.
+mapping with several keys and no form is an object. The reference page of values is made from the tables of forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.artifacts.names import name_text, safe_extension, whole_iteration
 from handrail.driven.expressions.tree import (
-    ARITHMETIC,
-    CONDITION_FORMS,
     SCOPES,
-    VALUE_FORMS,
     Artifact,
     Comparison,
     Const,
@@ -28,13 +26,9 @@ from handrail.driven.expressions.tree import (
     Exists,
     Expression,
     Items,
-    Not,
     Object,
     Ref,
     Template,
-    Truth,
-    condition_hint,
-    form_of,
 )
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic
@@ -44,6 +38,115 @@ from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode, node_text
 from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
+
+
+class ExpressionForm(NamedTuple):
+    """A form: what it is, and an example that contains nothing else. The example is YAML."""
+
+    about: str
+    example: str
+
+
+_AGENTWEAVER = {
+    "const": ExpressionForm("the value as it is written, without references and forms", "{const: {add: '${x}'}}"),
+    "ref": ExpressionForm("a reference; the same as `${...}` alone", "{ref: params.files.0}"),
+    "artifact": ExpressionForm(
+        "the path of a published file, by `name`; `extension` is `md` unless given, `scope` that of the run, "
+        "`iteration` the newest. AgentWeaver's artifacts have `kind` and `taskKey` instead",
+        "{artifact: {name: notes}}",
+    ),
+    "artifactList": ExpressionForm(
+        "the paths of a list of AgentWeaver's artifacts, by `kind` and `taskKey`",
+        "{artifactList: {kind: plan-artifacts, taskKey: T-1}}",
+    ),
+    "template": ExpressionForm(
+        "text with `{NAME}` in it, and the values in `vars` beside it; a list is joined with commas",
+        "{template: 'See {files}', vars: {files: '${params.files}'}}",
+    ),
+    "appendPrompt": ExpressionForm(
+        "`suffix` below `base`, both trimmed; `base` is optional",
+        "{appendPrompt: {base: 'Review it.', suffix: '${params.title}'}}",
+    ),
+    "add": ExpressionForm("the sum of numbers", "{add: ['${params.count}', 1]}"),
+    "concat": ExpressionForm("texts put together; a list is joined with commas", "{concat: [v, '${params.count}']}"),
+    "list": ExpressionForm("a list; the same as a plain list", "{list: ['${params.title}', 1]}"),
+}
+_HANDRAIL = {
+    "default": ExpressionForm("the first value that is there and is not null", "{default: ['${params.none}', 3]}"),
+    "object": ExpressionForm(
+        "an object; needed only if it has a single key, or a key that is the name of a form",
+        "{object: {title: '${params.title}'}}",
+    ),
+    "sub": ExpressionForm("the first number minus the second", "{sub: ['${params.count}', 1]}"),
+    "mul": ExpressionForm("the product of numbers", "{mul: ['${params.count}', 2]}"),
+    "div": ExpressionForm("the first number divided by the second", "{div: ['${params.count}', 2]}"),
+    "mod": ExpressionForm("the remainder of the first number divided by the second", "{mod: ['${params.count}', 2]}"),
+    "length": ExpressionForm("the length of a text, a list or an object", "{length: '${params.files}'}"),
+}
+VALUES = _AGENTWEAVER | _HANDRAIL
+CONDITIONS = {
+    "ref": ExpressionForm(
+        "the value is not 0, empty text, null or false; the same as `${...}` alone. "
+        "Empty lists and objects count as true",
+        "{ref: params.title}",
+    ),
+    "not": ExpressionForm("the condition does not hold", "{not: '${params.none}'}"),
+    "all": ExpressionForm(
+        "all of these conditions hold; those after the first that does not are not looked at",
+        "{all: ['${params.title}', '${params.none}']}",
+    ),
+    "any": ExpressionForm("at least one of these conditions holds", "{any: ['${params.title}', '${params.none}']}"),
+    "equals": ExpressionForm(
+        "type and value are the same: 3 equals 3.0, but not the text `3`", "{equals: ['${params.count}', 3]}"
+    ),
+    "exists": ExpressionForm("there is a file or a folder with this path", "{exists: NOTES.md}"),
+    "const": ExpressionForm("the value itself is true, as with `ref`", "{const: false}"),
+    "defined": ExpressionForm("the value is there and is not null", "{defined: '${params.none}'}"),
+    "differs": ExpressionForm("the opposite of `equals`", "{differs: ['${params.count}', '3']}"),
+    "less": ExpressionForm(
+        "the first is less than the second: numbers, or two texts", "{less: ['${params.count}', 3]}"
+    ),
+    "greater": ExpressionForm("the first is greater than the second", "{greater: ['${params.count}', 2]}"),
+    "atMost": ExpressionForm("the first is less than the second, or the same", "{atMost: ['${params.count}', 3]}"),
+    "atLeast": ExpressionForm("the first is greater than the second, or the same", "{atLeast: ['${params.count}', 4]}"),
+    "contains": ExpressionForm(
+        "a list contains an item, a text a part, or an object a name", "{contains: ['${params.files}', a.md]}"
+    ),
+    "in": ExpressionForm("the same, with the part first", "{in: [a.md, '${params.files}']}"),
+    "matches": ExpressionForm(
+        "a text contains a match of a regular expression, without look-around and back-references",
+        "{matches: ['${params.title}', '^S.y']}",
+    ),
+}
+PAIRS = ("equals", "differs", "less", "greater", "atMost", "atLeast", "contains", "in", "matches")
+ARITHMETIC = {"add": None, "mul": None, "concat": None, "list": None, "sub": 2, "div": 2, "mod": 2}
+VALUE_FORMS = tuple(VALUES)
+CONDITION_FORMS = tuple(CONDITIONS)
+
+
+def form_of(keys: Collection[str]) -> str | None:
+    """The form of a mapping: the first AgentWeaver form among its keys, else a Handrail form if it is the only key."""
+    named = [key for key in keys if not key.startswith("_")]
+    found = (form for form in _AGENTWEAVER if form in keys)
+    return next(found, None) or next((form for form in _HANDRAIL if named == [form]), None)
+
+
+_COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s*")
+
+
+def condition_hint(text: str) -> str:
+    """How to write a condition that is more than one reference, such as `${params.n} == 3`."""
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        return "write `${...}` alone, or a form such as `equals: [A, B]`"
+    left, sign, right = found.groups()
+    right = f'"{right}"' if right.startswith("${") else right
+    form = "equals" if "==" in sign or sign == "!=" else "less" if sign[0] == "<" else "greater"
+    test = f'{{{form}: ["{left}", {right}]}}'
+    if sign in ("<=", ">="):
+        test = f'{{{"greater" if form == "less" else "less"}: ["{left}", {right}]}}'
+    return f"write `{{not: {test}}}`" if sign in ("!=", "!==", "<=", ">=") else f"write `{test}`"
+
 
 SourcePlace = tuple[int, int, int]
 AGENTWEAVER_ARTIFACT = ("kind", "taskKey", "iteration")
@@ -346,7 +449,7 @@ class ExpressionReader:
             if isinstance(value, Items):
                 message = "a condition has to be `${...}` alone or a mapping, found longer text, which is always true"
                 self.problem(node, "condition-form", message, condition_hint(node.value))
-            return Truth(value)
+            return Items("truth", (value,))
         form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
         if form is None:
             is_path = node.kind == "text" and node.value.partition(".")[0] in SCOPES
@@ -363,11 +466,11 @@ class ExpressionReader:
     def _condition(self, form: str, inner: TreeNode) -> Expression:
         match form:
             case "ref":
-                return Truth(self._ref(inner))
+                return Items("truth", (self._ref(inner),))
             case "const":
-                return Truth(Const(plain_data(inner)))
+                return Items("truth", (Const(plain_data(inner)),))
             case "not":
-                return Not(self.condition(inner))
+                return Items("not", (self.condition(inner),))
             case "all" | "any":
                 if inner.kind != "list":
                     message = f"`{form}` has to be a list, found {found(inner)}"

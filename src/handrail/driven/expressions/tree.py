@@ -1,27 +1,19 @@
-"""Value and condition expressions of flows, and how they are evaluated, also before all values are known. Pure.
+"""Value and condition expressions of flows: how they are evaluated, also before all values are known. Pure.
 
-An expression is data. It asks the scope that it is resolved in for files and artifacts. The reference page of values is
-made from the tables of forms and scopes.
+An expression is data. It asks the scope that it is resolved in for files and artifacts. For people, it is written as
+text: `${params.x}`, `v${params.n + 1}`, `${params.mode} = "full"`. Computed parts are in one pair of braces there, and
+text is quoted only if it is part of something else.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.artifacts.names import ArtifactRequest, name_text, whole_iteration
 from handrail.source.templates import fill
-from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, is_true, member_at, shown
-
-
-class ExpressionForm(NamedTuple):
-    """A form: what it is, and an example that contains nothing else. The example is YAML."""
-
-    about: str
-    example: str
-
+from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, as_json, member_at, shown
 
 SCOPES = {
     "params": "`params.NAME`: a parameter of the flow",
@@ -30,105 +22,6 @@ SCOPES = {
     "repeat": "`repeat.NAME`: the number or the item of the round, in a `repeat`",
     "steps": "`steps.PHASE.STEP.outputs.NAME`: an output of a finished step; also `.value` and `.status`",
 }
-_AGENTWEAVER = {
-    "const": ExpressionForm("the value as it is written, without references and forms", "{const: {add: '${x}'}}"),
-    "ref": ExpressionForm("a reference; the same as `${...}` alone", "{ref: params.files.0}"),
-    "artifact": ExpressionForm(
-        "the path of a published file, by `name`; `extension` is `md` unless given, `scope` that of the run, "
-        "`iteration` the newest. AgentWeaver's artifacts have `kind` and `taskKey` instead",
-        "{artifact: {name: notes}}",
-    ),
-    "artifactList": ExpressionForm(
-        "the paths of a list of AgentWeaver's artifacts, by `kind` and `taskKey`",
-        "{artifactList: {kind: plan-artifacts, taskKey: T-1}}",
-    ),
-    "template": ExpressionForm(
-        "text with `{NAME}` in it, and the values in `vars` beside it; a list is joined with commas",
-        "{template: 'See {files}', vars: {files: '${params.files}'}}",
-    ),
-    "appendPrompt": ExpressionForm(
-        "`suffix` below `base`, both trimmed; `base` is optional",
-        "{appendPrompt: {base: 'Review it.', suffix: '${params.title}'}}",
-    ),
-    "add": ExpressionForm("the sum of numbers", "{add: ['${params.count}', 1]}"),
-    "concat": ExpressionForm("texts put together; a list is joined with commas", "{concat: [v, '${params.count}']}"),
-    "list": ExpressionForm("a list; the same as a plain list", "{list: ['${params.title}', 1]}"),
-}
-_HANDRAIL = {
-    "default": ExpressionForm("the first value that is there and is not null", "{default: ['${params.none}', 3]}"),
-    "object": ExpressionForm(
-        "an object; needed only if it has a single key, or a key that is the name of a form",
-        "{object: {title: '${params.title}'}}",
-    ),
-    "sub": ExpressionForm("the first number minus the second", "{sub: ['${params.count}', 1]}"),
-    "mul": ExpressionForm("the product of numbers", "{mul: ['${params.count}', 2]}"),
-    "div": ExpressionForm("the first number divided by the second", "{div: ['${params.count}', 2]}"),
-    "mod": ExpressionForm("the remainder of the first number divided by the second", "{mod: ['${params.count}', 2]}"),
-    "length": ExpressionForm("the length of a text, a list or an object", "{length: '${params.files}'}"),
-}
-VALUES = _AGENTWEAVER | _HANDRAIL
-CONDITIONS = {
-    "ref": ExpressionForm(
-        "the value is not 0, empty text, null or false; the same as `${...}` alone. "
-        "Empty lists and objects count as true",
-        "{ref: params.title}",
-    ),
-    "not": ExpressionForm("the condition does not hold", "{not: '${params.none}'}"),
-    "all": ExpressionForm(
-        "all of these conditions hold; those after the first that does not are not looked at",
-        "{all: ['${params.title}', '${params.none}']}",
-    ),
-    "any": ExpressionForm("at least one of these conditions holds", "{any: ['${params.title}', '${params.none}']}"),
-    "equals": ExpressionForm(
-        "type and value are the same: 3 equals 3.0, but not the text `3`", "{equals: ['${params.count}', 3]}"
-    ),
-    "exists": ExpressionForm("there is a file or a folder with this path", "{exists: NOTES.md}"),
-    "const": ExpressionForm("the value itself is true, as with `ref`", "{const: false}"),
-    "defined": ExpressionForm("the value is there and is not null", "{defined: '${params.none}'}"),
-    "differs": ExpressionForm("the opposite of `equals`", "{differs: ['${params.count}', '3']}"),
-    "less": ExpressionForm(
-        "the first is less than the second: numbers, or two texts", "{less: ['${params.count}', 3]}"
-    ),
-    "greater": ExpressionForm("the first is greater than the second", "{greater: ['${params.count}', 2]}"),
-    "atMost": ExpressionForm("the first is less than the second, or the same", "{atMost: ['${params.count}', 3]}"),
-    "atLeast": ExpressionForm("the first is greater than the second, or the same", "{atLeast: ['${params.count}', 4]}"),
-    "contains": ExpressionForm(
-        "a list contains an item, a text a part, or an object a name", "{contains: ['${params.files}', a.md]}"
-    ),
-    "in": ExpressionForm("the same, with the part first", "{in: [a.md, '${params.files}']}"),
-    "matches": ExpressionForm(
-        "a text contains a match of a regular expression, without look-around and back-references",
-        "{matches: ['${params.title}', '^S.y']}",
-    ),
-}
-PAIRS = ("equals", "differs", "less", "greater", "atMost", "atLeast", "contains", "in", "matches")
-ARITHMETIC = {"add": None, "mul": None, "concat": None, "list": None, "sub": 2, "div": 2, "mod": 2}
-VALUE_FORMS = tuple(VALUES)
-CONDITION_FORMS = tuple(CONDITIONS)
-
-
-def form_of(keys: Collection[str]) -> str | None:
-    """The form of a mapping: the first AgentWeaver form among its keys, else a Handrail form if it is the only key."""
-    named = [key for key in keys if not key.startswith("_")]
-    found = (form for form in _AGENTWEAVER if form in keys)
-    return next(found, None) or next((form for form in _HANDRAIL if named == [form]), None)
-
-
-_COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s*")
-
-
-def condition_hint(text: str) -> str:
-    """How to write a condition that is more than one reference, such as `${params.n} == 3`."""
-    found = _COMPARISON.fullmatch(text)
-    if found is None:
-        return "write `${...}` alone, or a form such as `equals: [A, B]`"
-    left, sign, right = found.groups()
-    right = f'"{right}"' if right.startswith("${") else right
-    form = "equals" if "==" in sign or sign == "!=" else "less" if sign[0] == "<" else "greater"
-    test = f'{{{form}: ["{left}", {right}]}}'
-    if sign in ("<=", ">="):
-        test = f'{{{"greater" if form == "less" else "less"}: ["{left}", {right}]}}'
-    return f"write `{{not: {test}}}`" if sign in ("!=", "!==", "<=", ">=") else f"write `{test}`"
 
 
 @dataclass(frozen=True)
@@ -192,7 +85,7 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class Items:
-    """Expressions whose values a rule joins into a list, a text or a number."""
+    """Expressions whose values a rule makes into one: a list, a text, a number, or whether a condition holds."""
 
     rule: str
     items: tuple[Expression, ...]
@@ -281,24 +174,6 @@ class Default:
 
 
 @dataclass(frozen=True)
-class Truth:
-    """True unless the value is 0, empty text, null or false. Empty lists and objects are true."""
-
-    value: Expression
-
-    def resolve(self, scope: ExpressionScope) -> bool:
-        return is_true(self.value.resolve(scope))
-
-
-@dataclass(frozen=True)
-class Not:
-    condition: Expression
-
-    def resolve(self, scope: ExpressionScope) -> bool:
-        return not self.condition.resolve(scope)
-
-
-@dataclass(frozen=True)
 class Every:
     """`all` (`wanted` is true) or `any` (`wanted` is false). Stops at the first condition that decides."""
 
@@ -363,8 +238,6 @@ _INNER: dict[type, tuple[str, ...]] = {
     Object: ("values",),
     Artifact: ("key", "name", "iteration"),
     Default: ("choices",),
-    Truth: ("value",),
-    Not: ("condition",),
     Every: ("conditions",),
     Comparison: ("left", "right"),
     Defined: ("value",),
@@ -492,3 +365,144 @@ class PartialEvaluator:
 
 def is_open(expression: Expression) -> bool:
     return any(isinstance(part, Ref | Exists | Artifact) for part in walk(expression))
+
+
+LONGEST = 200
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
+_TESTS = {"equals": "=", "differs": "≠", "less": "<", "greater": ">", "atMost": "≤", "atLeast": "≥"}
+
+
+def in_words(expression: Expression) -> str:
+    """An expression as short text: a value as a file would write it, a condition as a sentence."""
+    if isinstance(expression, Const):
+        return expression.value if isinstance(expression.value, str) else as_json(expression.value)
+    if _is_condition(expression):
+        return _condition(expression)
+    text = _unquoted(expression)
+    return _quoted(expression) if text is None else text
+
+
+def error_with_place(error: Unresolved, expression: Expression, key: str = "") -> Unresolved:
+    """The error with its place: the key of the file, and the expression. A reference names itself."""
+    if error.is_located:
+        return error
+    words = "" if isinstance(expression, Ref) else shown(in_words(expression), LONGEST)
+    place = ": ".join(part for part in (f"`{key}`" if key else "", words) if part)
+    return Unresolved(error.code, f"{error.message}, in {place}" if place else error.message)
+
+
+def as_data(expression: Expression) -> Any:
+    """An expression as plain data: lists, objects and constants stay, everything else becomes text."""
+    match expression:
+        case Const():
+            return expression.value
+        case Items("list", items):
+            return [as_data(item) for item in items]
+        case Object():
+            return {name: as_data(value) for name, value in zip(expression.names, expression.values, strict=True)}
+    return in_words(expression)
+
+
+def _is_condition(expression: Expression) -> bool:
+    if isinstance(expression, Items):
+        return expression.rule in ("truth", "not")
+    return isinstance(expression, Every | Comparison | Defined | Exists)
+
+
+def _unquoted(expression: Expression) -> str | None:
+    """Text with references in it, without quotes. None if the expression is not text."""
+    match expression:
+        case Items("text" | "concat", items):
+            return "".join(in_words(item) for item in items)
+        case Template():
+            words = map(in_words, expression.values)
+            return fill(expression.text, dict(zip(expression.names, words, strict=True)))
+    return None
+
+
+def _quoted(expression: Expression) -> str:
+    """A value inside a larger expression: text in quotes, computed parts in braces."""
+    match expression:
+        case Const():
+            return as_json(expression.value)
+        case Items("list", items):
+            return f"[{', '.join(map(_quoted, items))}]"
+        case Object():
+            members = zip(expression.names, map(_quoted, expression.values), strict=True)
+            return "{" + ", ".join(f"{name}: {value}" for name, value in members) + "}"
+    if _is_condition(expression):
+        return f"({_condition(expression)})"
+    text = _unquoted(expression)
+    return "${" + _bare(expression) + "}" if text is None else f'"{text}"'
+
+
+def _bare(expression: Expression) -> str:
+    """A value inside braces."""
+    match expression:
+        case Ref():
+            return expression.path
+        case BoundedList():
+            return _bare(expression.items)
+        case Items("length", (whole,)):
+            return f"length of {_operand(whole)}"
+        case Items("at", (whole, Const(place))):
+            return f"{_operand(whole)}.{place}" if isinstance(place, str) else f"{_operand(whole)}[{place}]"
+        case Items(rule, items) if rule in _SIGNS:
+            return f" {_SIGNS[rule]} ".join(map(_operand, items))
+        case Default():
+            return " else ".join(map(_operand, expression.choices))
+        case Items("appendPrompt", items):
+            return " followed by ".join(map(_operand, items))
+        case Artifact():
+            return _artifact(expression)
+    return _quoted(expression)
+
+
+def _operand(expression: Expression) -> str:
+    """An operand inside braces, in brackets if it has operands itself."""
+    if isinstance(expression, BoundedList):
+        return _operand(expression.items)
+    words = _bare(expression)
+    is_one = isinstance(expression, Ref | Const | Template | Object) or (
+        isinstance(expression, Items) and expression.rule in ("list", "text", "concat", "at")
+    )
+    return words if is_one else f"({words})"
+
+
+def _artifact(artifact: Artifact) -> str:
+    name = artifact.kind
+    if artifact.name is not None:
+        named = _operand(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
+        name = f"{named}.{artifact.extension}"
+    key = in_words(artifact.key) if isinstance(artifact.key, Const) else _operand(artifact.key)
+    turn = "" if artifact.iteration is None else f", iteration {_operand(artifact.iteration)}"
+    return f"{'artifacts' if artifact.is_list else 'artifact'} {name} of {key}{turn}"
+
+
+def _condition(expression: Expression) -> str:
+    match expression:
+        case Items("truth", (value,)):
+            return _condition(value) if _is_condition(value) else _quoted(value)
+        case Items("not", (condition,)):
+            return f"not {_clause(condition)}"
+        case Every():
+            joined = (" and " if expression.wanted else " or ").join(map(_clause, expression.conditions))
+            return joined or ("true" if expression.wanted else "false")
+        case Comparison():
+            sign = _TESTS.get(expression.rule, expression.rule)
+            return f"{_quoted(expression.left)} {sign} {_quoted(expression.right)}"
+        case Defined():
+            return f"{_quoted(expression.value)} is defined"
+        case Exists():
+            return f"{_quoted(expression.path)} exists"
+    return _quoted(expression)
+
+
+def _clause(condition: Expression) -> str:
+    """A condition that is part of another, in brackets if it has parts itself."""
+    match condition:
+        case Items("truth", (value,)):
+            is_one = not _is_condition(value)
+        case _:
+            is_one = isinstance(condition, Const)
+    return _condition(condition) if is_one else f"({_condition(condition)})"

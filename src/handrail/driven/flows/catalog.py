@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from posixpath import basename, splitext
 
 from handrail.base.dataclasses import dataclass, field, replace
@@ -99,8 +101,13 @@ def taken_id_warnings(usable: Iterable[FoundFlow]) -> Iterator[Diagnostic]:
 
 def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[tuple[str, str, str, str, str]]:
     """Flows that run each other in a circle or too deep: (flow, nested flow, code, message, hint)."""
-    levels, endless = _levels(runs)
-    for id_ in endless:
+    order, levels = TopologicalSorter(runs), dict[str, int]()
+    with suppress(CycleError):  # then only the flows that do not lead into a circle become ready
+        order.prepare()
+    while ready := order.get_ready():
+        levels |= {id_: max((levels[target] + 1 for target in runs[id_]), default=0) for id_ in ready}
+        order.done(*ready)
+    for id_ in (one for one in runs if one not in levels):
         circle = _circle(runs, id_)
         if circle is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
@@ -113,53 +120,22 @@ def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[t
             yield id_, target, "flow-depth", message, "let one flow run several others in sequence instead"
 
 
-def _levels(runs: Mapping[str, Mapping[str, NestedFlow]]) -> tuple[dict[str, int], list[str]]:
-    """The number of levels below each flow, and the flows that are part of a circle or lead into one.
-
-    It removes flows without remaining nested flows again and again. The flows that are left never end.
-    """
-    users = _users(runs)
-    open_ = {id_: len(targets) for id_, targets in runs.items()}
-    ends = [id_ for id_, count in open_.items() if not count]
-    levels = dict.fromkeys(runs, 0)
-    while ends:
-        below = ends.pop()
-        for user in users.get(below, ()):
-            levels[user] = max(levels[user], levels[below] + 1)
-            open_[user] -= 1
-            if not open_[user]:
-                ends.append(user)
-    endless = [id_ for id_, count in open_.items() if count]
-    return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
-
-
-def _users(runs: Mapping[str, Mapping[str, NestedFlow]]) -> dict[str, list[str]]:
-    """The flows that run each flow."""
-    users: dict[str, list[str]] = {}
-    for id_, targets in runs.items():
-        for target in targets:
-            users.setdefault(target, []).append(id_)
-    return users
-
-
 def _circle(runs: Mapping[str, Mapping[str, NestedFlow]], start: str) -> list[str] | None:
     """The shortest path from a flow back to itself. None if there is none."""
-    came: dict[str, str] = {}
-    row = [start]
-    while row:
-        following: list[str] = []
-        for id_ in row:
-            for target in runs[id_]:
-                if target not in came:
-                    came[target] = id_
-                    following.append(target)
+    came = dict.fromkeys(runs[start], start)
+    waiting = list(came)
+    for id_ in waiting:
         if start in came:
-            way = [start, came[start]]
-            while way[-1] != start:
-                way.append(came[way[-1]])
-            return way[::-1]
-        row = following
-    return None
+            break
+        new = [target for target in runs[id_] if target not in came]
+        came |= dict.fromkeys(new, id_)
+        waiting += new
+    if start not in came:
+        return None
+    way = [start, came[start]]
+    while way[-1] != start:
+        way.append(came[way[-1]])
+    return way[::-1]
 
 
 @dataclass(frozen=True)
@@ -310,7 +286,10 @@ def _shipped_id(name: str, shipped: ShippedFlows, taken: Collection[str], overri
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
     """Ids of flows that cannot be used: a nested flow is missing or broken, gets wrong params, or is too deep."""
     broken: set[str] = set()
-    suggestions, called = Suggestions(), _called(catalog)
+    suggestions, called = Suggestions(), dict[str, list[FoundFlow]]()
+    for flow in catalog.found:
+        for name in dict.fromkeys(flow_names(flow)):
+            called.setdefault(name, []).append(flow)
     every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
     calls: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in every}
     for flow in catalog.found:
@@ -330,7 +309,13 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
                 near = None if meant else suggestions.near(use.name, catalog.flows)
                 message, hint = _missing(use, [other.id for other in usable], near)
                 wrong.append(source.problem("flow-missing", use.place, message, hint))
-        wrong += _inside_problems(flow, source, targets, suggestions)
+        for inside in dict.fromkeys(flow.inside):
+            plan = targets[inside.flow].plan if inside.flow in targets else None
+            reference = wrong_nested_reference(inside, plan) if plan is not None else None
+            if reference is not None:
+                hint = suggestions.near(reference.name, reference.known) or reference.hint
+                severity: Severity = "warning" if is_foreign(flow.file) else "error"
+                wrong.append(source.problem(reference.code, inside.place, reference.message, hint, severity))
         problems += wrong
         broken.update([flow.id] if not is_usable(wrong) and catalog.flows.get(flow.id) is flow else [])
     for id_, target_id, code, message, hint in nesting_problems(calls):
@@ -339,28 +324,6 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         broken.update([id_] if id_ in catalog.flows else [])
     _mark_users(catalog, calls, broken, problems)
     return broken
-
-
-def _called(catalog: FlowCatalog) -> dict[str, list[FoundFlow]]:
-    """The flows that each name may mean."""
-    called: dict[str, list[FoundFlow]] = {}
-    for flow in catalog.found:
-        for name in dict.fromkeys(flow_names(flow)):
-            called.setdefault(name, []).append(flow)
-    return called
-
-
-def _inside_problems(
-    flow: FoundFlow, source: Source, targets: Mapping[str, FoundFlow], suggestions: Suggestions
-) -> Iterator[Diagnostic]:
-    """References into the results of nested flows that name what these flows do not have."""
-    for inside in dict.fromkeys(flow.inside):
-        plan = targets[inside.flow].plan if inside.flow in targets else None
-        wrong = wrong_nested_reference(inside, plan) if plan is not None else None
-        if wrong is not None:
-            hint = suggestions.near(wrong.name, wrong.known) or wrong.hint
-            severity: Severity = "warning" if is_foreign(flow.file) else "error"
-            yield source.problem(wrong.code, inside.place, wrong.message, hint, severity)
 
 
 def _param_problems(
@@ -397,7 +360,10 @@ def _mark_users(
     catalog: FlowCatalog, calls: Mapping[str, Mapping[str, NestedFlow]], broken: set[str], problems: list[Diagnostic]
 ) -> None:
     """Mark flows that run a broken flow as broken too."""
-    users = _users(calls)
+    users: dict[str, list[str]] = {}
+    for id_, targets in calls.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
     waiting = sorted(broken)
     while waiting:
         target = waiting.pop()

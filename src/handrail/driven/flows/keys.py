@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.driven.expressions.tree import ARITHMETIC, CONDITIONS, PAIRS, VALUE_FORMS, VALUES, ExpressionForm
+from handrail.driven.expressions.parser import ARITHMETIC, CONDITIONS, PAIRS, VALUE_FORMS, VALUES, ExpressionForm
 from handrail.extensions.contracts import Check, Node
 from handrail.settings.settings import GROUPS
 from handrail.source.field_checks import plain_data
@@ -20,7 +20,12 @@ MAX_DEPTH = 32
 MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
 MAX_ROUNDS = 1_000
-AFTER_KINDS = {"set-summary-from-file": ("path",)}
+AFTER = {
+    "set-summary-from-file": Check(
+        about="", words="", params=(Field("path", ANYTHING, "the path of the action", required=True),)
+    ),
+}
+"""The kinds of actions after a step."""
 _PARTS = ("value", "any", "condition", "test", "step", "expectation", "output", "entry", "param")
 _REFERENCE = {name: {"$ref": f"#/definitions/{name}"} for name in _PARTS}
 _LIST_OF = {name: {"type": "array", "items": reference} for name, reference in _REFERENCE.items()}
@@ -29,20 +34,19 @@ _VALUES = {"type": "object", "additionalProperties": True}
 _EXPRESSIONS = {"type": "object", "additionalProperties": ANY_SCHEMA}
 
 
-def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
-    """The schema of a list of actions."""
+def _after_schema() -> dict[str, Any]:
     items = [
         {
             "type": "object",
             "properties": {
                 "kind": {"const": kind, "description": "what is done"},
                 "when": {**_REFERENCE["condition"], "description": "do it only if this is true"},
-                **{name: {**ANY_SCHEMA, "description": f"the {name} of the action"} for name in needs},
+                **{field.name: {**ANY_SCHEMA, "description": field.about} for field in action.params},
             },
-            "required": ["kind", *needs],
+            "required": ["kind", *(field.name for field in action.params)],
             "additionalProperties": False,
         }
-        for kind, needs in kinds.items()
+        for kind, action in AFTER.items()
     ]
     return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
 
@@ -157,7 +161,7 @@ STEP = shape(
         choices=("success", "stopped"),
         explained=("the flow succeeded", "the flow was stopped; it may continue later"),
     ),
-    Field("after", ("list",), "actions after the step", schema=_kinds(AFTER_KINDS)),
+    Field("after", ("list",), "actions after the step", schema=_after_schema),
     Field(
         "retry", ("mapping",), "how often the step is tried: its node and its proof", schema=lambda: json_schema(RETRY)
     ),
@@ -195,18 +199,19 @@ PARALLEL = shape(
 )
 
 
-def _parallel_schema() -> dict[str, Any]:
-    number = {"type": "integer", "minimum": 1, "maximum": MAX_PARALLEL}
-    return {"anyOf": [{"type": "boolean"}, number, json_schema(PARALLEL)]}
-
-
 def _parallel(about: str, *, required: bool = False) -> Field:
     return Field(
         "parallel",
         ("boolean", "integer", "mapping"),
         about,
         required=required,
-        schema=_parallel_schema,
+        schema=lambda: {
+            "anyOf": [
+                {"type": "boolean"},
+                {"type": "integer", "minimum": 1, "maximum": MAX_PARALLEL},
+                json_schema(PARALLEL),
+            ]
+        },
         least=1,
         most=MAX_PARALLEL,
         examples=(True, 4, {"limit": 4, "onFailure": "finish"}),

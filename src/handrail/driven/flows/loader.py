@@ -26,7 +26,7 @@ from handrail.driven.expressions.parser import SourcePlace, UsedReference
 from handrail.driven.flows.keys import FLOW, PARAM
 from handrail.driven.flows.load_state import DeclaredNames, FlowResources, LoadState
 from handrail.driven.flows.phases import PhasesReader
-from handrail.driven.flows.plan import FlowPlan, Param, Phase, Step
+from handrail.driven.flows.plan import FlowPlan, Param
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import Layout, constant_truth, is_conditional, wrong_reference
 from handrail.driven.flows.steps import read_timeout
@@ -73,25 +73,24 @@ def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
     for phase, node in zip(flow.phases, flow.places, strict=True):
         if not phase.id or (flow.is_partial and "${" in phase.id):  # the round of a wrong repeat has no number
             continue
-        if phase.id in seen and node.value["id"].place not in reported:
-            reported.add(node.value["id"].place)
-            message, hint = f"phase id `{phase.id}` is used twice", _id_hint(node.value["id"], seen[phase.id], phase)
-            yield flow.source.problem("phase-id-twice", node.value["id"].place, message, hint)
-        seen.setdefault(phase.id, node.value["id"])
-
-
-def _id_hint(node: TreeNode, first: TreeNode, phase: Phase) -> str:
-    rounds = [name for name in phase.rounds if not name.endswith("_minus_one") and f"${{{name}}}" not in node.value]
-    if rounds and first.line == node.line:
-        return f"every round uses the same id; add the number of the round: `{node.value}-${{{rounds[-1]}}}`"
-    return f"the first one is on line {first.line}; give each phase its own id"
+        id_ = node.value["id"]
+        if phase.id in seen and id_.place not in reported:
+            reported.add(id_.place)
+            line, names = seen[phase.id].line, [name for name in phase.rounds if not name.endswith("_minus_one")]
+            missing = [name for name in names if f"${{{name}}}" not in id_.value] if line == id_.line else []
+            hint = f"the first one is on line {line}; give each phase its own id"
+            if missing:
+                hint = f"every round uses the same id; add the number of the round: `{id_.value}-${{{missing[-1]}}}`"
+            yield flow.source.problem("phase-id-twice", id_.place, f"phase id `{phase.id}` is used twice", hint)
+        seen.setdefault(phase.id, id_)
 
 
 def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
     """Warn about the first step or phase after a step that always ends the flow."""
     reported: set[SourcePlace] = set()
     for number, phase in enumerate(flow.phases):
-        ends = next((place for place, step in enumerate(phase.steps) if _always_ends(step)), None)
+        always = [step.stop_if is not None and constant_truth(step.stop_if) is True for step in phase.steps]
+        ends = next((n for n, step in enumerate(phase.steps) if always[n] and not is_conditional(step)), None)
         if ends is None:
             continue
         is_certain = not is_conditional(phase) and not phase.guards and phase.lane is None
@@ -107,10 +106,6 @@ def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
             yield flow.source.problem("unreachable", place.place, message, hint, "warning")
         if is_certain:
             return
-
-
-def _always_ends(step: Step) -> bool:
-    return not is_conditional(step) and step.stop_if is not None and constant_truth(step.stop_if) is True
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -155,13 +150,13 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
         reader.on(kind, "blank-text", "`kind` is blank", "name the family of this flow, or remove `kind`")
     if version is not None and version < 1:
         reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
-    visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
-    params, env, again = _params(reader), _env(reader), reader.child("continue")
+    constants, phases = reader.child("constants"), reader.child("phases")
+    params, env, again = _params(reader), _env(reader), reader.text("continue")
     family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
     names = None if params is None or has_form else tuple(param.name for param in params)
-    job.also = list(_also(reader, id_))
-    job.declared = DeclaredNames(names, plain_data(constants) if constants is not None else {}, env)
+    job.also = _also(reader, id_)
+    job.declared = DeclaredNames(names, plain_data(constants) if constants is not None else {}, tuple(env))
     if phases is not None:
         PhasesReader(job).flow(phases)
     return FlowPlan(
@@ -170,17 +165,17 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
         kind=family,
         version=version or 1,
         description=reader.text("description") or "",
-        visible=visibility is None or visibility.value == "visible",
+        visible=reader.text("catalogVisibility") != "hidden",
         constants=dict(job.declared.constants),
         params=params,
         phases=tuple(job.phases),
         timeout=read_timeout(reader),
         overrides=reader.flag("overrides", False),
         nested=tuple(dict.fromkeys(use.name for use in job.nested)),
-        env=env,
-        again=again.value if again is not None else CONTINUES_BY_KIND.get(family) if has_form else None,
+        env=tuple(env),
+        again=again or (CONTINUES_BY_KIND.get(family) if has_form else None),
         groups=tuple(job.groups),
-        needs=_needs(job, reader, env),
+        needs=_needs(job, env),
         reads=_reads(job) if params is None and not has_form else (),
         is_foreign=has_form,
         also=tuple(name for name, _ in job.also),
@@ -188,12 +183,10 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
     )
 
 
-def _needs(job: LoadState, reader: MappingReader, env: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+def _needs(job: LoadState, env: Mapping[str, TreeNode]) -> tuple[tuple[str, int, int], ...]:
     """The declared variables that some place reads in any case: no condition and no default value guards it."""
     sure = {use.ref.names[2] for use in _sure(job) if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]}
-    items = reader.node.value["env"].value if env else ()
-    places = {item.value: (item.line, item.column) for item in items if item.kind == "text"}
-    return tuple((name, *places[name]) for name in env if name in sure)
+    return tuple((name, node.line, node.column) for name, node in env.items() if name in sure)
 
 
 def _reads(job: LoadState) -> tuple[tuple[str, int, int], ...]:
@@ -211,39 +204,39 @@ def _sure(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
             yield from (use for use in slot.used if not use.is_shielded)
 
 
-def _env(reader: MappingReader) -> tuple[str, ...]:
-    """The environment variables that steps may read."""
-    node = reader.child("env")
-    names: dict[str, None] = {}
+def _names(reader: MappingReader, key: str, pattern: re.Pattern[str], wrong: str, *hints: str) -> Iterator[TreeNode]:
+    """The valid items of a list of names. `hints` are for an item that is no text, and for one that is no such name."""
+    node = reader.child(key)
     for item in node.value if node is not None else ():
         if item.kind != "text":
-            message = f"an item of `env` has to be text, found {found(item)}"
-            reader.on(item, "wrong-type", message, "write the names of environment variables: `env: [HOME]`")
-        elif not _VARIABLE.fullmatch(item.value):
-            message = f"{quoted(item)} is not a name of an environment variable"
-            reader.on(item, "bad-value", message, "use letters, digits and `_`: `env: [HOME]`")
+            reader.on(item, "wrong-type", f"an item of `{key}` has to be text, found {found(item)}", hints[0])
+        elif not pattern.fullmatch(item.value):
+            reader.on(item, "bad-value", f"{quoted(item)} {wrong}", hints[1])
         else:
-            names[item.value] = None
-    return tuple(names)
+            yield item
 
 
-def _also(reader: MappingReader, own: str) -> Iterator[tuple[str, SourcePlace]]:
+def _env(reader: MappingReader) -> dict[str, TreeNode]:
+    """The environment variables that steps may read, each with its last place."""
+    hints = ("write the names of environment variables: `env: [HOME]`", "use letters, digits and `_`: `env: [HOME]`")
+    items = _names(reader, "env", _VARIABLE, "is not a name of an environment variable", *hints)
+    return {item.value: item for item in items}
+
+
+def _also(reader: MappingReader, own: str) -> list[tuple[str, SourcePlace]]:
     """The other ids of the flow, with their places. AgentWeaver has none, so those of its files do not count."""
-    node = reader.child("also")
-    if node is not None and reader.source.is_foreign:
+    if reader.source.is_foreign and reader.child("also") is not None:
         line, column = reader.node.keys["also"]
         hint = "AgentWeaver's files have no other ids; move the flow to `.handrail/flows`"
         reader.at((line, column, 4), "unknown-key", "`also` is not read here", hint, "warning")
-        return
-    for item in node.value if node is not None else ():
-        if item.kind != "text":
-            message = f"an item of `also` has to be text, found {found(item)}"
-            reader.on(item, "wrong-type", message, "write ids of flows: `also: [team/ship]`")
-        elif not _ID.fullmatch(item.value) or item.value == own:
-            message = f"{quoted(item)} cannot be another id of the flow `{own}`"
-            reader.on(item, "bad-value", message, "write names with letters, digits, `_` and `-`, and `/` between them")
-        else:
-            yield item.value, item.place
+        return []
+    hints = (
+        "write ids of flows: `also: [team/ship]`",
+        "write names with letters, digits, `_` and `-`, and `/` between them",
+    )
+    other = re.compile(f"(?!{re.escape(own)}$)(?:{_ID.pattern})")
+    items = _names(reader, "also", other, f"cannot be another id of the flow `{own}`", *hints)
+    return [(item.value, item.place) for item in items]
 
 
 def _params(reader: MappingReader) -> tuple[Param, ...] | None:

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from handrail.base.dataclasses import dataclass
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.artifacts.schemas import artifact_table
-from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref
-from handrail.driven.expressions.words import as_data, in_words
+from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref, as_data, in_words
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, round_numbers, with_nested
 from handrail.driven.flows.results import params_read, uses_task
 from handrail.settings.routes import DEFAULT

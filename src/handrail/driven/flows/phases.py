@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items, Not
+from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items
 from handrail.driven.flows.keys import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PARALLEL, PHASE, REPEAT
 from handrail.driven.flows.load_state import MAX_VALUES, NO_ENCLOSURE, Enclosure, LoadState, PlaceReferences
 from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated, Round, Step
@@ -246,7 +246,7 @@ class PhasesReader:
                 self.entry(item, inner)
             if repeat.until is not None:
                 expressions = self.job.expressions(inner, bound=True)
-                stops += (Not(expressions.condition(repeat.until)),)
+                stops += (Items("not", (expressions.condition(repeat.until),)),)
                 self.job.keep(PlaceReferences(phase=len(self.job.phases), around=inner), expressions)
                 if number == repeat.last and len(self.job.phases) > before:
                     self.bound(repeat, (*inner.guards, stops[-1]))

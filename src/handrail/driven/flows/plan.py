@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
-from handrail.driven.expressions.tree import Const, Expression, Template
-from handrail.driven.expressions.words import as_data, in_words
+from handrail.driven.expressions.tree import Const, Expression, Template, as_data, in_words
 from handrail.extensions.contracts import Check, Node
 
 

@@ -20,10 +20,12 @@ from handrail.driven.expressions.tree import (
     PartialEvaluator,
     Ref,
     Template,
+    as_data,
+    error_with_place,
+    in_words,
     is_open,
     walk,
 )
-from handrail.driven.expressions.words import as_data, error_with_place, in_words
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import (
     Expectation,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from handrail.base.dataclasses import dataclass
 from handrail.driven.artifacts.agentweaver_params import PARAM_NAMES
 from handrail.driven.expressions.parser import SourcePlace, UsedReference
-from handrail.driven.expressions.tree import SCOPES, Comparison, Const, Expression, Not, Ref, Truth
+from handrail.driven.expressions.tree import SCOPES, Comparison, Const, Expression, Items, Ref
 from handrail.driven.flows.load_state import LoadState, PlaceReferences
 from handrail.driven.flows.plan import FlowPlan, Phase, Step
 from handrail.driven.flows.step_values import plain_of
@@ -54,24 +54,25 @@ def is_conditional(part: Phase | Step) -> bool:
 
 def constant_truth(condition: Expression) -> bool | None:
     """The truth of a condition that is written as a constant. None for any other condition."""
-    if isinstance(condition, Truth):
-        return constant_truth(condition.value)
-    return is_true(condition.value) if isinstance(condition, Const) else None
+    match condition:
+        case Items("truth", (value,)):
+            return constant_truth(value)
+        case Const(constant):
+            return is_true(constant)
+    return None
 
 
 def _known_truth(condition: Expression) -> KnownTruth | None:
     """The one value that a condition is about, and whether that has to be true. None for any other condition."""
-    if isinstance(condition, Truth):
-        return _known_truth(condition.value)
-    if isinstance(condition, Ref):
-        return condition.path, True
-    if isinstance(condition, Not) and (opposite := _known_truth(condition.condition)) is not None:
-        return opposite[0], not opposite[1]
-    if isinstance(condition, Comparison) and condition.is_equality:
-        sides = (condition.left, condition.right)
-        paths = [side.path for side in sides if isinstance(side, Ref)]
-        values = [side.value for side in sides if isinstance(side, Const) and isinstance(side.value, bool)]
-        return (paths[0], values[0] == (condition.rule == "equals")) if paths and values else None
+    match condition:
+        case Items("truth", (value,)):
+            return _known_truth(value)
+        case Ref(path):
+            return path, True
+        case Items("not", (inner,)) if (opposite := _known_truth(inner)) is not None:
+            return opposite[0], not opposite[1]
+        case Comparison(rule, Ref(path), Const(bool() as value)) | Comparison(rule, Const(bool() as value), Ref(path)):
+            return (path, value == (rule == "equals")) if condition.is_equality else None
     return None
 
 

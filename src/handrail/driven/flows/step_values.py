@@ -6,15 +6,16 @@ Each value is an expression; values that are known at load are checked. So are t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from handrail.driven.expressions.parser import ExpressionReader
-from handrail.driven.expressions.tree import VALUE_FORMS, Const, Expression, Items, Object, form_of
+from handrail.driven.expressions.parser import VALUE_FORMS, ExpressionReader, form_of
+from handrail.driven.expressions.tree import Const, Expression, Items, Object
 from handrail.driven.flows.keys import EXPECTATION, MADE_FILE
 from handrail.driven.flows.load_state import LoadState
 from handrail.driven.flows.plan import Expectation, MadeFile
 from handrail.extensions.contracts import Check
+from handrail.source.diagnostics import Diagnostic
 from handrail.source.field_checks import LATER, TextCheck, check_fields, leads_out
 from handrail.source.fields import (
     KIND,
@@ -43,8 +44,10 @@ def read_values(members: Mapping[str, TreeNode], shape: Shape, expressions: Expr
 
 def _expression(field: Field | None, node: TreeNode, expressions: ExpressionReader) -> Expression:
     """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
-    if field is not None and field.is_data and not _stands_for_data(node):
-        return _data(node, expressions)
+    if field is not None and field.is_data:
+        form = form_of(node.value) if node.kind == "mapping" and len(node.value) == 1 else None
+        if form is None or (form == "const" and node.value[form].kind != "mapping"):  # it is no expression for data
+            return _data(node, expressions)
     if field is not None and field.kinds == ("mapping",) and _is_plain_mapping(node):
         return _object(node, expressions, None)
     if field is not None and node.kind == "list" and (field.item is not None or field.items == ("mapping",)):
@@ -54,12 +57,6 @@ def _expression(field: Field | None, node: TreeNode, expressions: ExpressionRead
         )
         return Items("list", tuple(items))
     return expressions.value(node)
-
-
-def _stands_for_data(node: TreeNode) -> bool:
-    """True for an expression in place of data: its form is the only key, and `const` holds all of the data."""
-    form = form_of(node.value) if node.kind == "mapping" and len(node.value) == 1 else None
-    return form is not None and (form != "const" or node.value[form].kind == "mapping")
 
 
 def _data(node: TreeNode, expressions: ExpressionReader) -> Expression:
@@ -225,13 +222,16 @@ def read_expectations(
     if node is None:
         return None
     checks = {name: check for name, check in flow.known.checks.items() if "expect" in check.places}
-    return tuple(_expectation(flow, item, chosen, expressions) for item, chosen in _chosen(flow, node, checks))
+    chosen = chosen_kinds(flow, node, checks, "expectation", COMMON)
+    return tuple(_expectation(flow, item, kind, expressions) for item, kind in chosen)
 
 
-def _chosen(flow: LoadState, node: TreeNode, checks: Mapping[str, Check]) -> Iterator[tuple[TreeNode, ChosenKind]]:
+def chosen_kinds(
+    flow: LoadState, node: TreeNode, kinds: Mapping[str, Check], noun: str, common: Sequence[str] = ("when",)
+) -> Iterator[tuple[TreeNode, ChosenKind]]:
     """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
     for item in node.value:
-        chosen = _kind(flow, item, checks)
+        chosen = _kind(flow, item, kinds, noun)
         if chosen is None:
             continue
         missing = [field.name for field in chosen.shape.fields if field.required and field.name not in item.value]
@@ -241,65 +241,63 @@ def _chosen(flow: LoadState, node: TreeNode, checks: Mapping[str, Check]) -> Ite
             hint = f"add `{missing[0]}:` beside `{beside}`"
             flow.problem(place, "missing-key", f"`{chosen.kind}` needs `{missing[0]}`", hint)
             continue
-        if checks[chosen.kind].takes_any:
+        if kinds[chosen.kind].takes_any:
             flow.unusable(chosen.kind, item)
         else:
             kind = (KIND,) if chosen.short is None else ()
-            flow.unknown_keys(item, (*kind, *chosen.shape.by_name, *COMMON))
+            flow.unknown_keys(item, (*kind, *chosen.shape.by_name, *common))
         yield item, chosen
 
 
-def _kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> ChosenKind | None:
-    known = "known: " + ", ".join(checks)
+def _kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check], noun: str) -> ChosenKind | None:
+    known, unknown = "known: " + ", ".join(kinds), f"{noun}-unknown"
     if item.kind != "mapping":
-        flow.problem(item, "wrong-type", f"an expectation has to be a mapping, found {found(item)}", known)
+        flow.problem(item, "wrong-type", f"an {noun} has to be a mapping, found {found(item)}", known)
         return None
-    kind, shorts = item.value.get(KIND), short_forms(item, checks)
+    kind, shorts = item.value.get(KIND), short_forms(item, kinds)
     if kind is None and len(shorts) == 1:
-        return choose_kind(shorts[0], checks[shorts[0]], is_short=True)
+        return choose_kind(shorts[0], kinds[shorts[0]], is_short=True)
     if kind is None and shorts:
-        hint = "write each one as a separate list item"
-        flow.problem(item.value[shorts[1]], "expectation-unknown", several_kinds_message(shorts), hint)
+        flow.problem(
+            item.value[shorts[1]], unknown, several_kinds_message(shorts), "write each one as a separate list item"
+        )
     elif kind is None:
-        if not _misspelt_kind(flow, item, checks):
-            flow.problem(item, "missing-key", "an expectation needs `kind`", known)
+        flow.report(
+            _misspelt_kind(flow, item, kinds)
+            or flow.source.problem("missing-key", item.place, f"an {noun} needs `kind`", known)
+        )
     elif kind.kind != "text":
         flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
-    elif kind.value not in checks:
-        hint = did_you_mean(kind.value, checks) or known
-        flow.problem(kind, "expectation-unknown", f"there is no expectation {quoted(kind)}", hint)
+    elif kind.value not in kinds:
+        flow.problem(kind, unknown, f"there is no {noun} {quoted(kind)}", did_you_mean(kind.value, kinds) or known)
     else:
-        return choose_kind(kind.value, checks[kind.value], is_short=False)
+        return choose_kind(kind.value, kinds[kind.value], is_short=False)
     return None
 
 
-def _misspelt_kind(flow: LoadState, item: TreeNode, checks: Mapping[str, Check]) -> bool:
-    """Report the key that should be `kind` or a short form. False if no key resembles one or means one."""
-    names = [KIND, *kinds_with_short_form(checks)]
+def _misspelt_kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check]) -> Diagnostic | None:
+    """The problem of the key that should be `kind` or a short form. None if no key resembles one or means one."""
+    names = [KIND, *kinds_with_short_form(kinds)]
     for name, place in item.keys.items():
         if meant_key(flow.source, name, names) is not None:
-            flow.report(unknown_key(flow.source, name, place, names))
-            return True
-    for name in item.keys:
-        meant = meant_kind(name, checks)
-        if meant is not None:
-            at, message = flow.source.key_place(name, item.keys[name]), f"there is no expectation `{name}`"
-            flow.report(flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?"))
-            return True
-    return False
+            return unknown_key(flow.source, name, place, names)
+    for name, place in item.keys.items():
+        if (meant := meant_kind(name, kinds)) is not None:
+            at, message = flow.source.key_place(name, place), f"there is no expectation `{name}`"
+            return flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?")
+    return None
 
 
 def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expressions: ExpressionReader) -> Expectation:
-    members: dict[str, TreeNode] = item.value
-    message, when = members.get("message"), members.get("when")
+    message, when = item.value.get("message"), item.value.get("when")
     text = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
     if message is not None and message.kind != "text":
         wrong = f"`message` has to be text, found {found(message)}"
         flow.problem(message, "wrong-type", wrong, "write the text that people see if the check fails")
-    given = {name: child for name, child in members.items() if name in chosen.shape.by_name}
-    values = read_values(given, chosen.shape, expressions)
+    written = {name: child for name, child in item.value.items() if name in chosen.shape.by_name}
+    values = read_values(written, chosen.shape, expressions)
     if flow.is_first(item):
-        node = plain_params(item._replace(value=given, keys={}), values)
+        node = plain_params(item._replace(value=written, keys={}), values)
         check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None

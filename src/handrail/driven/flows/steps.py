@@ -6,7 +6,7 @@ A prompt is text with `${...}` in it, or a template with variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError
@@ -14,11 +14,18 @@ from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.parser import ExpressionReader, TemplateText
 from handrail.driven.expressions.tree import SCOPES, Const, Expression
 from handrail.driven.flows.files import SHIPPED_SOURCE
-from handrail.driven.flows.keys import AFTER_KINDS, MAX_SECONDS, PROMPT, RETRY, STEP
+from handrail.driven.flows.keys import AFTER, MAX_SECONDS, PROMPT, RETRY, STEP
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
 from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
 from handrail.driven.flows.prompts import PromptFile
-from handrail.driven.flows.step_values import look_up, plain_params, read_expectations, read_makes, read_values
+from handrail.driven.flows.step_values import (
+    chosen_kinds,
+    look_up,
+    plain_params,
+    read_expectations,
+    read_makes,
+    read_values,
+)
 from handrail.extensions import contracts
 from handrail.source.field_checks import check_fields, plain_data, refuse_unknown
 from handrail.source.fields import MappingReader, found, limits, quoted
@@ -38,7 +45,7 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         _refuse_blank(flow, node)
         return Prompt(name=None, text="", names=(), values=(), extra=expressions.plain(node), plain=True)
     prompt = flow.reader(node, PROMPT)
-    template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
+    template, inline, form = (prompt.text(name) for name in ("templateRef", "inlineTemplate", "format"))
     if template is None and inline is None and not {"templateRef", "inlineTemplate"} & node.value.keys():
         hint = "write the prompt itself as `inlineTemplate: ...`"
         prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
@@ -53,7 +60,11 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         values |= found
     elif template is not None:
         text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
-        unwritten = _report_unwritten(flow, node.value["templateRef"], text, members)
+        unwritten = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in members]
+        for name in unwritten:
+            message = f"the prompt `{template}` tells the agent to write `{{{name}}}`, but no path is given for it"
+            hint = f"add `{name}:` to `vars`, with the path of the file"
+            prompt.on(node.value["templateRef"], "prompt-output", message, hint)
         if flow.source.is_foreign:
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
@@ -68,7 +79,7 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         names=tuple(values),
         values=tuple(values.values()),
         extra=expressions.value(extra) if extra is not None else None,
-        plain=form.value == "plain" if form is not None else not flow.source.is_foreign,
+        plain=form == "plain" if form is not None else not flow.source.is_foreign,
     )
 
 
@@ -88,15 +99,6 @@ def _named(prompt: MappingReader, name: str, node: TreeNode, known: Mapping[str,
     except DefinitionError as error:
         prompt.on(node, "prompt-broken", error.message, error.hint)
         return ""
-
-
-def _report_unwritten(flow: LoadState, node: TreeNode, text: str, given: Mapping[str, TreeNode]) -> list[str]:
-    """Report each file that a prompt tells the agent to write, and that has no path. Returns their names."""
-    names = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in given]
-    for name in names:
-        message = f"the prompt `{node.value}` tells the agent to write `{{{name}}}`, but no path is given for it"
-        flow.problem(node, "prompt-output", message, f"add `{name}:` to `vars`, with the path of the file")
-    return names
 
 
 def _references(text: str, node: TreeNode, expressions: ExpressionReader) -> tuple[str, dict[str, Expression]]:
@@ -170,8 +172,7 @@ class StepsReader:
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
         when, is_conditional = read_when(self.flow, reader, first, "step")
-        stop_if, outcome = reader.child("stopFlowIf"), reader.child("stopFlowOutcome")
-        group, rerun = reader.child("routingGroup"), reader.child("rerun")
+        stop_if, rerun = reader.child("stopFlowIf"), reader.text("rerun")
         step = Step(
             id=before.fill(reader.text("id") or ""),
             node=node,
@@ -180,24 +181,26 @@ class StepsReader:
             prompt=self.prompt(reader, before, declared),
             expect=read_expectations(self.flow, reader, after),
             stop_if=after.condition(stop_if) if stop_if is not None else None,
-            stop_outcome=outcome.value if outcome is not None else "stopped" if declared.stops else "success",
+            stop_outcome=reader.text("stopFlowOutcome") or ("stopped" if declared.stops else "success"),
             after=self.after(reader, after),
-            routing_group=group.value if group is not None else None,
+            routing_group=reader.text("routingGroup"),
             retry=self.retry(reader),
             timeout=read_timeout(reader),
-            rerun=rerun.value if rerun is not None else None,
+            rerun=rerun,
             makes=read_makes(self.flow, reader, after),
-            policy=rerun.value if rerun is not None else "ask" if declared.nests else declared.rerun,
+            policy=rerun or ("ask" if declared.nests else declared.rerun),
             declared=declared,
             line=reader.node.line,
         )
         self.check_routing(reader, declared, step)
         place = PlaceReferences(phase=self.phase, around=self.around, step=number, is_shielded=self.is_conditional)
         self.flow.keep(place, first)
-        place = replace(place, is_shielded=self.is_conditional or is_conditional)
-        self.flow.keep(place, before)
+        self.flow.keep(place := replace(place, is_shielded=self.is_conditional or is_conditional), before)
         self.flow.keep(replace(place, own=True), after)
-        return replace(step, makes=step.makes + _made_by_node(declared, step))
+        # the files that params of the node name; as in AgentWeaver, it is enough that they exist
+        named = (step.params[name] for name in declared.makes if name in step.params)
+        made = tuple(MadeFile(path, required=step.expect is None, is_own=False) for path in named)
+        return replace(step, makes=step.makes + made)
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
         known = self.flow.known.nodes
@@ -268,33 +271,12 @@ class StepsReader:
 
     def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
         node = reader.child("after")
-        read = []
-        for item, kind in self.actions(node) if node is not None else ():
+        actions = []
+        for item, chosen in chosen_kinds(self.flow, node, AFTER, "action") if node is not None else ():
             when = item.value.get("when")
-            params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
-            read.append(AfterAction(kind, expressions.condition(when) if when is not None else None, params))
-        return tuple(read)
-
-    def actions(self, node: TreeNode) -> Iterator[tuple[TreeNode, str]]:
-        """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
-        known = "known: " + ", ".join(AFTER_KINDS)
-        for item in node.value:
-            kind = item.value.get("kind") if item.kind == "mapping" else None
-            if kind is None:
-                has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
-                code = "missing-key" if item.kind == "mapping" else "wrong-type"
-                self.flow.problem(item, code, f"an action {has}", known)
-            elif kind.kind != "text":
-                self.flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
-            elif kind.value not in AFTER_KINDS:
-                hint = did_you_mean(kind.value, AFTER_KINDS) or known
-                self.flow.problem(kind, "action-unknown", f"there is no action {quoted(kind)}", hint)
-            elif missing := [need for need in AFTER_KINDS[kind.value] if need not in item.value]:
-                hint = f"add `{missing[0]}:` beside `kind`"
-                self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
-            else:
-                self.flow.unknown_keys(item, ("kind", "when", *AFTER_KINDS[kind.value]))
-                yield item, kind.value
+            params = {name: expressions.value(value) for name, value in chosen.params(item).items()}
+            actions.append(AfterAction(chosen.kind, expressions.condition(when) if when is not None else None, params))
+        return tuple(actions)
 
     def retry(self, reader: MappingReader) -> Retry:
         given: TreeNode | None = reader.node.value.get("retry")
@@ -346,13 +328,3 @@ def read_timeout(reader: MappingReader) -> float | None:
         reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS} (a week)")
         return None
     return float(node.value)
-
-
-def _made_by_node(declared: contracts.Node, step: Step) -> tuple[MadeFile, ...]:
-    """Files that a node makes, named by its params. They are optional if the step has its own expectations.
-
-    As in AgentWeaver, it is enough that they exist.
-    """
-    is_required = step.expect is None
-    named = (step.params[name] for name in declared.makes if name in step.params)
-    return tuple(MadeFile(path, required=is_required, is_own=False) for path in named)

@@ -44,25 +44,27 @@ class Answers:
         """The fields of a set, with the place of each name."""
         return {name: self.sets[key].keys[name] for name in self.sets[key].value} if key in self.sets else {}
 
+    def _key(self, form: Form, path: str, question: str) -> str | None:
+        return next((key for key in (question, path, form.id) if key in self.sets), None)
+
     def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
         """The values for a form. A list or a mapping for a field that takes JSON is its text."""
-        key = next((key for key in (question, path, form.id) if key in self.sets), None)
+        key = self._key(form, path, question)
         nodes = dict(self.sets[key].value) if key in self.sets else {}
         as_data = {field.id for field in form.fields if field.json}
         if key is None:
             nodes |= {name: self.sets[name] for name in as_data if name in self.sets}
             if not {field.id for field in form.fields} & nodes.keys():
                 return None
-        return {
-            name: json.dumps(plain_data(node), ensure_ascii=False)
-            if name in as_data and node.kind in ("list", "mapping")
-            else _value(node)
-            for name, node in nodes.items()
-        }
+        values = {name: _value(node) for name, node in nodes.items()}
+        for name in as_data & nodes.keys():
+            if nodes[name].kind in ("list", "mapping"):
+                values[name] = json.dumps(plain_data(nodes[name]), ensure_ascii=False)
+        return values
 
     def place(self, form: Form, path: str, problem: AnswerProblem, question: str = "") -> tuple[int, int]:
         """Line and column of the wrong answer or its name, or of the whole set if the answer is missing."""
-        whole = self.sets.get(next((key for key in (question, path, form.id) if key in self.sets), None))
+        whole = self.sets.get(self._key(form, path, question))
         if whole is None:
             return 1, 1
         node = whole.value.get(problem.field, whole)

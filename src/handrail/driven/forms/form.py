@@ -118,29 +118,15 @@ def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def initial(form: Form) -> dict[str, Any]:
     """The values that a form shows before a person answers."""
-    return normalize(form, {})
-
-
-def normalize(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values to show, one per field. Invalid values are dropped or replaced by the default."""
     before: dict[str, Any] = {}
-    normalized: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in form.fields:
         names = [option.value for option in choices(field, before)]
-        normalized[field.id] = _normalized(field, names, values.get(field.id))
-        before[field.id] = normalized[field.id] if is_shown(field, before) else None
-    return normalized
-
-
-def _normalized(field: FormField, names: list[str], value: Any) -> Any:
-    for candidate in (value, field.given_default):
-        if field.type == "multi-select" and isinstance(candidate, list):
-            return [name for name in _once(candidate) if name in names]
-        is_text = field.type == "text" and isinstance(candidate, str)
-        is_boolean = field.type == "boolean" and isinstance(candidate, bool)
-        if is_text or is_boolean or (field.type == "single-select" and candidate in names):
-            return candidate
-    return names[0] if field.type == "single-select" and field.required and names else field.blank
+        value = _with_default(field, names, None)
+        if value is None:
+            value = names[0] if field.type == "single-select" and field.required and names else field.blank
+        values[field.id], before[field.id] = value, value if is_shown(field, before) else None
+    return values
 
 
 def with_initial(form: Form, values: Any) -> Form:
@@ -277,19 +263,6 @@ def found(value: Any) -> str:
     return f"{kind} `{text if len(text) <= 40 else text[:39] + '…'}`"
 
 
-def parse_severities(text: str) -> list[str]:
-    """The names in a text like `high, low`. Raises `Unresolved` for unknown or repeated names, or if there is none."""
-    names = [name for name in (part.strip().lower() for part in text.split(",")) if name]
-    if not names:
-        raise Unresolved("severities", f"at least one severity is needed: {_listed(SEVERITIES)}")
-    for place, name in enumerate(names):
-        if name not in SEVERITIES:
-            raise Unresolved("severities", f"a severity {_wrong_choices('has to be one of', list(SEVERITIES), [name])}")
-        if name in names[:place]:
-            raise Unresolved("severities", f"severity `{name}` is given twice")
-    return names
-
-
 DEFAULT_BLOCKING_SEVERITIES = ("blocker", "critical", "high")
 """Findings of these severities block by default."""
 SEVERITIES_VARIABLE = "AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES"
@@ -303,14 +276,21 @@ def severity_of(value: Any) -> str | None:
 def blocking_severities(given: Any, env: Mapping[str, str]) -> list[str]:
     """The severities that block: the given list or text, else the variable, else the default. An empty one is none.
 
-    Raises `Unresolved` for an unknown name: a misspelt severity would let findings pass.
+    Raises `Unresolved` for an unknown or a repeated name: a misspelt severity would let findings pass.
     """
     for value in (given, env.get(SEVERITIES_VARIABLE)):
         if isinstance(value, list) and any(not isinstance(item, str) for item in value):
             raise Unresolved("severities", "severities have to be texts")
         text = ",".join(value) if isinstance(value, list) else "" if value is None else as_text(value)
-        if text.strip(", \t\n"):
-            return parse_severities(text)
+        names = [name for name in (part.strip().lower() for part in text.split(",")) if name]
+        for place, name in enumerate(names):
+            if name not in SEVERITIES:
+                wrong = _wrong_choices("has to be one of", list(SEVERITIES), [name])
+                raise Unresolved("severities", f"a severity {wrong}")
+            if name in names[:place]:
+                raise Unresolved("severities", f"severity `{name}` is given twice")
+        if names:
+            return names
     return list(DEFAULT_BLOCKING_SEVERITIES)
 
 

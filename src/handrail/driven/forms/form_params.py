@@ -258,16 +258,12 @@ def to_json(form: Form) -> dict[str, Any]:
 
 
 def _field_to_json(field: FormField) -> dict[str, Any]:
-    data = {**vars(field), "default": field.given_default, "when": _when_to_json(field.when)}
-    options = [{**vars(option), "when": _when_to_json(option.when)} for option in field.options]
-    data["json"] = field.json or None
-    data["options"] = [_without_blanks(option) for option in options] if field.is_select else None
-    return _without_blanks(data)
+    options = [_to_json(option) for option in field.options] if field.is_select else None
+    return _to_json(field, default=field.given_default, json=field.json or None, options=options)
 
 
-def _without_blanks(data: dict[str, Any]) -> dict[str, Any]:
+def _to_json(part: FormField | Option, **changes: Any) -> dict[str, Any]:
+    """A field or an option without what is not set."""
+    when = None if part.when is None else {"field": part.when.field, "in": list(part.when.values)}
+    data = {**vars(part), "when": when, **changes}
     return {name: value for name, value in data.items() if name == "value" or value not in (None, "")}
-
-
-def _when_to_json(when: When | None) -> dict[str, Any] | None:
-    return None if when is None else {"field": when.field, "in": list(when.values)}

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope
-from handrail.driven.expressions.words import error_with_place
+from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope, error_with_place
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import compose_prompt, language_part

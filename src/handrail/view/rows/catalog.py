@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
-from handrail.driven.expressions.words import in_words
+from handrail.driven.expressions.tree import in_words
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of

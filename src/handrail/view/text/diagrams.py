@@ -9,8 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from handrail.base.dataclasses import dataclass
-from handrail.driven.expressions.tree import Const, Expression
-from handrail.driven.expressions.words import in_words
+from handrail.driven.expressions.tree import Const, Expression, in_words
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import (
     FlowFinder,

@@ -44,7 +44,7 @@ def _check_schema(reader: MappingReader, node: TreeNode) -> None:
     wrong = None if field_checks.has_later(schema) else problem_of_schema(schema)
     if wrong is not None:
         hint = "correct it: an answer could never be checked against it"
-        reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong}", hint)
+        reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong[0]}", hint)
 
 
 OUTPUT_FILE = "outputFile"
