@@ -165,7 +165,7 @@ class App:
     def scopes(self) -> Scopes:
         from handrail.project.scopes import Scopes
 
-        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env, self.folder)
+        return Scopes(self.runs, self.places.state, self.run_env, self.folder)
 
     @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:

@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, entries, files_below, is_below, read_limited
 from handrail.driven.artifacts.names import is_key
-from handrail.project.scope_archive import ARCHIVES, INNER
 from handrail.settings.folders import file_name
 from handrail.settings.routes import DEFAULT, Route
 from handrail.settings.settings import GROUPS
@@ -25,6 +24,7 @@ from handrail.source.values import MAX_NESTING, is_too_deep
 
 FOLDER = ".agentweaver"
 SCOPES = os.path.join(FOLDER, "scopes")
+INNER, ARCHIVES = ".artifacts", "restart-archives"
 MAX_BYTES = 64 * 1024 * 1024
 
 

@@ -28,8 +28,10 @@ from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.plan import path_segment
 from handrail.driven.runs.agentweaver import counterpart
 from handrail.project.agentweaver_files import (
+    ARCHIVES,
     FOLDER,
     INDEX,
+    INNER,
     ROUTING_FILE,
     SCOPES,
     ArtifactManifest,
@@ -46,7 +48,6 @@ from handrail.project.agentweaver_files import (
     states_in,
     text_of,
 )
-from handrail.project.scope_archive import ARCHIVES, INNER
 from handrail.project.scope_stages import FINISHED_WORK
 from handrail.settings.environment import ENV_FILE, project_may_set, read_env_file, unread_in
 from handrail.settings.folders import UserFolders

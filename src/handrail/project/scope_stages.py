@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import handrail
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import HandrailError, StateError
 from handrail.base.files import real_inside
@@ -22,7 +23,7 @@ from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL, parse_referen
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelf, digest_of_file
 from handrail.driven.flows.plan import step_at
-from handrail.driven.forms.form import SEVERITIES, blocking_severities, severity_of
+from handrail.driven.forms.form import DEFAULT_BLOCKING_SEVERITIES, SEVERITIES, blocking_severities, severity_of
 from handrail.driven.runs.request import LoadedRun, about_from_text
 from handrail.driven.runs.run_events import StepDone
 from handrail.driven.runs.runs import Runs
@@ -38,7 +39,7 @@ FINISHED_WORK = "finished-work/v1"
 """The schema of a published artifact that records a finished stage without files. Its key is the id of the stage."""
 Basis = Literal["lineage", "content", "record", "run", "file time"]
 """How something is known, the surest first."""
-_SURE: tuple[Basis, ...] = ("lineage", "content", "record", "run", "file time")
+_SURE: tuple[Basis, ...] = get_args(Basis)
 StageState = Literal["made", "stale", "incomplete", "invalid", "missing"]
 
 
@@ -56,8 +57,9 @@ class Stage:
     optional: bool = False
 
 
-def stages_from(data: Mapping[str, Any]) -> tuple[Stage, ...]:
-    return tuple(Stage(**row) for row in data["stages"])
+def load_stages() -> tuple[Stage, ...]:
+    with open(os.path.join(handrail.__path__[0], "builtin", "stages.json"), encoding="utf-8") as file:
+        return tuple(Stage(**row) for row in json.load(file)["stages"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,73 +189,60 @@ def _version(id_: str) -> str:
     return id_ if ref is None else f"{ref.key}@v{ref.version}"
 
 
-ReviewWords = tuple[str, dict[str, Any]]
-"""The words for people, and the same as data."""
-
-
-def verdict_words(data: Mapping[str, Any], _: list[str]) -> ReviewWords:
-    """The verdict of a design review."""
+def verdict_words(data: Mapping[str, Any], _: list[str]) -> tuple[str, dict[str, Any]]:
+    """The verdict of a design review: words for people, and the same as data."""
     status, findings = str(data.get("status")), data.get("blocking_findings")
     count = len(findings) if isinstance(findings, list) else 0
     words = status.replace("_", " ") + (f", {counted(count, 'blocking finding')}" if count else "")
     return words, {"verdict": status, "blockingFindings": count}
 
 
-def findings_words(data: Mapping[str, Any], blocking: list[str]) -> ReviewWords:
-    """The findings of a review by severity, and whether they block a merge."""
-    found = data.get("findings")
-    severities = [severity_of(one.get("severity")) for one in found if isinstance(one, dict)] if found else []
-    counts = Counter(name for name in severities if name is not None)
-    blocks = sum(counts[name] for name in blocking)
-    told = ", ".join(f"{counts[name]} {name}" for name in SEVERITIES if counts[name]) or "no findings"
-    ordered = {name: counts[name] for name in SEVERITIES if counts[name]}
-    words = f"{told}; {'blocks' if blocks else 'does not block'}"
-    return words, {"findings": ordered, "blocking": blocks, "blockingSeverities": blocking}
+def findings_words(data: Mapping[str, Any], blocking: list[str]) -> tuple[str, dict[str, Any]]:
+    """The findings of a review by severity, and whether they block a merge: words for people, and data."""
+    severities = [severity_of(one.get("severity")) for one in data.get("findings") or () if isinstance(one, dict)]
+    counts = {name: severities.count(name) for name in SEVERITIES if name in severities}
+    blocks = sum(counts.get(name, 0) for name in blocking)
+    words = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no findings"
+    words += "; blocks" if blocks else "; does not block"
+    return words, {"findings": counts, "blocking": blocks, "blockingSeverities": blocking}
 
 
 REVIEW_READERS = {"verdict": verdict_words, "findings": findings_words}
 
 
 @dataclass(frozen=True)
-class WorkedStep:
-    """A step with a prompt that was done: in which run and flow, and when."""
-
-    prompt: str
-    run: str
-    flow: str
-    time: float
-
-
-@dataclass(frozen=True)
 class ScopeRun:
-    """A run of a scope. `blocking` are the severities that block in it, as they were given; None if none were."""
+    """A run of a scope. `steps` are those that were done with one of the prompts of stages, by the name of the prompt.
 
-    scope: str
+    `blocking` are the severities that block in it, as they were given; None if none were.
+    """
+
     summary: Summary
-    worked: tuple[WorkedStep, ...] = ()
+    steps: tuple[tuple[str, StagePiece], ...] = ()
     blocking: Any = None
 
 
-def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun]]:
+def runs_by_scope(runs: Runs, prompts: Collection[str]) -> dict[str, list[ScopeRun]]:
     """All runs that can be read, by scope, the oldest first. `prompts` are the names of the prompts to look for."""
     found: dict[str, list[ScopeRun]] = {}
     for summary in runs.engine.summaries():
         try:
             about = about_from_text(summary.id, runs.engine.load(summary.id)[0])
             may_use = any(prompt in about.prompts for prompt in prompts)  # compiling the flows takes long
-            worked = tuple(_worked(runs.load(summary.id), set(prompts))) if may_use else ()
+            steps = tuple(_steps_of(runs.load(summary.id), prompts)) if may_use else ()
         except (HandrailError, LookupError):  # it is damaged, or was removed just now
             continue
         blocking = about.request.params.get("reviewBlockingSeverities")
-        found.setdefault(about.request.scope, []).append(ScopeRun(about.request.scope, summary, worked, blocking))
+        found.setdefault(about.request.scope, []).append(ScopeRun(summary, steps, blocking))
     return found
 
 
-def _worked(run: LoadedRun, prompts: set[str]) -> Iterator[WorkedStep]:
+def _steps_of(run: LoadedRun, prompts: Collection[str]) -> Iterator[tuple[str, StagePiece]]:
     for time, event in run.records:
         step = step_at(run.plan, event.path, run.find) if isinstance(event, StepDone) else None
-        if step is not None and step.prompt is not None and step.prompt.name in prompts:
-            yield WorkedStep(step.prompt.name, run.id, run.about.flow, time)
+        name = step.prompt.name if step is not None and step.prompt is not None else None
+        if name is not None and name in prompts:
+            yield name, StagePiece(path="", time=time, basis="run", run=run.id, flow=run.about.flow)
 
 
 GIT_SECONDS = 30.0
@@ -289,13 +278,13 @@ async def last_code_change(project: str, env: Mapping[str, str]) -> StagePiece |
 
 @dataclass(frozen=True)
 class ScopeContext:
-    """A scope of a project: its key, its shelf, its runs, and the severities that block a merge."""
+    """A scope of a project: its key, its shelf and its runs."""
 
     project: str
     key: str
     shelf: Shelf
     runs: tuple[ScopeRun, ...]
-    blocking: list[str]
+    env: Mapping[str, str]
 
     @cached_property
     def inputs(self) -> TaskArtifacts:
@@ -308,117 +297,90 @@ class ScopeContext:
         except StateError:
             return []
 
-    def blocking_in(self, run: str | None) -> list[str]:
+    def evidence(self, stage: Stage) -> Evidence:
+        """What exists of a stage."""
+        if not stage.files:
+            return Evidence(stage=stage, pieces=self._last_work(stage))
+        for kinds in stage.files:
+            with suppress(Unresolved, NodeError):  # no file can have this name
+                found = self._of_files(stage, kinds)
+                if found.pieces:
+                    return found
+        return Evidence(stage=stage)
+
+    def _of_files(self, stage: Stage, kinds: Sequence[str]) -> Evidence:
+        iterated = [kind for kind in kinds if "{iteration}" in self.inputs.table.kinds[kind].file]
+        turn = self.inputs.newest(*iterated) if iterated else None
+        if iterated and turn is None:
+            return Evidence(stage=stage)
+        paths = {kind: self.inputs.path(kind, turn) for kind in kinds}
+        there = {kind: path for kind, path in paths.items() if os.path.isfile(real_inside(self.project, path) or "")}
+        evidence = Evidence(
+            stage=stage,
+            pieces=tuple(map(self._piece, there.values())),
+            absent=tuple(os.path.relpath(path, self.project) for kind, path in paths.items() if kind not in there),
+            iteration=turn,
+        )
+        return replace(evidence, **self._content(stage, there))
+
+    def _content(self, stage: Stage, there: Mapping[str, str]) -> dict[str, Any]:
+        """Whether the JSON files of a stage match their schemas, and what they say."""
+        world = self.inputs.world
+        for kind, path in there.items():
+            schema = self.inputs.table.kinds[kind].schema
+            if schema is None:
+                continue
+            try:
+                wrong = world.against_schema(path, schema)
+            except NodeError as error:
+                wrong = error.message
+            if wrong is not None:
+                return {"problem": wrong.replace(self.project + os.sep, "")}
+            if stage.reads is not None:
+                data, blocking = json.loads(world.text(path) or "{}"), self._blocking_in(self._piece(path).run)
+                words, facts = REVIEW_READERS[stage.reads](data, blocking)
+                return {"detail": words, "facts": facts}
+        return {}
+
+    def _blocking_in(self, run: str | None) -> list[str]:
         """The severities that block in a run: those that it was given, else the usual ones."""
         given = next((one.blocking for one in self.runs if run is not None and one.summary.id == run), None)
-        try:
-            return self.blocking if given is None else blocking_severities(given, {})
-        except Unresolved:
-            return self.blocking
+        if given is not None:
+            with suppress(Unresolved):
+                return blocking_severities(given, {})
+        with suppress(Unresolved):
+            return blocking_severities(None, self.env)
+        return list(DEFAULT_BLOCKING_SEVERITIES)
 
-    @property
-    def contents(self) -> Mapping[str, str]:
-        """The digest of each published version, by its id."""
-        return {record.id: record.sha256 for record in self.records}
+    def _piece(self, path: str) -> StagePiece:
+        """A file with its newest record."""
+        shown = os.path.relpath(path, self.project)
+        digest, changed = digest_of_file(path), os.stat(path).st_mtime
+        records = [one for one in self.records if one.path == shown]
+        if not records:
+            return StagePiece(path=shown, time=changed, basis="file time", digest=digest)
+        record = records[-1]
+        # A later step may only have added to the file, so the inputs are those of all versions that the run published.
+        inputs = dict.fromkeys(id_ for one in records if one.run == record.run for id_ in one.inputs)
+        piece = StagePiece(
+            path=shown,
+            time=record.created,
+            basis="record",
+            id=record.id,
+            sha256=record.sha256,
+            digest=digest,
+            run=record.run,
+            flow=next((run.summary.flow for run in self.runs if run.summary.id == record.run), None),
+            inputs=tuple(inputs),
+        )
+        return replace(piece, time=max(changed, piece.time), basis="file time") if piece.is_edited else piece
 
-
-def gather_evidence(ground: ScopeContext, stages: Iterable[Stage]) -> list[Evidence]:
-    """What exists of each stage."""
-    return [_of_files(ground, stage) if stage.files else _of_work(ground, stage) for stage in stages]
-
-
-def _of_files(ground: ScopeContext, stage: Stage) -> Evidence:
-    for kinds in stage.files:
-        try:
-            found = _bundle(ground, stage, kinds)
-        except (Unresolved, NodeError):  # no file can have this name
-            continue
-        if found.pieces:
-            return found
-    return Evidence(stage=stage)
-
-
-def _bundle(ground: ScopeContext, stage: Stage, kinds: Sequence[str]) -> Evidence:
-    iterated = [kind for kind in kinds if "{iteration}" in ground.inputs.table.kinds[kind].file]
-    turn = ground.inputs.newest(*iterated) if iterated else None
-    if iterated and turn is None:
-        return Evidence(stage=stage)
-    paths = {kind: ground.inputs.path(kind, turn) for kind in kinds}
-    there = {kind: path for kind, path in paths.items() if _is_file(ground, path)}
-    evidence = Evidence(
-        stage=stage,
-        pieces=tuple(_piece(ground, path) for path in there.values()),
-        absent=tuple(os.path.relpath(path, ground.project) for kind, path in paths.items() if kind not in there),
-        iteration=turn,
-    )
-    return replace(evidence, **_content(ground, stage, there)) if there else evidence
-
-
-def _is_file(ground: ScopeContext, path: str) -> bool:
-    real = real_inside(ground.project, path)
-    return real is not None and os.path.isfile(real)
-
-
-def _content(ground: ScopeContext, stage: Stage, there: Mapping[str, str]) -> dict[str, Any]:
-    """Whether the JSON files of a stage match their schemas, and what they say."""
-    world, kinds = ground.inputs.world, ground.inputs.table.kinds
-    for kind, path in there.items():
-        schema = kinds[kind].schema
-        if schema is None:
-            continue
-        try:
-            wrong = world.against_schema(path, schema)
-        except NodeError as error:
-            wrong = error.message
-        if wrong is not None:
-            return {"problem": wrong.replace(ground.project + os.sep, "")}
-        if stage.reads is not None:
-            blocking = ground.blocking_in(_piece(ground, path).run)
-            words, facts = REVIEW_READERS[stage.reads](json.loads(world.text(path) or "{}"), blocking)
-            return {"detail": words, "facts": facts}
-    return {}
-
-
-def _piece(ground: ScopeContext, path: str) -> StagePiece:
-    """A file with its newest record."""
-    shown = os.path.relpath(path, ground.project)
-    digest, changed = digest_of_file(path), os.stat(path).st_mtime
-    record = next((one for one in reversed(ground.records) if one.path == shown), None)
-    if record is None:
-        return StagePiece(path=shown, time=changed, basis="file time", digest=digest)
-    flow = next((run.summary.flow for run in ground.runs if run.summary.id == record.run), None)
-    piece = StagePiece(
-        path=shown,
-        time=record.created,
-        basis="record",
-        id=record.id,
-        sha256=record.sha256,
-        digest=digest,
-        run=record.run,
-        flow=flow,
-        inputs=_made_from(ground.records, record),
-    )
-    return replace(piece, time=max(changed, piece.time), basis="file time") if piece.is_edited else piece
-
-
-def _made_from(records: list[ArtifactVersion], record: ArtifactVersion) -> tuple[str, ...]:
-    """The inputs of a file, in all versions that the same run published: a later step may only have added to it."""
-    same = [one for one in records if (one.path, one.run) == (record.path, record.run)]
-    return tuple(dict.fromkeys(id_ for one in same for id_ in one.inputs))
-
-
-def _of_work(ground: ScopeContext, stage: Stage) -> Evidence:
-    """The last step that did the work of a stage without files."""
-    done = [
-        StagePiece(path="", time=work.time, basis="run", run=work.run, flow=work.flow)
-        for run in ground.runs
-        for work in run.worked
-        if work.prompt in stage.prompts
-    ]
-    done += [
-        StagePiece(path=record.path, time=record.created, basis="record", run=record.run)
-        for record in ground.records
-        if (record.schema, record.key) == (FINISHED_WORK, stage.id)
-    ]
-    last = max(done, key=lambda piece: piece.time, default=None)
-    return Evidence(stage=stage, pieces=() if last is None else (last,))
+    def _last_work(self, stage: Stage) -> tuple[StagePiece, ...]:
+        """The last step that did the work of a stage without files."""
+        done = [piece for run in self.runs for prompt, piece in run.steps if prompt in stage.prompts]
+        done += [
+            StagePiece(path=record.path, time=record.created, basis="record", run=record.run)
+            for record in self.records
+            if (record.schema, record.key) == (FINISHED_WORK, stage.id)
+        ]
+        return (max(done, key=lambda piece: piece.time),) if done else ()

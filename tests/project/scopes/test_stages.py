@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-import handrail
 from handrail.driven.artifacts.schemas import artifact_table
 from handrail.project.scope_stages import (
     CODE,
@@ -17,7 +13,7 @@ from handrail.project.scope_stages import (
     StagePiece,
     StageStanding,
     judge_stages,
-    stages_from,
+    load_stages,
 )
 
 TASK = Stage("task", "task", "plan")
@@ -86,9 +82,8 @@ def test_a_stage_with_a_missing_file_or_a_wrong_one_is_not_made() -> None:
 
 
 def test_the_shipped_table_names_existing_kinds_and_earlier_stages() -> None:
-    data = json.loads((Path(handrail.__file__).parent / "builtin" / "stages.json").read_text())
     known = {CODE}
-    for stage in stages_from(data):
+    for stage in load_stages():
         assert [kind for kinds in stage.files for kind in kinds if kind not in artifact_table().kinds] == []
         assert bool(stage.files) != bool(stage.prompts), stage.id
         assert set(stage.needs) <= known, stage.id

@@ -153,7 +153,7 @@ def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: st
         raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
     with WaitingLine(shell, "reading the scopes"):
         views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
-    for error in app.scopes.kept.damaged:
+    for error in app.scopes.runs.kept.damaged:
         shell.insist(f"warning: {error.message}")
     return _show_scope(shell, views[0]) if words else _list_scopes(shell, views)
 

@@ -14,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-from handrail.project import scope_archive
+from handrail.project import scopes
 
 WATCHED = {"os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir", "os.symlink", "ctypes.dlsym", "os.utime"}
 FILES = {
@@ -58,7 +58,7 @@ def kill_before(at: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
-    scope_archive.archive(str(SCOPE))
+    scopes.archive_folder(str(SCOPE))
     os._exit(count)
 
 
@@ -77,13 +77,13 @@ def try_place(at: int) -> list[object]:
     build(SCOPE)
     assert attempt(at) == 0
     left = tree(SCOPE)
-    scope_archive.settle(str(SCOPE))
+    scopes.settle(str(SCOPE))
     return [at, left, tree(SCOPE), [path.name for path in SCOPE.parent.iterdir() if path != SCOPE]]
 
 
 SCOPE = Path(sys.argv[1]) / "scopes" / "k"
 if "no-exchange" in sys.argv:
-    vars(scope_archive)["exchange"] = lambda *_: False
+    vars(scopes)["exchange"] = lambda *_: False
 build(SCOPE)
 before = tree(SCOPE)
 total = attempt(0)
