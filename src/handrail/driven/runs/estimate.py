@@ -21,7 +21,7 @@ from handrail.base.dataclasses import dataclass, field
 from handrail.base.errors import HandrailError
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.keys import MAX_DEPTH
-from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, child_of, path_segment, top_phase
+from handrail.driven.flows.plan import FlowFinder, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, plan_named
 from handrail.driven.runs.run_events import Routed, agent_of
@@ -82,9 +82,9 @@ def spread(values: Sequence[float]) -> Spread | None:
     return Spread(ordered[rank - 1], median(ordered), ordered[count - rank], share, count)
 
 
-def likely(seen: Iterable[Consumption]) -> Forecast:
+def likely(seen: Iterable[Consumption | None]) -> Forecast:
     """The intervals for the next run. What is not known of a past run is left out."""
-    found = tuple(seen)
+    found = tuple(taken for taken in seen if taken is not None)
     known = {name: [value for taken in found if (value := getattr(taken, name)) is not None] for name in MEASURES}
     return Forecast(**{name: spread(values) for name, values in known.items()}, seen=found)
 
@@ -190,8 +190,6 @@ def _sum(numbers: Iterable[float | None]) -> float | None:
 
 MOST_RUNS = 20
 """How many past runs are read."""
-Compared = tuple[PastRun, list[bool]]
-"""A past run, and for each group of phases whether the same agents worked in it."""
 
 
 @dataclass(frozen=True)
@@ -226,22 +224,26 @@ def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: Run
     plans = {id_: one.plan for id_, one in needed_flows(catalog, flow).items() if one.plan is not None}
     table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
-    agents = AgentComparison(grouped(_chosen(flow.plan, request)), partial(plan_named, plans))
+    agents = AgentComparison(grouped(request.phases(flow.plan)), partial(plan_named, plans))
     return from_past(flow.id, agents, routing, list(past_runs(runs, flow.id)))
 
 
 def from_past(flow: str, agents: AgentComparison, routing: Routed, past: Sequence[tuple[PastRun, Routed]]) -> Estimate:
     """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with."""
-    same = [(run, agents.compared(routing, [begun_with, *run.routings])) for run, begun_with in past]
-    return Estimate(
-        flow=flow,
-        whole=likely(_wholes(agents.groups, same)),
-        rows=tuple(
-            EstimateRow(tuple(phase.id for phase in group), likely(_parts(group, number, same)))
-            for number, group in enumerate(agents.groups)
-        ),
-        others=sum(not all(is_same) for _, is_same in same),
-    )
+    paths = [[path_segment(phase.id) for phase in group] for group in agents.groups]
+    wholes: list[Consumption | None] = []
+    parts: list[list[Consumption | None]] = [[] for _ in paths]
+    others = 0
+    for run, begun_with in past:
+        same = agents.compared(routing, [begun_with, *run.routings])
+        taken = [run.taken(one) if is_same else None for one, is_same in zip(paths, same, strict=True)]
+        for part, found in zip(parts, taken, strict=True):
+            part.append(found)
+        wholes.append(run.taken([path for one in paths for path in one]) if all(taken) else None)
+        others += not all(same)
+    ids = [tuple(phase.id for phase in group) for group in agents.groups]
+    rows = (EstimateRow(phases, likely(part)) for phases, part in zip(ids, parts, strict=True))
+    return Estimate(flow, likely(wholes), tuple(rows), others)
 
 
 def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
@@ -255,14 +257,6 @@ def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
             continue
 
 
-def _chosen(plan: FlowPlan, request: RunRequest) -> tuple[Phase, ...]:
-    """The phases from `--from` to `--until`."""
-    ids = [phase.id for phase in plan.phases]
-    first = ids.index(request.start) if request.start in ids else 0
-    end = ids.index(request.until) + 1 if request.until in ids else len(ids)
-    return plan.phases[first:end]
-
-
 def grouped(phases: Sequence[Phase]) -> list[list[Phase]]:
     """The phases in order. All rounds of a phase that is repeated are one group, at the place of the first one."""
     groups: dict[str, list[Phase]] = {}
@@ -274,25 +268,6 @@ def grouped(phases: Sequence[Phase]) -> list[list[Phase]]:
     return list(groups.values())
 
 
-def _wholes(groups: list[list[Phase]], same: list[Compared]) -> Iterator[Consumption]:
-    """What the whole run took, for each past run with the same agents that has something of every group."""
-    for past, is_same in same:
-        parts = [past.taken(_paths(group)) for group in groups]
-        whole = past.taken([path for group in groups for path in _paths(group)])
-        if all(is_same) and all(parts) and whole is not None:
-            yield whole
-
-
-def _parts(group: list[Phase], number: int, same: list[Compared]) -> Iterator[Consumption]:
-    for past, is_same in same:
-        if is_same[number] and (taken := past.taken(_paths(group))) is not None:
-            yield taken
-
-
-def _paths(group: list[Phase]) -> list[str]:
-    return [path_segment(phase.id) for phase in group]
-
-
 class AgentComparison:
     """Compares which agents get the steps of each group of phases."""
 
@@ -302,23 +277,14 @@ class AgentComparison:
 
     def compared(self, now: Routed, past: list[Routed]) -> list[bool]:
         """For each group, whether a past run gave its steps to the same agents as a new one would."""
-        others = [other for other in past if other != now]
-        if not others:
-            return [True] * len(self.groups)
-        return [
-            all(
-                self._of(group, partial(agent_of, now)) == self._of(group, partial(agent_of, other)) for other in others
-            )
-            for group in self.groups
-        ]
+        routers = [partial(agent_of, now), *(partial(agent_of, other) for other in past if other != now)]
+        return [len({tuple(self._of(group, router)) for router in routers}) == 1 for group in self.groups]
 
-    def _of(self, group: Sequence[Phase], router: Callable[..., Any], depth: int = 0) -> list[str]:
-        found: list[str] = []
-        for phase in group:
-            for step in phase.steps:
-                if step.declared.calls_agent and (own := own_of(step)) is not None:
-                    found.append(str(router(step.routing_group, (step.declared.agent or own[0], own[1]))))
-                child = child_of(step, self.find) if depth < MAX_DEPTH else None
-                if child is not None:
-                    found += self._of(child.phases, router, depth + 1)
-        return found
+    def _of(self, group: Sequence[Phase], router: Callable[..., Any], depth: int = 0) -> Iterator[str]:
+        """The agents of the steps of these phases and of the flows nested in them."""
+        for step in (step for phase in group for step in phase.steps):
+            if step.declared.calls_agent and (own := own_of(step)) is not None:
+                yield str(router(step.routing_group, (step.declared.agent or own[0], own[1])))
+            child = child_of(step, self.find) if depth < MAX_DEPTH else None
+            if child is not None:
+                yield from self._of(child.phases, router, depth + 1)

@@ -44,12 +44,7 @@ FlowStop = tuple[str, str] | None
 
 
 class NeedsFact(Exception):
-    """An expression needs a fact about the world that is not recorded yet."""
-
-    def __init__(self, kind: str, subject: str) -> None:
-        super().__init__(kind, subject)
-        self.kind = kind
-        self.subject = subject
+    """An expression needs a fact about the world that is not recorded yet: its kind and subject."""
 
 
 class Resolver:
@@ -122,7 +117,8 @@ class Resolver:
             try:
                 return expression.resolve(scope)
             except NeedsFact as need:
-                facts[need.kind, need.subject] = await self.durable.fact(path, place, need.kind, need.subject)
+                kind, subject = need.args
+                facts[kind, subject] = await self.durable.fact(path, place, kind, subject)
             except Unresolved as error:
                 raise error_with_place(error, expression, place) from error
 

@@ -20,7 +20,7 @@ from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.files import SHIPPED_PREFIX
 from handrail.driven.flows.load_state import FlowResources
 from handrail.driven.flows.loader import load_flow
-from handrail.driven.flows.plan import FlowPlan, path_segment
+from handrail.driven.flows.plan import FlowPlan, Phase, path_segment
 from handrail.driven.flows.prompts import is_made_from
 from handrail.driven.flows.results import computes_nested_flow, params_read, uses_task
 from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed
@@ -69,6 +69,13 @@ class RunRequest:
         """The folder in which the run works: the project, or the same folder in its worktree."""
         tree = self.worktree
         return project if tree is None else tree.folder
+
+    def phases(self, plan: FlowPlan) -> tuple[Phase, ...]:
+        """The phases from `--from` to `--until`."""
+        ids = [phase.id for phase in plan.phases]
+        first = ids.index(self.start) if self.start in ids else 0
+        end = ids.index(self.until) + 1 if self.until in ids else len(ids)
+        return plan.phases[first:end]
 
     @property
     def bounds(self) -> Bounded:

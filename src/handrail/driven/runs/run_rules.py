@@ -39,80 +39,65 @@ Router = Callable[[str | None, OwnRoute], Route | None]
 
 
 @dataclass(frozen=True)
-class AgentSearch:
-    """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step.
+class AgentRules:
+    """How steps get agents: `route` chooses one, `acp` are those of the user's settings, `registry` has all others."""
 
-    `acp` are the agents of the user's settings, `registry` has all others.
-    """
-
-    find: FlowFinder
     route: Router
     acp: AcpAgents
     registry: Registry
 
-    def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
-        """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
-        registry = self.registry
-        for path, step in self._certain(phases, "", 0):
-            if not step.declared.routed:
-                continue
-            own = own_of(step)
-            route = None if own is None else self.route(step.routing_group, own)
-            if own is not None and route is None:
-                if step.declared.can_lack_agent:
-                    continue
-                known = ", ".join(registry.executors())
-                hint = f"choose one: `--agent NAME` ({known}), Agents in a launch form, or `agent: NAME` in"
-                hint += " `.handrail/settings.yaml`"
-                raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
-            if route is not None and not registry.has_executor(route.agent):
-                message = f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent"
-                raise RefusedError(message, registry.executor_hint(route.agent))
-            if route is not None:
-                registry.refuse_unusable([route.agent])
-                try:
-                    agent_named(route.agent, self.acp)
-                except NoSuchAgent as error:
-                    message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
-                    raise RefusedError(message, error.hint) from None
 
-    def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
-        """The steps that run whatever the results of others are, up to the first that may stop the flow."""
-        for phase, step in _certain_steps(phases):
+def refuse_without_agent(plan: FlowPlan, phases: Sequence[Phase], find: FlowFinder, rules: AgentRules) -> None:
+    """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
+    registry = rules.registry
+    for path, step in certain_steps(phases, find):
+        own = own_of(step) if step.declared.routed else None
+        if own is None:
+            continue
+        route = rules.route(step.routing_group, own)
+        if route is None:
+            if step.declared.can_lack_agent:
+                continue
+            known = ", ".join(registry.executors())
+            hint = f"choose one: `--agent NAME` ({known}), Agents in a launch form, or `agent: NAME` in"
+            hint += " `.handrail/settings.yaml`"
+            raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
+        if not registry.has_executor(route.agent):
+            message = f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent"
+            raise RefusedError(message, registry.executor_hint(route.agent))
+        registry.refuse_unusable([route.agent])
+        try:
+            agent_named(route.agent, rules.acp)
+        except NoSuchAgent as error:
+            message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
+            raise RefusedError(message, error.hint) from None
+
+
+def certain_steps(
+    phases: Iterable[Phase], find: FlowFinder, base: str = "", depth: int = 0
+) -> Iterator[tuple[str, Step]]:
+    """The steps that run whatever the results of others are, with their paths, also those of nested flows.
+
+    Steps after the first that may stop the flow are left out.
+    """
+    for phase in phases:
+        if phase.guards or phase.when is not None:
+            continue
+        for step in phase.steps:
             path = f"{base}{path_segment(phase.id)}/{path_segment(step.id)}"
-            yield path, step
-            child = child_of(step, self.find) if depth < MAX_DEPTH else None
-            if child is not None:
-                yield from self._certain(list(child.phases), f"{path}/", depth + 1)
+            if step.when is None:
+                yield path, step
+                child = child_of(step, find) if depth < MAX_DEPTH else None
+                if child is not None:
+                    yield from certain_steps(child.phases, find, f"{path}/", depth + 1)
+            if step.stop_if is not None:
+                return
 
 
 def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
     """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
     steps = [step for plan in plans for step in plan.steps]
     registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
-
-
-def certain_flows(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
-    """The flow and the nested flows that run whatever the results of steps are, each once."""
-    found, waiting = {plan.id: plan}, [plan]
-    while waiting:
-        for _, step in _certain_steps(waiting.pop().phases):
-            child = child_of(step, find)
-            if child is not None and child.id not in found:
-                found[child.id] = child
-                waiting.append(child)
-    return list(found.values())
-
-
-def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
-    for phase in phases:
-        if phase.guards or phase.when is not None:
-            continue
-        for step in phase.steps:
-            if step.when is None:
-                yield phase, step
-            if step.stop_if is not None:
-                return
 
 
 def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str]) -> list[str]:
@@ -146,7 +131,9 @@ def own_of(step: Step) -> OwnRoute | None:
 
 def refuse_missing_env(plan: FlowPlan, plans: Mapping[str, FlowPlan], site: Site) -> None:
     """Refuse a run that needs an environment variable which is not set."""
-    flows = certain_flows(plan, partial(plan_named, plans))
+    find = partial(plan_named, plans)
+    children = [child_of(step, find) for _, step in certain_steps(plan.phases, find)]
+    flows = {plan.id: plan, **{child.id: child for child in children if child is not None}}.values()
     missing = [(flow.file, *need) for flow in flows for need in flow.needs if need[0] not in site.env]
     if missing:
         lines = [
@@ -252,7 +239,7 @@ def paths_of(plan: FlowPlan) -> Iterable[str]:
 
 def available_modes(state: RunState, plan: FlowPlan) -> list[str]:
     """How the run may go on while no process drives it: `resume`, `continue`, `restart`."""
-    return modes_of(state, plan.again, (path_segment(phase.id) for phase in plan.phases))
+    return modes_of(state, plan.again, paths_of(plan))
 
 
 def phases_to_rewind(run: str, state: RunState, plan: FlowPlan) -> list[str]:

@@ -7,8 +7,9 @@ was asked is refused at once; the run looks again after each yes anyway.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -39,7 +40,7 @@ from handrail.driven.runs.request import (
 )
 from handrail.driven.runs.run_events import Cause, NodeStarted, Routed, RunChoice, agent_of
 from handrail.driven.runs.run_rules import (
-    AgentSearch,
+    AgentRules,
     hint_for_params,
     open_question,
     refuse_missing_env,
@@ -47,6 +48,7 @@ from handrail.driven.runs.run_rules import (
     refuse_phases,
     refuse_unless_waiting,
     refuse_unusable,
+    refuse_without_agent,
     trusted,
 )
 from handrail.driven.runs.state import Question
@@ -111,10 +113,8 @@ class Runs:
 
     def load(self, id_: str, *, may_be_damaged: bool = False) -> LoadedRun:
         """A run with its current history; with `may_be_damaged`, what is readable of it."""
-        try:
+        with self._known(id_):
             text, history = self.engine.load(id_, may_be_damaged=may_be_damaged)
-        except LookupError as error:
-            raise self._missing(id_) from error
         about = about_from_text(id_, text)
         return self._loaded(id_, about, self._plans(about), history)
 
@@ -126,17 +126,13 @@ class Runs:
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[EventRecord], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
-        try:
+        with self._known(id_):
             return self.engine.events(id_, offset)
-        except LookupError as error:
-            raise self._missing(id_) from error
 
     def attempts(self, id_: str) -> list[int]:
         """The numbers of all attempts of a run, the current one last."""
-        try:
+        with self._known(id_):
             return self.engine.attempts(id_)
-        except LookupError as error:
-            raise self._missing(id_) from error
 
     def records(self, id_: str, attempt: int) -> list[EventRecord]:
         """All events of one attempt of a run."""
@@ -150,13 +146,18 @@ class Runs:
         payload = partial(self.engine.payload, id_)
         return LoadedRun(id=id_, about=about, plans=plans, history=history, payload=payload)
 
-    def _missing(self, id_: str) -> NotFound:
-        ids = self.engine.ids()
-        if not ids:
-            return NotFound("there are no runs in this project yet", "start one: `handrail run NAME`")
-        close = nearest(id_, ids)
-        hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
-        return NotFound(f"there is no run `{id_}` in this project", hint)
+    @contextlib.contextmanager
+    def _known(self, id_: str) -> Iterator[None]:
+        """Inside, an error of the engine about an unknown run says which runs there are."""
+        try:
+            yield
+        except LookupError as error:
+            ids = self.engine.ids()
+            if not ids:
+                raise NotFound("there are no runs in this project yet", "start one: `handrail run NAME`") from error
+            close = nearest(id_, ids)
+            hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
+            raise NotFound(f"there is no run `{id_}` in this project", hint) from error
 
     def check_request(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> tuple[StoredRequest, Plans]:
         """The checked request of a run, and the flows that it needs."""
@@ -186,9 +187,9 @@ class Runs:
         env = self.secrets.variables(_env_names(plans))
         folder = request.folder(self.project)
         implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
-        about = StoredRequest(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
+        stored: dict[str, Any] = {"env": env, "prompts": prompts, "implicit": implicit, "shape": shape_of(flow.plan)}
         names = {id_: dict(one.names) for id_, one in found.items() if one.names}
-        return replace(about, names=names, shape=shape_of(flow.plan)), plans
+        return StoredRequest(flow.id, request, texts, self.site.clock(), names=names, **stored), plans
 
     def table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow. Those for its id win over those for its other ids."""
@@ -216,12 +217,9 @@ class Runs:
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
         refuse_unusable(plans.values(), self.registry)
-        plan, router = plans[about.flow], partial(agent_of, request.routing)
-        ids = [phase.id for phase in plan.phases]
-        first = ids.index(request.start) if request.start else 0
-        end = ids.index(request.until) + 1 if request.until else len(ids)
-        search = AgentSearch(partial(plan_named, plans), router, self.settings.acp, self.registry)
-        search.refuse(plan, list(plan.phases[first:end]))
+        rules = AgentRules(partial(agent_of, request.routing), self.settings.acp, self.registry)
+        plan = plans[about.flow]
+        refuse_without_agent(plan, request.phases(plan), partial(plan_named, plans), rules)
 
     def _refuse_agents(self, agent: str | None, routes: Mapping[str, str]) -> None:
         """Refuse unknown agents on the command line. Those in the settings are checked for the steps that need them."""
@@ -320,10 +318,11 @@ class Runs:
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
         interpreter = Interpreter(durable, run.plan, run.find, same=self.settings.same_failures)
-        given = {**run.about.implicit, **self.secrets.from_storage(run.about.request.params)}
-        params = with_defaults(run.plan, given)
-        interpreter.prepare(params, self._context(run.about, run.plans, run.id))
+        interpreter.prepare(self._params(run.about, run.plan), self._context(run.about, run.plans, run.id))
         return interpreter
+
+    def _params(self, about: StoredRequest, plan: FlowPlan) -> dict[str, Any]:
+        return with_defaults(plan, {**about.implicit, **self.secrets.from_storage(about.request.params)})
 
     def _context(self, about: StoredRequest, plans: Plans, run: str) -> dict[str, Any]:
         """The value of `context` in expressions, as it was when the attempt was stored.
@@ -359,9 +358,8 @@ class Runs:
         world, part = ProjectFiles(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(plan_named, plans)
-        given = {**about.implicit, **self.secrets.from_storage(about.request.params)}
-        params = with_defaults(plans[about.flow], given)
-        rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
+        plan = plans[about.flow]
+        rows = preview(plan, self._params(about, plan), self._context(about, plans, ""), exists, find, part)
         return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
 
     async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
@@ -372,10 +370,8 @@ class Runs:
 
     def notice(self, id_: str, text: str) -> None:
         """Record something that people should know about a run. It does not change the run."""
-        try:
+        with self._known(id_):
             asyncio.run(self.engine.notice(id_, text))
-        except LookupError as error:
-            raise self._missing(id_) from error
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
         """Stop a run and every process that it started. It can be resumed."""

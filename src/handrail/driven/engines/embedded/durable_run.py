@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -44,19 +43,17 @@ from handrail.driven.runs.life import (
     run_parallel,
     verify,
 )
-from handrail.driven.runs.run_events import Bounded, Event
+from handrail.driven.runs.run_events import Bounded
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.driven.runs.state import RERUN, StepState
 from handrail.extensions.contracts import (
     AgentSaid,
     Done,
-    Finding,
     NodeContext,
     NodeError,
     NodeKind,
     Outside,
     PromisedFile,
-    StepAttempts,
     Work,
 )
 from handrail.settings.secrets import refuse_lost
@@ -79,6 +76,7 @@ class DurableRun:
         self.clock = clock
         self.outside = outside
         self.context = outside.context
+        self.record, self.note = ledger.record, ledger.note
         self.payloads = Payloads(ledger.attempt)
         self.programs = process_locks.Programs(ledger.attempt)
         self.state = ledger.state
@@ -89,15 +87,11 @@ class DurableRun:
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
         self.world = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
         self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False))
+        self.limit, self.together = self.limits.within, run_parallel
+        self.tried, self.check = partial(attempts, self.state), partial(verify, context=self.context)
         self.meter = outside.meter or Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
-
-    def record(self, event: Event, *, durable: bool = True) -> None:
-        self.ledger.record(event, durable=durable)
-
-    def note(self, event: Event) -> None:
-        self.ledger.note(event)
 
     def done(self, path: str) -> Done | None:
         known = done(self.state, path)
@@ -117,9 +111,6 @@ class DurableRun:
         stored = self.secrets.for_storage(value, text)
         digest = digest_of_text(text if stored is value else jsonlite.dumps(stored))
         return digest, {"prompt": stored[2], "params": stored[1]}
-
-    def tried(self, path: str) -> StepAttempts:
-        return attempts(self.state, path)
 
     async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
@@ -244,8 +235,9 @@ class DurableRun:
                 self.meter.settle(work.path)
 
         telling, output = AgentEvents(), ProgramOutput(self.activity, work.path)
-        context = replace(self._context_of(work.path), hold=hold, tell=tell, show=output)
-        context = replace(context, usd_left=lambda: self.meter.usd_left)
+        context = replace(
+            self._context_of(work.path), hold=hold, tell=tell, show=output, usd_left=lambda: self.meter.usd_left
+        )
         try:
             async with self.limits.within(work.path, work.timeout):
                 with _as_node_errors(work.node):
@@ -264,17 +256,19 @@ class DurableRun:
 
     def _context_of(self, path: str) -> NodeContext:
         """The context of a step: with its key, its conversation, its failed attempts and its wait."""
-        session, tried = self.state.sessions.get(path), self.tried(path)
-        waits = partial(resumable_wait, self.state, self.record, self.clock, path)
-        keeps = partial(remember, self.state, self.record, self.secrets, path)
-        finds = partial(recall, self.state, self.secrets, path)
-        context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps, recall=finds)
-        asks = partial(self.asking.answer, path)
-        tells = partial(self._notice, path)
-        return replace(context, failure=tried.failure, failures=tried.total, ask=asks, notice=tells)
-
-    def _notice(self, path: str, text: str) -> None:
-        self.note(run_events.Noticed(path, text))
+        tried = self.tried(path)
+        return replace(
+            self.context,
+            key=self._key(path),
+            session=self.state.sessions.get(path),
+            rest=partial(resumable_wait, self.state, self.record, self.clock, path),
+            remember=partial(remember, self.state, self.record, self.secrets, path),
+            recall=partial(recall, self.state, self.secrets, path),
+            failure=tried.failure,
+            failures=tried.total,
+            ask=partial(self.asking.answer, path),
+            notice=lambda text: self.note(run_events.Noticed(path, text)),
+        )
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
@@ -291,9 +285,6 @@ class DurableRun:
             self.record(found)
             return found.value
         return self.secrets.from_storage(known[key])
-
-    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
-        return await verify(kind, params, self.context)
 
     async def look(self, kind: str, subject: str) -> Any:
         return self.world.look(kind, subject)
@@ -314,9 +305,6 @@ class DurableRun:
                 if artifact is not None:
                     self.record(run_events.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
 
-    async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
-        return await run_parallel(works, limit, on_failure)
-
     async def pause(self, path: str, seconds: float, reason: str) -> None:
         if seconds > 0:
             self.record(run_events.Delayed(path, self.clock() + seconds, reason))
@@ -326,9 +314,6 @@ class DurableRun:
         delay = self.state.delays.get(path)
         if delay is not None:
             await asyncio.sleep(max(delay.until - self.clock(), 0.0))
-
-    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
-        return self.limits.within(path, seconds)
 
 
 @contextlib.contextmanager
