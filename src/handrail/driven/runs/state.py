@@ -209,11 +209,6 @@ class RunState:
             return (data["path"], data["text"]) not in self.notices
         return kind != "Guided" or (data["session"], data["number"]) not in self.guided
 
-    def is_parked(self, path: str) -> bool:
-        """True if this step only waits for a person's answer. Resuming it does not count as a new attempt."""
-        step = self.steps.get(path)
-        return step is not None and step.is_under_way and step.is_asking
-
     def _step(self, path: str) -> StepState:
         step = self.steps.get(path)
         if step is None:

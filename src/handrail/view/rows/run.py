@@ -77,16 +77,17 @@ class RunTopic:
 
     def take(self, at: float, event: Event) -> None:
         """Apply the next event of the journal, recorded at the time `at`."""
-        self._take(at, event)
+        self.apply(at, event)
         self._head()
 
     def take_all(self, records: Iterable[EventRecord]) -> None:
         """Apply several events. The rows are the same as if each was taken alone, but the head is made once."""
         for at, event in records:
-            self._take(at, event)
+            self.apply(at, event)
         self._head()
 
-    def _take(self, at: float, event: Event) -> None:
+    def apply(self, at: float, event: Event) -> None:
+        """Apply an event, and leave the head of the rows as it is."""
         self.rows.seq += 1
         if isinstance(event, run_events.RunResumed):
             self._resume(at, event)

@@ -54,7 +54,7 @@ class Story:
         lines: list[tuple[float, str, str]] = []
         kept = _number_of_kept(records)
         for number, (moment, event) in enumerate(records):
-            self.topic.take(moment, event)
+            self.topic.apply(moment, event)
             at = event.time if isinstance(event, Guided) else moment
             _insert(lines, [(at, *line) for line in (self._lines(event, moment) if number >= kept else _kept(event))])
         for at, path, text in _shortened(lines):
@@ -62,7 +62,7 @@ class Story:
 
     def news(self, event: Event, now: float) -> list[str]:
         """The lines that a person who watches the run sees: with whole paths, without what agents usually do."""
-        self.topic.take(now, event)
+        self.topic.apply(now, event)
         is_usual = isinstance(event, run_events.AgentActed) and event.is_usual
         if is_usual or isinstance(event, _UNWATCHED):
             return []

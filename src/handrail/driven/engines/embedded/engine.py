@@ -12,6 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from handrail.base import files, journal, locks
@@ -99,6 +100,7 @@ class Embedded:
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
         self.secrets = site.known_secrets
         self._follower = JournalFollower()
+        self._home = cache(lambda run: os.path.join(self.folder, file_name(run)))
         self._about = ("", "")  # the attempt that was opened last, and its request
 
     def ids(self) -> list[str]:
@@ -116,9 +118,6 @@ class Embedded:
         if not found:
             raise KeyError(run)
         return found
-
-    def _home(self, run: str) -> str:
-        return os.path.join(self.folder, file_name(run))
 
     def summaries(self) -> list[Summary]:
         return run_list.summaries(self.folder)
