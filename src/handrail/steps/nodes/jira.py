@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.files import json_bytes, output_files, path_inside, put_files, read_json, utf8_bytes
 from handrail.steps.nodes.params import path_param, text_param, unused_param
-
-if TYPE_CHECKING:
-    from handrail.steps.services.jira import Attachment
+from handrail.steps.services.addresses import jira_issue
+from handrail.steps.services.jira import Attachment, fetch, jira
 
 _CONTEXT = Node(
     about="Finds the key and the addresses of a Jira issue. A bare key needs JIRA_BASE_URL.",
@@ -30,8 +29,6 @@ _CONTEXT = Node(
 
 async def _find_addresses(work: Work, context: NodeContext) -> Any:
     """It sends no request."""
-    from handrail.steps.services.addresses import jira_issue
-
     reference = work.params["jiraRef"]
     issue = jira_issue(reference, context.env)
     return {"jiraRef": reference, "jiraIssueKey": issue.key, "jiraBrowseUrl": issue.page, "jiraApiUrl": issue.api}
@@ -76,8 +73,6 @@ _FETCH = Node(
 
 async def _fetch_issue(work: Work, context: NodeContext) -> Any:
     """Nothing is written before everything was fetched."""
-    from handrail.steps.services.jira import fetch, jira
-
     paths, real = output_files(work, context, *FILES)
     if work.params["jiraApiUrl"] is None:
         why = "the run was started without an issue" if context.env.get("JIRA_BASE_URL") else "JIRA_BASE_URL is not set"

@@ -205,32 +205,18 @@ def _alternatives(glob: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _tokens_match(tokens: tuple[str, ...], path: str) -> bool:
-    """Follow all ways through the tokens at once. A state is twice the index of a token; plus 1 inside a `**/`."""
-    states = _closed_states({0}, tokens)
-    for char in path:
-        after: set[int] = set()
-        for state in states:
-            at, is_inside = divmod(state, 2)
-            if at == len(tokens):
-                continue
-            part = tokens[at]
-            if part == "**/":
-                after.add(2 * (at + 1) if char == "/" else 2 * at + 1)
-                after |= {2 * at + 1} if char == "/" else set()
-            elif part == "**" or (part == "*" and char != "/"):
-                after.add(2 * at)
-            elif not is_inside and (part == char or (part == "?" and char != "/")):
-                after.add(2 * (at + 1))
-        states = _closed_states(after, tokens)
-    return 2 * len(tokens) in states
-
-
-def _closed_states(states: set[int], tokens: tuple[str, ...]) -> set[int]:
-    """The states, and those that are reached without a character: `*`, `**` and `**/` match the empty text."""
-    found, waiting = set(states), [state for state in states if state % 2 == 0]
-    while waiting:
-        at = waiting.pop() // 2
-        if at < len(tokens) and tokens[at] in ("*", "**", "**/") and 2 * (at + 1) not in found:
-            found.add(2 * (at + 1))
-            waiting.append(2 * (at + 1))
-    return found
+    """Follow all ways through the path at once. `ends` are the ends of what the tokens so far can match."""
+    ends, size = {0}, len(path)
+    for part in tokens:
+        first = min(ends, default=size)
+        if part == "**":
+            ends = set(range(first, size + 1)) if ends else ends
+        elif part == "**/":
+            ends |= {end for end in range(first + 1, size + 1) if path[end - 1] == "/"}
+        elif part == "*":
+            for end in range(first, size):
+                if end in ends and path[end] != "/":
+                    ends.add(end + 1)
+        else:
+            ends = {end + 1 for end in ends if end < size and (path[end] == part or (part == "?" and path[end] != "/"))}
+    return size in ends

@@ -1,7 +1,7 @@
 """Addresses of services, of Jira's issues as people write them, and of git remotes. Pure.
 
 Services are compared by scheme, host and port. Nothing here repeats the user or the password that the address of a
-remote may contain. It does not import the HTTP library: declarations of nodes import it.
+remote may contain.
 """
 
 from __future__ import annotations

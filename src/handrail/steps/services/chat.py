@@ -6,12 +6,12 @@ The token of the bot is part of the address, and the address of a webhook is a s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from handrail.extensions.contracts import LastingError
 from handrail.steps.services.addresses import base_address, origin
-from handrail.steps.services.http import HttpLimits, Service
+from handrail.steps.services.http import HttpLimits, JsonObject, Service
 
 TELEGRAM = "Telegram"
 TELEGRAM_API = "https://api.telegram.org"
@@ -56,17 +56,15 @@ async def send_telegram(sender: Bot, text: str) -> int | None:
         headers={},
         secrets=(sender.token, written),
         limits=LIMITS,
-        reason=lambda said: said.get("description"),
+        reason=lambda said: said.data.get("description"),
         asked=_requested_pause,
         advice={401: "check TELEGRAM_BOT_TOKEN", 404: "check TELEGRAM_BOT_TOKEN"},
     )
     async with service:
         said = await service.post("sendMessage", {"chat_id": sender.chat, "text": telegram_text(text)})
-    if not isinstance(said, dict) or said.get("ok") is not True:
+    if not said.flag("ok"):
         raise LastingError("service-failed", f"{TELEGRAM}: it does not confirm the message")
-    result = said["result"] if isinstance(said.get("result"), dict) else {}
-    id_ = result.get("message_id")
-    return id_ if isinstance(id_, int) else None
+    return said.child("result").number("message_id")
 
 
 def telegram_text(text: str) -> str:
@@ -82,10 +80,9 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _requested_pause(said: dict[str, Any]) -> float | None:
+def _requested_pause(said: JsonObject) -> float | None:
     """The pause that Telegram asks for, in the JSON of its answer."""
-    more = said.get("parameters")
-    seconds = more.get("retry_after") if isinstance(more, dict) else None
+    seconds = said.child("parameters").data.get("retry_after")
     return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
 
 

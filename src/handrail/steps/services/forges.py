@@ -1,7 +1,7 @@
 """What GitHub and GitLab have in common: the protocol `Forge`, logins, marks, changes opened once, results of checks.
 
 A token is for the scheme, host and port of the configured forge only. A mark is a hidden line by which a step finds
-again what it has written. It does not import the HTTP library: declarations of nodes import it.
+again what it has written.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import base64
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.plain_text import counted
 from handrail.steps.services.addresses import GITHUB, GITLAB, Remote, github_web, gitlab_base, host_of, is_same_host
-
-if TYPE_CHECKING:
-    from handrail.steps.services.http import Service
+from handrail.steps.services.http import JsonObject, Service
 
 ForgeName = Literal["github", "gitlab"]
 
@@ -258,62 +256,25 @@ async def find_or_open(
     return await create_once(look, create)
 
 
-async def find_or_comment(service: Service, path: str, body: str, own: str, **query: str) -> dict[str, Any]:
+async def find_or_comment(service: Service, path: str, body: str, own: str, **query: str) -> JsonObject:
     """The comment with this mark in the list at a path, else a new one."""
 
-    async def look() -> dict[str, Any] | None:
+    async def look() -> JsonObject | None:
         listed = await service.get_objects(path, **query)
-        return next((item for item in listed if is_marked(text_member(item, "body", ""), own)), None)
+        return next((item for item in listed if is_marked(item.text("body", ""), own)), None)
 
-    async def create() -> Any:
-        return await service.post(path, {"body": body})
-
-    found = await create_once(look, create)
-    if not isinstance(found, dict) or number_member(found, "id") is None:
+    found = await create_once(look, lambda: service.post(path, {"body": body}))
+    if found.number("id") is None:
         raise LastingError("service-json", f"{service.name}: its answer is not a comment")
     return found
 
 
 async def default_branch(service: Service, path: str, what: str) -> str:
     """The default branch of the repository at a path. `what` is the forge's word for it."""
-    branch = text_member(await service.get_object(path, f"a {what}"), "default_branch", "")
+    branch = (await service.get_object(path, f"a {what}")).text("default_branch", "")
     if not branch:
         raise LastingError("service-json", f"{service.name}: the {what} has no default branch")
     return branch
-
-
-UNKNOWN = "unknown"
-
-
-def text_member(item: Mapping[str, Any], name: str, default: str = UNKNOWN) -> str:
-    """The text of a member; the default if it is missing, null or blank."""
-    value = item.get(name)
-    return value if isinstance(value, str) and value.strip() else default
-
-
-def raw_text_member(item: Mapping[str, Any], name: str) -> str:
-    """The text of a member; empty if it is missing or null."""
-    value = item.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def object_member(item: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The object of a member; empty if it is missing or null."""
-    value = item.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def number_member(item: Mapping[str, Any], name: str) -> int | None:
-    value = item.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def names_in(item: Mapping[str, Any], name: str, member: str) -> list[str]:
-    """The names in a list of objects; labels may be plain texts."""
-    value = item.get(name)
-    listed = value if isinstance(value, list) else []
-    names = [one.get(member) if isinstance(one, dict) else one for one in listed]
-    return [one for one in names if isinstance(one, str) and one.strip()]
 
 
 MOST_TEXTS = 20
@@ -348,7 +309,7 @@ def checks_document(
 
 
 async def explain_failures(
-    items: list[dict[str, Any]], checks: list[dict[str, Any]], text_of: Callable[[dict[str, Any]], Awaitable[str]]
+    items: list[JsonObject], checks: list[dict[str, Any]], text_of: Callable[[JsonObject], Awaitable[str]]
 ) -> None:
     """Set the text of each failed check that has an item of the forge. Only the first ones have one."""
     failed = [(item, check) for item, check in zip(items, checks, strict=False) if check["state"] == "failed"]

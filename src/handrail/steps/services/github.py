@@ -41,16 +41,11 @@ from handrail.steps.services.forges import (
     find_or_open,
     forge_token,
     is_marked,
-    names_in,
-    number_member,
-    object_member,
-    raw_text_member,
     text_end,
-    text_member,
     text_or_reason,
     with_mark,
 )
-from handrail.steps.services.http import HttpLimits, Service
+from handrail.steps.services.http import HttpLimits, JsonObject, Service
 
 LIMITS = HttpLimits()
 _NAME = r"[A-Za-z0-9._-]{1,100}"
@@ -134,13 +129,10 @@ def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
     )
 
 
-def _reason(said: dict[str, Any]) -> object:
+def _reason(said: JsonObject) -> object:
     """GitHub's own words in an error, with those about each wrong member."""
-    errors = said.get("errors")
-    listed = errors if isinstance(errors, list) else []
-    more = [item["message"] for item in listed if isinstance(item, dict) and isinstance(item.get("message"), str)]
-    words = [text for text in (said.get("message"), *more) if isinstance(text, str) and text]
-    return ": ".join(words) or None
+    words = [one.raw("message") for one in (said, *said.children("errors"))]
+    return ": ".join(filter(None, words)) or None
 
 
 def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
@@ -148,9 +140,9 @@ def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
     return {f"{name}_url": wanted.page, "repository": wanted.project, "number": wanted.number, "fetched_at": now}
 
 
-def _author(item: Mapping[str, Any]) -> str:
+def _author(item: JsonObject) -> str:
     """The login of a user. The account of a person who has left is null."""
-    return text_member(object_member(item, "user"), "login")
+    return item.child("user").text("login")
 
 
 def _issue_path(wanted: ForgeItem) -> str:
@@ -164,35 +156,35 @@ def _pull_path(wanted: ForgeItem) -> str:
 async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
     found = await service.get_object(_issue_path(wanted), "an issue")
     comments = [_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
-    title = text_member(found, "title", f"Issue #{wanted.number}")
+    title = found.text("title", f"Issue #{wanted.number}")
     return {
         "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
         **_head(wanted, "issue", now),
         "issue": {
             "title": title,
-            "body": raw_text_member(found, "body"),
-            "state": text_member(found, "state"),
+            "body": found.raw("body"),
+            "state": found.text("state"),
             "author": _author(found),
-            "labels": names_in(found, "labels", "name"),
-            "assignees": names_in(found, "assignees", "login"),
-            "milestone": text_member(object_member(found, "milestone"), "title", "") or None,
-            "is_pull_request": isinstance(found.get("pull_request"), dict),
-            "created_at": text_member(found, "created_at"),
-            "updated_at": text_member(found, "updated_at"),
+            "labels": found.names("labels", "name"),
+            "assignees": found.names("assignees", "login"),
+            "milestone": found.child("milestone").text("title", "") or None,
+            "is_pull_request": isinstance(found.data.get("pull_request"), dict),
+            "created_at": found.text("created_at"),
+            "updated_at": found.text("updated_at"),
         },
         "comments": comments,
     }
 
 
-def _comment(item: dict[str, Any]) -> dict[str, Any]:
+def _comment(item: JsonObject) -> dict[str, Any]:
     """A comment below an issue or a pull request. `is_own`: a step of Handrail has written it."""
     return {
-        "id": str(item.get("id") or ""),
+        "id": item.id(),
         "author": _author(item),
-        "created_at": text_member(item, "created_at"),
-        "body": raw_text_member(item, "body"),
-        "is_bot": object_member(item, "user").get("type") == "Bot",
-        "is_own": is_marked(raw_text_member(item, "body")),
+        "created_at": item.text("created_at"),
+        "body": item.raw("body"),
+        "is_bot": item.child("user").raw("type") == "Bot",
+        "is_own": is_marked(item.raw("body")),
     }
 
 
@@ -224,65 +216,65 @@ async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[s
     """Reviews, comments on lines and general comments: a document of `github-review/v1`."""
     details = await service.get_object(_pull_path(wanted), "a pull request")
     listed = await service.get_objects(f"{_pull_path(wanted)}/reviews")
-    reviews = [_review(item) for item in listed if text_member(item, "state") != "PENDING"]
+    reviews = [_review(item) for item in listed if item.text("state") != "PENDING"]
     lines = [_line_comment(item) for item in await service.get_objects(f"{_pull_path(wanted)}/comments")]
     others = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
     comments = [comment for comment in (*lines, *others) if comment["body"].strip()]
     return {
         "summary": f"{wanted.name}: {counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}",
         **_head(wanted, "pull_request", now),
-        "commit": text_member(object_member(details, "head"), "sha"),
+        "commit": details.child("head").text("sha"),
         "author": _author(details),
         "reviews": _judged(reviews),
         "comments": sorted(comments, key=lambda comment: str(comment["created_at"])),
     }
 
 
-def _state_of_pull(details: dict[str, Any]) -> str:
+def _state_of_pull(details: JsonObject) -> str:
     """`open`, `closed` or `merged`."""
-    return "merged" if details.get("merged") is True else text_member(details, "state")
+    return "merged" if details.flag("merged") else details.text("state")
 
 
-def _pull_about(details: dict[str, Any], wanted: ForgeItem) -> dict[str, Any]:
-    source, target = object_member(details, "head"), object_member(details, "base")
+def _pull_about(details: JsonObject, wanted: ForgeItem) -> dict[str, Any]:
+    source, target = details.child("head"), details.child("base")
     return {
-        "title": text_member(details, "title", f"Pull request #{wanted.number}"),
-        "description": raw_text_member(details, "body"),
+        "title": details.text("title", f"Pull request #{wanted.number}"),
+        "description": details.raw("body"),
         "state": _state_of_pull(details),
-        "draft": details.get("draft") is True,
-        "source_branch": text_member(source, "ref"),
-        "target_branch": text_member(target, "ref"),
-        "sha": text_member(source, "sha"),
+        "draft": details.flag("draft"),
+        "source_branch": source.text("ref"),
+        "target_branch": target.text("ref"),
+        "sha": source.text("sha"),
         "author": _author(details),
-        "created_at": text_member(details, "created_at"),
-        "updated_at": text_member(details, "updated_at"),
+        "created_at": details.text("created_at"),
+        "updated_at": details.text("updated_at"),
     }
 
 
-def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
-    new_path = text_member(item, "filename")
-    kind = _KINDS.get(text_member(item, "status"), "modified")
-    is_moved = kind == "renamed" and not number_member(item, "changes")
+def _changed_file(item: JsonObject) -> dict[str, Any]:
+    new_path = item.text("filename")
+    kind = _KINDS.get(item.text("status"), "modified")
+    is_moved = kind == "renamed" and not item.number("changes")
     note = "The content is the same." if is_moved else "GitHub does not show this diff: it is too large, or not text."
     return {
-        "old_path": text_member(item, "previous_filename", new_path),
+        "old_path": item.text("previous_filename", new_path),
         "new_path": new_path,
         "change_type": kind,
-        "additions": number_member(item, "additions") or 0,
-        "deletions": number_member(item, "deletions") or 0,
-        "diff": text_member(item, "patch", note),
+        "additions": item.number("additions") or 0,
+        "deletions": item.number("deletions") or 0,
+        "diff": item.text("patch", note),
     }
 
 
-def _review(item: dict[str, Any]) -> dict[str, Any]:
+def _review(item: JsonObject) -> dict[str, Any]:
     return {
-        "id": str(item.get("id") or ""),
+        "id": item.id(),
         "author": _author(item),
-        "state": text_member(item, "state").lower(),
-        "body": raw_text_member(item, "body"),
-        "submitted_at": text_member(item, "submitted_at"),
-        "commit": text_member(item, "commit_id"),
-        "is_own": is_marked(raw_text_member(item, "body")),
+        "state": item.text("state").lower(),
+        "body": item.raw("body"),
+        "submitted_at": item.text("submitted_at"),
+        "commit": item.text("commit_id"),
+        "is_own": is_marked(item.raw("body")),
     }
 
 
@@ -295,22 +287,22 @@ def _judged(reviews: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _line_comment(item: dict[str, Any]) -> dict[str, Any]:
+def _line_comment(item: JsonObject) -> dict[str, Any]:
     """A comment on a file. A thread has the id of its first comment. GitHub says no line if the code has changed."""
-    comment, line, is_old = _comment(item), number_member(item, "line"), item.get("side") == "LEFT"
+    comment, line, is_old = _comment(item), item.number("line"), item.raw("side") == "LEFT"
     return {
         **comment,
-        "thread_id": str(item.get("in_reply_to_id") or comment["id"]),
-        "review_id": str(item.get("pull_request_review_id") or "") or None,
+        "thread_id": item.id("in_reply_to_id", comment["id"]),
+        "review_id": item.id("pull_request_review_id") or None,
         "kind": "line",
-        "file_path": text_member(item, "path", "") or None,
+        "file_path": item.text("path", "") or None,
         "new_line": None if is_old else line,
-        "old_line": (line if is_old else None) if line is not None else number_member(item, "original_line"),
-        "is_outdated": line is None and item.get("subject_type") != "file",
+        "old_line": (line if is_old else None) if line is not None else item.number("original_line"),
+        "is_outdated": line is None and item.raw("subject_type") != "file",
     }
 
 
-def _general_comment(item: dict[str, Any]) -> dict[str, Any]:
+def _general_comment(item: JsonObject) -> dict[str, Any]:
     comment = _comment(item)
     place = dict.fromkeys(("file_path", "new_line", "old_line"))
     return {**comment, "thread_id": comment["id"], "review_id": None, "kind": "general", **place, "is_outdated": False}
@@ -326,7 +318,7 @@ _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
     pull = await service.get_object(_pull_path(wanted), "a pull request")
-    latest = text_member(object_member(pull, "head"), "sha")
+    latest = pull.child("head").text("sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
         raise LastingError("service-json", f"{GITHUB}: the pull request has no head commit")
@@ -339,46 +331,46 @@ async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, 
         "commit": sha,
         "is_head": latest == sha,
         "pull_request_state": _state_of_pull(pull),
-        "branch": text_member(object_member(pull, "head"), "ref"),
+        "branch": pull.child("head").text("ref"),
     }
     return checks_document(wanted, _head(wanted, "pull_request", now), about, checks)
 
 
-def _run_check(item: dict[str, Any]) -> dict[str, Any]:
-    result = raw_text_member(item, "conclusion")
-    is_done = text_member(item, "status") == "completed"
+def _run_check(item: JsonObject) -> dict[str, Any]:
+    result = item.raw("conclusion")
+    is_done = item.text("status") == "completed"
     return {
-        "name": text_member(item, "name"),
+        "name": item.text("name"),
         "kind": "check-run",
         "state": ("passed" if result in PASSED else "failed") if is_done else "pending",
-        "result": (result or "unknown") if is_done else text_member(item, "status"),
-        "url": text_member(item, "html_url", text_member(item, "details_url", "")) or None,
+        "result": (result or "unknown") if is_done else item.text("status"),
+        "url": item.text("html_url", item.text("details_url", "")) or None,
         "text": "",
     }
 
 
-def _status_check(item: dict[str, Any]) -> dict[str, Any]:
-    result = text_member(item, "state")
+def _status_check(item: JsonObject) -> dict[str, Any]:
+    result = item.text("state")
     state = {"success": "passed", "pending": "pending"}.get(result, "failed")
     return {
-        "name": text_member(item, "context"),
+        "name": item.text("context"),
         "kind": "status",
         "state": state,
         "result": result,
-        "url": text_member(item, "target_url", "") or None,
-        "text": clean_log(raw_text_member(item, "description"))[:LONGEST_SUMMARY] if state == "failed" else "",
+        "url": item.text("target_url", "") or None,
+        "text": clean_log(item.raw("description"))[:LONGEST_SUMMARY] if state == "failed" else "",
     }
 
 
-async def _failure_text(service: Service, wanted: ForgeItem, item: dict[str, Any]) -> str:
+async def _failure_text(service: Service, wanted: ForgeItem, item: JsonObject) -> str:
     """What a check run says about its failure: its own words, its annotations, and the end of its log."""
-    said, id_ = object_member(item, "output"), number_member(item, "id")
-    words = [cut_summary(clean_log(raw_text_member(said, name))) for name in ("title", "summary", "text")]
+    said, id_ = item.child("output"), item.number("id")
+    words = [cut_summary(clean_log(said.raw(name))) for name in ("title", "summary", "text")]
     parts, at = [part for part in words if part], f"repos/{wanted.project}"
-    if id_ is not None and number_member(said, "annotations_count") != 0:
+    if id_ is not None and said.number("annotations_count") != 0:
         annotations = _annotations(service, f"{at}/check-runs/{id_}/annotations")
         parts.append(await text_or_reason("annotations", annotations))
-    if id_ is not None and text_member(object_member(item, "app"), "slug") == _RUNS_LOGS:
+    if id_ is not None and item.child("app").text("slug") == _RUNS_LOGS:
         log = fetch_log_end(service, f"{at}/actions/jobs/{id_}/logs", LONGEST_TEXT - 2 * LONGEST_SUMMARY)
         parts.append(await text_or_reason("log", log))
     return text_end("\n\n".join(part for part in parts if part))
@@ -391,12 +383,12 @@ async def _annotations(service: Service, path: str) -> str:
     return "\n".join([*lines, *([f"… and {more} more annotations"] if more else [])])
 
 
-def _annotation(item: dict[str, Any]) -> str:
-    line = number_member(item, "start_line")
-    place = f"{text_member(item, 'path')}{'' if line is None else f':{line}'}"
-    parts = (raw_text_member(item, "title"), raw_text_member(item, "message"))
+def _annotation(item: JsonObject) -> str:
+    line = item.number("start_line")
+    place = f"{item.text('path')}{'' if line is None else f':{line}'}"
+    parts = (item.raw("title"), item.raw("message"))
     words = ": ".join(part for part in parts if part.strip())
-    return f"{place}: {text_member(item, 'annotation_level')}: {cut_summary(clean_log(words))}"
+    return f"{place}: {item.text('annotation_level')}: {cut_summary(clean_log(words))}"
 
 
 LONGEST_BODY = 60_000
@@ -412,7 +404,7 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
     async def listed() -> list[OpenedProposal]:
         found = await service.get_objects(f"{path}/pulls", head=head, base=base, state="all")
         same = [item for item in found if _is_from_branch(item, owner, wanted.head, base)]
-        return [_opened_pull(item, is_marked(raw_text_member(item, "body"), wanted.mark)) for item in same]
+        return [_opened_pull(item, is_marked(item.raw("body"), wanted.mark)) for item in same]
 
     async def create() -> OpenedProposal:
         body = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
@@ -422,29 +414,27 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
     return await find_or_open(listed, create)
 
 
-def _is_from_branch(item: dict[str, Any], owner: str, branch: str, base: str) -> bool:
+def _is_from_branch(item: JsonObject, owner: str, branch: str, base: str) -> bool:
     """True if a pull request is from this branch. GitHub lists all of them if it does not understand the filter."""
-    head = object_member(item, "head")
-    owner_of_fork = text_member(object_member(object_member(head, "repo"), "owner"), "login", owner)
-    login = text_member(object_member(head, "user"), "login", owner_of_fork)
+    head = item.child("head")
+    owner_of_fork = head.child("repo").child("owner").text("login", owner)
+    login = head.child("user").text("login", owner_of_fork)
     return (
-        text_member(head, "ref") == branch
-        and login.lower() == owner.lower()
-        and text_member(object_member(item, "base"), "ref", base) == base
+        head.text("ref") == branch and login.lower() == owner.lower() and item.child("base").text("ref", base) == base
     )
 
 
-def _opened_pull(item: Any, is_new: bool) -> OpenedProposal:
-    found = number_member(item, "number") if isinstance(item, dict) else None
+def _opened_pull(item: JsonObject, is_new: bool) -> OpenedProposal:
+    found = item.number("number")
     if found is None:
         raise LastingError("service-json", f"{GITHUB}: its answer is not a pull request")
-    is_merged = item.get("merged_at") is not None or item.get("merged") is True
+    is_merged = item.data.get("merged_at") is not None or item.flag("merged")
     return OpenedProposal(
-        url=text_member(item, "html_url", ""),
+        url=item.text("html_url", ""),
         number=found,
-        state="merged" if is_merged else text_member(item, "state", "open"),
-        head=text_member(object_member(item, "head"), "ref"),
-        base=text_member(object_member(item, "base"), "ref"),
+        state="merged" if is_merged else item.text("state", "open"),
+        head=item.child("head").text("ref"),
+        base=item.child("base").text("ref"),
         is_new=is_new,
     )
 
@@ -452,4 +442,4 @@ def _opened_pull(item: Any, is_new: bool) -> OpenedProposal:
 async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
     path = f"{_issue_path(wanted)}/comments"
     found = await find_or_comment(service, path, with_mark(body, mark, LONGEST_BODY), mark)
-    return ForgeComment(str(found["id"]), text_member(found, "html_url", ""))
+    return ForgeComment(found.id(), found.text("html_url", ""))

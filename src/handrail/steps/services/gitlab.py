@@ -17,7 +17,6 @@ from handrail.source.values import shown
 from handrail.steps.services.addresses import GITLAB, address_of, gitlab_base, is_same_host, match_page
 from handrail.steps.services.forges import (
     LONGEST_TEXT,
-    UNKNOWN,
     ForgeComment,
     ForgeItem,
     OpenedProposal,
@@ -32,15 +31,10 @@ from handrail.steps.services.forges import (
     find_or_open,
     forge_token,
     is_marked,
-    names_in,
-    number_member,
-    object_member,
-    raw_text_member,
-    text_member,
     text_or_reason,
     with_mark,
 )
-from handrail.steps.services.http import HttpLimits, Service
+from handrail.steps.services.http import UNKNOWN, HttpLimits, JsonObject, Service
 
 LIMITS = HttpLimits()
 _PAGE = re.compile(
@@ -103,7 +97,7 @@ def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
         headers={"PRIVATE-TOKEN": secret},
         secrets=(secret,),
         limits=LIMITS,
-        reason=lambda said: said.get("message") or said.get("error_description") or said.get("error"),
+        reason=lambda said: next(filter(None, map(said.data.get, ("message", "error_description", "error"))), None),
         advice={
             401: "check GITLAB_TOKEN",
             403: f"GITLAB_TOKEN needs the scope `{scope}`",
@@ -126,20 +120,20 @@ def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
     return {f"{name}_url": wanted.page, "project_path": wanted.project, **number, "fetched_at": now}
 
 
-def _author(item: dict[str, Any]) -> str:
-    who = object_member(item, "author")
-    return text_member(who, "username", text_member(who, "name"))
+def _author(item: JsonObject) -> str:
+    who = item.child("author")
+    return who.text("username", who.text("name"))
 
 
-def _state(item: dict[str, Any]) -> str:
+def _state(item: JsonObject, default: str = UNKNOWN) -> str:
     """`open`, `closed` or `merged`. GitLab also calls a change open if it is just being merged."""
-    state = text_member(item, "state")
+    state = item.text("state", default)
     return "open" if state in ("opened", "locked") else state
 
 
-def _is_said(note: Any) -> bool:
+def _is_said(note: JsonObject) -> bool:
     """True for what a person wrote. Notes of GitLab itself are left out."""
-    return isinstance(note, dict) and note.get("system") is not True and bool(text_member(note, "body", ""))
+    return not note.flag("system") and bool(note.text("body", ""))
 
 
 async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
@@ -147,32 +141,32 @@ async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str
     found = await service.get_object(_path(wanted), "an issue")
     notes = await service.get_objects(f"{_path(wanted)}/notes", sort="asc", order_by="created_at")
     comments = [_issue_comment(note) for note in notes if _is_said(note)]
-    title = text_member(found, "title", f"Issue #{wanted.number}")
+    title = found.text("title", f"Issue #{wanted.number}")
     return {
         "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
         **_head(wanted, "issue", now),
         "issue": {
             "title": title,
-            "body": text_member(found, "description", ""),
+            "body": found.text("description", ""),
             "state": _state(found),
             "author": _author(found),
-            "labels": names_in(found, "labels", "name"),
-            "assignees": names_in(found, "assignees", "username"),
-            "milestone": text_member(object_member(found, "milestone"), "title", "") or None,
-            "created_at": text_member(found, "created_at"),
-            "updated_at": text_member(found, "updated_at"),
+            "labels": found.names("labels", "name"),
+            "assignees": found.names("assignees", "username"),
+            "milestone": found.child("milestone").text("title", "") or None,
+            "created_at": found.text("created_at"),
+            "updated_at": found.text("updated_at"),
         },
         "comments": comments,
     }
 
 
-def _issue_comment(note: dict[str, Any]) -> dict[str, Any]:
+def _issue_comment(note: JsonObject) -> dict[str, Any]:
     return {
-        "id": str(note.get("id") or UNKNOWN),
+        "id": note.id(default=UNKNOWN),
         "author": _author(note),
-        "created_at": text_member(note, "created_at"),
-        "body": note["body"],
-        "is_own": is_marked(note["body"]),
+        "created_at": note.text("created_at"),
+        "body": note.raw("body"),
+        "is_own": is_marked(note.raw("body")),
     }
 
 
@@ -182,10 +176,10 @@ async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[s
     files = [_changed_file(item) for item in await service.get_objects(f"{_path(wanted)}/diffs")]
     names = ("state", "source_branch", "target_branch", "sha", "created_at", "updated_at")
     about = {
-        "title": text_member(details, "title", f"MR !{wanted.number}"),
-        "description": raw_text_member(details, "description"),
-        "draft": details.get("draft") is True or details.get("work_in_progress") is True,
-        **{name: text_member(details, name) for name in names},
+        "title": details.text("title", f"MR !{wanted.number}"),
+        "description": details.raw("description"),
+        "draft": details.flag("draft") or details.flag("work_in_progress"),
+        **{name: details.text(name) for name in names},
         "author": _author(details),
     }
     return {
@@ -200,8 +194,7 @@ async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[s
     """The comments of a merge request: a document of `gitlab-review/v1`."""
     comments = []
     for discussion in await service.get_objects(f"{_path(wanted)}/discussions"):
-        notes = discussion["notes"] if isinstance(discussion.get("notes"), list) else []
-        comments += [_review_comment(note, discussion) for note in notes if _is_said(note)]
+        comments += [_review_comment(note, discussion) for note in discussion.children("notes") if _is_said(note)]
     return {
         "summary": f"{wanted.name}: {counted(len(comments), 'comment')}",
         **_head(wanted, "merge_request", now),
@@ -209,36 +202,36 @@ async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[s
     }
 
 
-def _changed_file(item: dict[str, Any]) -> dict[str, Any]:
-    new_path = text_member(item, "new_path", text_member(item, "old_path"))
+def _changed_file(item: JsonObject) -> dict[str, Any]:
+    new_path = item.text("new_path", item.text("old_path"))
     flags = ("new_file", "renamed_file", "deleted_file", "generated_file", "too_large", "collapsed")
-    found: dict[str, Any] = {name: item.get(name) is True for name in flags}
+    found = {name: item.flag(name) for name in flags}
     kinds = {"new_file": "added", "deleted_file": "deleted", "renamed_file": "renamed"}
     why = "too large" if found["too_large"] else "collapsed" if found["collapsed"] else ""
     note = f"GitLab does not show this diff: it is {why}." if why else "The diff is empty."
     return {
-        "old_path": text_member(item, "old_path", new_path),
+        "old_path": item.text("old_path", new_path),
         "new_path": new_path,
         "change_type": next((word for flag, word in kinds.items() if found[flag]), "modified"),
         **found,
-        "diff": text_member(item, "diff", note),
+        "diff": item.text("diff", note),
     }
 
 
-def _review_comment(note: dict[str, Any], discussion: dict[str, Any]) -> dict[str, Any]:
-    place = object_member(note, "position")
+def _review_comment(note: JsonObject, discussion: JsonObject) -> dict[str, Any]:
+    place = note.child("position")
     return {
-        "id": str(note.get("id") or UNKNOWN),
-        "discussion_id": str(discussion.get("id") or UNKNOWN),
-        "body": note["body"],
+        "id": note.id(default=UNKNOWN),
+        "discussion_id": discussion.id(default=UNKNOWN),
+        "body": note.raw("body"),
         "author": _author(note),
-        "created_at": text_member(note, "created_at"),
+        "created_at": note.text("created_at"),
         "system": False,
-        "resolvable": note.get("resolvable") is True,
-        "resolved": note.get("resolved") is True,
-        "file_path": text_member(place, "new_path", text_member(place, "old_path", "")) or None,
-        "new_line": number_member(place, "new_line"),
-        "old_line": number_member(place, "old_line"),
+        "resolvable": note.flag("resolvable"),
+        "resolved": note.flag("resolved"),
+        "file_path": place.text("new_path", place.text("old_path", "")) or None,
+        "new_line": place.number("new_line"),
+        "old_line": place.number("old_line"),
     }
 
 
@@ -249,7 +242,7 @@ _CHECK_STATES = {"success": "passed", "skipped": "passed", "manual": "passed", "
 async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a merge request's last commit, or of one of its commits: a document of `gitlab-checks/v1`."""
     details = await service.get_object(_path(wanted), "a merge request")
-    latest = text_member(details, "sha", "")
+    latest = details.text("sha", "")
     sha = commit or latest
     if not sha:
         raise LastingError("service-json", f"{GITLAB}: the merge request has no commit")
@@ -261,27 +254,27 @@ async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, 
         "commit": sha,
         "is_head": sha == latest,
         "merge_request_state": _state(details),
-        "branch": text_member(details, "source_branch"),
+        "branch": details.text("source_branch"),
     }
     return checks_document(wanted, _head(wanted, "merge_request", now), about, checks)
 
 
-def _check(item: dict[str, Any]) -> dict[str, Any]:
+def _check(item: JsonObject) -> dict[str, Any]:
     """A job that may fail never fails the pipeline."""
-    result = text_member(item, "status")
+    result = item.text("status")
     state = _CHECK_STATES.get(result, "pending")
     return {
-        "name": text_member(item, "name"),
-        "state": "passed" if state == "failed" and item.get("allow_failure") is True else state,
+        "name": item.text("name"),
+        "state": "passed" if state == "failed" and item.flag("allow_failure") else state,
         "result": result,
-        "url": text_member(item, "target_url", "") or None,
+        "url": item.text("target_url", "") or None,
         "text": "",
     }
 
 
-async def _failure_text(service: Service, project: str, item: dict[str, Any]) -> str:
+async def _failure_text(service: Service, project: str, item: JsonObject) -> str:
     """What a failed check says: its description, and the end of its log if it is a job."""
-    parts, id_ = [cut_summary(clean_log(text_member(item, "description", "")))], number_member(item, "id")
+    parts, id_ = [cut_summary(clean_log(item.text("description", "")))], item.number("id")
     if id_ is not None:
         log = fetch_log_end(service, f"{project}/jobs/{id_}/trace", LONGEST_TEXT // 2)
         parts.append(await text_or_reason("log", log))
@@ -294,7 +287,7 @@ LONGEST_BODY = 500_000
 async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
     content, last_first = with_mark(body, mark, LONGEST_BODY), {"sort": "desc", "order_by": "created_at"}
     found = await find_or_comment(service, f"{_path(wanted)}/notes", content, mark, **last_first)
-    return ForgeComment(str(found["id"]), f"{wanted.page.partition('#')[0]}#note_{found['id']}")
+    return ForgeComment(found.id(), f"{wanted.page.partition('#')[0]}#note_{found.id()}")
 
 
 async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
@@ -304,8 +297,8 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
 
     async def listed() -> list[OpenedProposal]:
         found = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
-        same = [item for item in found if all(item.get(name) == value for name, value in branches.items())]
-        return [_opened(item, is_marked(text_member(item, "description", ""), wanted.mark)) for item in same]
+        same = [item for item in found if all(item.data.get(name) == value for name, value in branches.items())]
+        return [_opened(item, is_marked(item.text("description", ""), wanted.mark)) for item in same]
 
     async def create() -> OpenedProposal:
         title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
@@ -316,15 +309,15 @@ async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedP
     return await find_or_open(listed, create)
 
 
-def _opened(item: Any, is_new: bool) -> OpenedProposal:
-    number = number_member(item, "iid") if isinstance(item, dict) else None
+def _opened(item: JsonObject, is_new: bool) -> OpenedProposal:
+    number = item.number("iid")
     if number is None:
         raise LastingError("service-json", f"{GITLAB}: its answer is not a merge request")
     return OpenedProposal(
-        url=text_member(item, "web_url", ""),
+        url=item.text("web_url", ""),
         number=number,
-        state=_state({"state": "opened", **item}),
-        head=text_member(item, "source_branch"),
-        base=text_member(item, "target_branch"),
+        state=_state(item, "opened"),
+        head=item.text("source_branch"),
+        base=item.text("target_branch"),
         is_new=is_new,
     )

@@ -13,13 +13,11 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urljoin
-
-import httpx2
 
 from handrail.base.dataclasses import dataclass, field
 from handrail.extensions.contracts import LastingError, NodeError
@@ -59,22 +57,18 @@ class ListPage(NamedTuple):
     path: str
     query: Mapping[str, str | int]
 
-
-def next_page(place: ListPage, headers: Mapping[str, str], count: int, size: int) -> ListPage | None:
-    """The page after this one, which has `count` of at most `size` items. None if it is the last one."""
-    if count == 0:
-        return None
-    if "x-next-page" in headers:
-        number = headers["x-next-page"].strip()
-        return _numbered(place, int(number) if _NUMBER.fullmatch(number) else None) if number else None
-    if "link" in headers:
-        found = _LINK.search(headers["link"])
-        return None if found is None else ListPage(found[1], {})
-    return _numbered(place, None) if count >= size else None
-
-
-def _numbered(place: ListPage, number: int | None) -> ListPage:
-    return ListPage(place.path, {**place.query, "page": int(place.query["page"]) + 1 if number is None else number})
+    def next_page(self, headers: Mapping[str, str], count: int, size: int) -> ListPage | None:
+        """The page after this one, which has `count` of at most `size` items. None if it is the last one."""
+        number = headers["x-next-page"].strip() if "x-next-page" in headers else None
+        if count == 0 or number == "":
+            return None
+        if number is None and "link" in headers:
+            found = _LINK.search(headers["link"])
+            return None if found is None else ListPage(found[1], {})
+        if number is None and count < size:
+            return None
+        page = int(number) if number is not None and _NUMBER.fullmatch(number) else int(self.query["page"]) + 1
+        return ListPage(self.path, {**self.query, "page": page})
 
 
 FIRST_PAUSE = 1.0
@@ -171,6 +165,60 @@ class HttpRequest(NamedTuple):
     accept: str | None = None
 
 
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """An object in an answer. A member of another kind than expected is as good as missing."""
+
+    data: Mapping[str, Any]
+
+    def text(self, name: str, default: str = UNKNOWN) -> str:
+        """The text of a member; the default if it is missing or blank."""
+        text = self.raw(name)
+        return text if text.strip() else default
+
+    def raw(self, name: str) -> str:
+        """The text of a member, even if it is blank; empty if it is missing."""
+        value = self.data.get(name)
+        return value if isinstance(value, str) else ""
+
+    def id(self, name: str = "id", default: str = "") -> str:
+        return str(self.data.get(name) or default)
+
+    def number(self, name: str) -> int | None:
+        value = self.data.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def flag(self, name: str) -> bool:
+        return self.data.get(name) is True
+
+    def child(self, name: str) -> JsonObject:
+        """The object of a member; an empty one if it is missing."""
+        return json_object(self.data.get(name))
+
+    def children(self, name: str) -> list[JsonObject]:
+        return json_objects(self._items(name))
+
+    def names(self, name: str, member: str) -> list[str]:
+        """The names in a list of objects; labels may be plain texts."""
+        names = [one.get(member) if isinstance(one, dict) else one for one in self._items(name)]
+        return [one for one in names if isinstance(one, str) and one.strip()]
+
+    def _items(self, name: str) -> list[Any]:
+        value = self.data.get(name)
+        return value if isinstance(value, list) else []
+
+
+def json_object(value: Any) -> JsonObject:
+    return JsonObject(value if isinstance(value, dict) else {})
+
+
+def json_objects(items: Iterable[Any]) -> list[JsonObject]:
+    return [JsonObject(item) for item in items if isinstance(item, dict)]
+
+
 class RetryableFailure(Exception):
     """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
 
@@ -196,11 +244,13 @@ class Service:
     rest: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: tuple[str, ...] = ()
     limits: HttpLimits = field(default_factory=HttpLimits)
-    reason: Callable[[dict[str, Any]], object] = lambda said: said.get("message")
-    asked: Callable[[dict[str, Any]], float | None] = lambda _: None
+    reason: Callable[[JsonObject], object] = lambda said: said.data.get("message")
+    asked: Callable[[JsonObject], float | None] = lambda _: None
     advice: Mapping[int, str] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
+        import httpx2  # only a step that runs needs the library, and it is slow to import
+
         timeout = httpx2.Timeout(self.limits.seconds, connect=self.limits.connect)
         try:
             self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
@@ -226,48 +276,47 @@ class Service:
         answer = await self._get(path, query)
         return answer.body, self._parsed(answer)
 
-    async def get_object(self, path: str, what: str) -> dict[str, Any]:
+    async def get_object(self, path: str, what: str) -> JsonObject:
         """The JSON object at a path. `what` names it in a message."""
         found = await self.get_json(path)
         if not isinstance(found, dict):
             raise self._final("service-json", f"its answer is not {what}")
-        return found
+        return JsonObject(found)
 
-    async def get_objects(self, path: str, member: str | None = None, **query: str | int) -> list[dict[str, Any]]:
+    async def get_objects(self, path: str, member: str | None = None, **query: str | int) -> list[JsonObject]:
         """All objects of a list, from all its pages."""
-        pages = self.pages(path, PAGE, member, **query)
-        return [item async for page in pages for item in page if isinstance(item, dict)]
+        return json_objects(await self.get_list(path, PAGE, member, **query))
 
     async def get_file(self, url: str, most: int | None = None, accept: str | None = None) -> bytes:
         """A file of at most `most` bytes. A redirect to another host is followed without credentials."""
         return (await self._get(url, {}, most or self.limits.size, accept)).body
 
-    async def pages(
-        self, path: str, size: int, member: str | None = None, **query: str | int
-    ) -> AsyncIterator[list[Any]]:
-        """The pages of a list, until the service names no next one. The list may be a `member` of each answer."""
+    async def get_list(self, path: str, size: int, member: str | None = None, **query: str | int) -> list[Any]:
+        """All items of a list, from pages of this size. The list may be a `member` of each answer."""
         place: ListPage | None = ListPage(path, {**query, "per_page": size, "page": 1})
+        found: list[Any] = []
         seen = total = 0
         while place is not None:
             if seen >= self.limits.pages:
                 message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
                 raise self._final("service-pages", message)
-            answer = await self._get(place.path, place.query)
+            answer = await self._get(*place)
             items, total, seen = self._parsed(answer), total + len(answer.body), seen + 1
             if total > self.limits.size:
                 raise self._final("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
             items = items.get(member) if member is not None and isinstance(items, dict) else items
             if not isinstance(items, list):
                 raise self._final("service-json", f"the answer to `{path}` is not a list")
-            yield items
-            place = next_page(place, answer.headers, len(items), size)
+            found += items
+            place = place.next_page(answer.headers, len(items), size)
+        return found
 
-    async def post(self, path: str, content: Mapping[str, Any]) -> Any:
-        """Send JSON and return the JSON of the answer.
+    async def post(self, path: str, content: Mapping[str, Any]) -> JsonObject:
+        """Send JSON and return the JSON object of the answer; an empty one if it is something else.
 
         It is sent again only if the service has certainly not taken it: no connection, or too many requests.
         """
-        return self._parsed(await self.deliver(path, content))
+        return json_object(self._parsed(await self.deliver(path, content)))
 
     async def deliver(self, path: str, content: Mapping[str, Any]) -> HttpAnswer:
         """Send JSON in the same way, to a service whose answer may be any text."""
@@ -312,6 +361,8 @@ class Service:
 
     async def _send(self, request: HttpRequest) -> HttpAnswer:
         """Send one request. Credentials go to the configured host only."""
+        import httpx2
+
         method, url, most = request.method, request.url, request.file or self.limits.size
         headers = {"Accept-Encoding": "identity", "User-Agent": "Handrail"}
         if is_same_host(url, self.base):
@@ -368,15 +419,14 @@ class Service:
             if has_credentials(answer.body, self.secrets):
                 raise self._final("service-secret", "its answer contains the credentials, so it is not used")
             return answer
-        data = _loaded(answer.body)
-        words = self.reason(data) if isinstance(data, dict) else None
+        said = json_object(_loaded(answer.body))
+        words = self.reason(said)
         message = f"it answers with {answer.status}" + (f": {self._shown(words, LONGEST_REASON)}" if words else "")
         message += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         is_busy = is_limited(answer.status, answer.headers, words)
         code = "service-busy" if is_busy else BY_STATUS.get(answer.status, "service-failed")
         if is_busy or answer.status in again:
-            asked = self.asked(data) if isinstance(data, dict) else None
-            raise RetryableFailure(code, self._told(message), answer.headers, asked)
+            raise RetryableFailure(code, self._told(message), answer.headers, self.asked(said))
         raise self._final(code, message)
 
     def _parsed(self, answer: HttpAnswer) -> Any:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.values import shown
 from handrail.steps.services.addresses import JIRA, is_issue_key, is_same_host, jira_base, origin
-from handrail.steps.services.http import HttpLimits, Service
+from handrail.steps.services.http import HttpLimits, JsonObject, Service, json_object
 
 LIMITS = HttpLimits()
 MOST_FILES = 50
@@ -114,11 +114,11 @@ def _unset(message: str) -> NodeError:
     return LastingError("service-config", f"{JIRA}: {message}")
 
 
-def _reason(said: dict[str, Any]) -> object:
-    texts = said.get("errorMessages")
+def _reason(said: JsonObject) -> object:
+    texts = said.data.get("errorMessages")
     if isinstance(texts, list) and texts:
         return "; ".join(map(str, texts))
-    return said.get("errors") or said.get("message")
+    return said.data.get("errors") or said.data.get("message")
 
 
 async def fetch(service: Service, api: str, *, with_attachments: bool) -> FetchedIssue:
@@ -180,17 +180,16 @@ async def _download(service: Service, attachment: Attachment, most: int) -> Atta
 
 def _attachment(item: Any) -> Attachment:
     """An attachment as Jira describes it. Members that are missing or wrong become empty."""
-    given: dict[str, Any] = item if isinstance(item, dict) else {}
-    name, size = given.get("filename"), given.get("size")
-    name = name if isinstance(name, str) else ""
+    given = json_object(item)
+    name, texts = given.raw("filename"), {key: text for key, text in given.data.items() if isinstance(text, str)}
     return Attachment(
-        id=str(given.get("id", "")),
+        id=str(given.data.get("id", "")),
         name=name,
         extension=PurePosixPath(name.replace("\\", "/")).suffix.lower(),
-        mime=given["mimeType"] if isinstance(given.get("mimeType"), str) else None,
-        size=size if isinstance(size, int) and not isinstance(size, bool) else None,
-        created=given["created"] if isinstance(given.get("created"), str) else None,
-        url=given["content"] if isinstance(given.get("content"), str) else "",
+        mime=texts.get("mimeType"),
+        size=given.number("size"),
+        created=texts.get("created"),
+        url=given.raw("content"),
     )
 
 

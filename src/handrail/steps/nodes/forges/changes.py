@@ -9,41 +9,34 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from handrail.extensions.contracts import LastingError, Node, NodeContext, Work
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
 from handrail.source.values import shown
 from handrail.steps.nodes.files import json_bytes, output_files, time_text, utf8_bytes
 from handrail.steps.nodes.forges.documents import (
-    CHANGE,
-    CHANGES,
-    FORGE_FILE_OUTPUTS,
-    FORGE_OUTPUTS,
-    OUTPUT_FILES,
+    FORGE_MODULES,
     OUTPUT_NAMES,
+    OWN_SCHEMA,
+    change_node,
     document,
     fenced,
-    file_outputs,
-    forge_named,
-    node_of_all_forges,
-    node_of_forge,
     one_line,
 )
 from handrail.steps.nodes.params import path_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName
+from handrail.steps.services.github import fetch_diff
 
 DIFF_FILE = path_param("diffFile", "a file for the whole difference, as git writes it", required=False)
 
 
 async def _fetch_diff(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *OUTPUT_NAMES, DIFF_FILE.name), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES, DIFF_FILE.name), FORGE_MODULES[kind]
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_changes(service, wanted, time_text())
         contents = {"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_diff_markdown(kind, wanted, data))}
         if DIFF_FILE.name in files.given:
-            from handrail.steps.services.github import fetch_diff  # only the node of GitHub has this param
-
-            contents[DIFF_FILE.name] = await fetch_diff(service, wanted)
+            contents[DIFF_FILE.name] = await fetch_diff(service, wanted)  # only the node of GitHub has this param
     files.write(contents, context)
     return {
         DIFF_FILE.name: None,
@@ -80,51 +73,38 @@ def _diff_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> 
     return f"{text}\n{nothing}\n" if sections else text
 
 
-GITHUB_DIFF = node_of_forge(
+_FILES_COUNT = {"filesCount": "how many files are changed"}
+GITHUB_DIFF = change_node(
     "github",
+    "`github-pr-diff/v1`",
     Node(
         about="Fetches the changes of a GitHub pull request with GITHUB_TOKEN.",
-        params=(CHANGES["github"], *OUTPUT_FILES, DIFF_FILE),
+        params=(DIFF_FILE,),
         outputs={
-            **file_outputs("github-pr-diff/v1"),
-            "diffFile": "the file with the whole difference; null if none was asked for",
-            "pullRequestUrl": "the address of the pull request",
-            "filesCount": "how many files are changed",
+            DIFF_FILE.name: "the file with the whole difference; null if none was asked for",
+            **_FILES_COUNT,
             "commit": "the last commit of the pull request",
         },
-        makes=(*OUTPUT_NAMES, DIFF_FILE.name),
+        makes=(DIFF_FILE.name,),
     ),
     _fetch_diff,
 )
-GITLAB_DIFF = node_of_forge(
+GITLAB_DIFF = change_node(
     "gitlab",
+    "`gitlab-mr-diff/v1`",
     Node(
         about="Fetches the changes of a GitLab merge request with GITLAB_TOKEN.",
-        params=(CHANGES["gitlab"], *OUTPUT_FILES),
         others="ignored",
-        outputs={
-            **file_outputs("gitlab-mr-diff/v1"),
-            "mergeRequestUrl": "the address of the merge request",
-            "filesCount": "how many files are changed",
-        },
-        makes=OUTPUT_NAMES,
+        outputs=_FILES_COUNT,
     ),
     _fetch_diff,
 )
 _COMMIT = re.compile(r"[0-9a-fA-F]{40,64}")
 COMMIT = Field("commit", ("text", "null"), "the whole hash of a commit; by default the last one of the change")
-_COMMIT_OUTPUT = {"commit": "the commit whose checks these are"}
-_CHECKS_OUTPUTS = {
-    "isHead": "true if it is the last commit of the change",
-    "state": "`failed` if a check failed, else `pending` if one is not done, else `passed`; `none` without checks",
-    "failed": "the names of the checks that failed",
-    "pending": "the names of the checks that are not done",
-    "passedCount": "how many checks passed; those that were skipped count as passed",
-}
 
 
 async def _fetch_checks(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *OUTPUT_NAMES), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES), FORGE_MODULES[kind]
     commit = _full_commit(work.params.get("commit"))
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
@@ -171,48 +151,40 @@ def _checks_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -
     return document(title, facts, sections, "There are no checks.")
 
 
-def _checks_node(kind: ForgeName, checks: str) -> Node:
-    words = FORGES[kind]
-    return Node(
-        about=f"Fetches the checks of a {words.title} {words.change} with {words.token}: {checks} It does not wait for "
-        "them.",
-        params=(CHANGES[kind], *OUTPUT_FILES, COMMIT),
+def _checks_node(kind: ForgeName | None, schema: str, about: str) -> OneNode:
+    node = Node(
+        about=f"{about} It does not wait for them.",
+        params=(COMMIT,),
         outputs={
-            **file_outputs(f"{kind}-checks/v1"),
-            f"{words.param}Url": f"the address of the {words.change}",
-            **_COMMIT_OUTPUT,
-            f"{words.param}State": "`open`, `closed` or `merged`",
-            "branch": f"the branch of the {words.change}",
-            **_CHECKS_OUTPUTS,
-        },
-        makes=OUTPUT_NAMES,
-    )
-
-
-_GITHUB_CHECKS = (
-    "check runs and commit statuses, and for those that failed what they say, their annotations and the end of their "
-    "log."
-)
-_GITLAB_CHECKS = (
-    "the jobs of its pipelines and the statuses of its commit, and for those that failed the end of their log. A job "
-    "that may fail counts as passed."
-)
-GITHUB_CHECKS = node_of_forge("github", _checks_node("github", _GITHUB_CHECKS), _fetch_checks)
-GITLAB_CHECKS = node_of_forge("gitlab", _checks_node("gitlab", _GITLAB_CHECKS), _fetch_checks)
-CHANGE_CHECKS = node_of_all_forges(
-    Node(
-        about="Fetches the checks of a pull request of GitHub (`github-checks`) or of a merge request of GitLab "
-        "(`gitlab-checks`). It does not wait for them.",
-        params=(CHANGE, *OUTPUT_FILES, COMMIT),
-        outputs={
-            **FORGE_FILE_OUTPUTS,
-            **FORGE_OUTPUTS,
-            **_COMMIT_OUTPUT,
+            "commit": "the commit whose checks these are",
             "changeState": "`open`, `closed` or `merged`",
             "branch": "the branch of the change",
-            **_CHECKS_OUTPUTS,
+            "isHead": "true if it is the last commit of the change",
+            "state": "`failed` if a check failed, else `pending` if one is not done, else `passed`; `none` without "
+            "checks",
+            "failed": "the names of the checks that failed",
+            "pending": "the names of the checks that are not done",
+            "passedCount": "how many checks passed; those that were skipped count as passed",
         },
-        makes=OUTPUT_NAMES,
-    ),
-    _fetch_checks,
+    )
+    return change_node(kind, schema, node, _fetch_checks)
+
+
+GITHUB_CHECKS = _checks_node(
+    "github",
+    "`github-checks/v1`",
+    "Fetches the checks of a GitHub pull request with GITHUB_TOKEN: check runs and commit statuses, and for those that "
+    "failed what they say, their annotations and the end of their log.",
+)
+GITLAB_CHECKS = _checks_node(
+    "gitlab",
+    "`gitlab-checks/v1`",
+    "Fetches the checks of a GitLab merge request with GITLAB_TOKEN: the jobs of its pipelines and the statuses of its "
+    "commit, and for those that failed the end of their log. A job that may fail counts as passed.",
+)
+CHANGE_CHECKS = _checks_node(
+    None,
+    OWN_SCHEMA,
+    "Fetches the checks of a pull request of GitHub (`github-checks`) or of a merge request of GitLab "
+    "(`gitlab-checks`).",
 )

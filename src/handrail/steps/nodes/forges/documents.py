@@ -10,70 +10,69 @@ from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import Node, NodeContext, OneNode, Work
 from handrail.source.fields import Field
 from handrail.steps.nodes.params import path_param, text_param
+from handrail.steps.services import github, gitlab
 from handrail.steps.services.forges import FORGES, Forge, ForgeName
 
-
-def forge_named(kind: ForgeName) -> Forge:
-    """The module of a forge. It imports the HTTP library, so only a running node asks for it."""
-    if kind == "github":
-        from handrail.steps.services import github
-
-        return github
-    from handrail.steps.services import gitlab
-
-    return gitlab
-
-
+FORGE_MODULES: dict[ForgeName, Forge] = {"github": github, "gitlab": gitlab}
 OUTPUT_NAMES = ("outputFile", "outputJsonFile")
 OUTPUT_FILES = (path_param("outputFile", "the file for Markdown"), path_param("outputJsonFile", "the file for JSON"))
 
 
+OWN_SCHEMA = "that the forge's own node has"
+
+
 def file_outputs(schema: str) -> dict[str, str]:
-    return {"outputFile": "the file with Markdown", "outputJsonFile": f"the file with JSON of the schema `{schema}`"}
+    return {"outputFile": "the file with Markdown", "outputJsonFile": f"the file with JSON of the schema {schema}"}
 
 
-CHANGE = text_param(
-    "change",
-    "the change: the address of a pull request of GitHub or of a merge request of GitLab, or `OWNER/NAME#12`",
-    also=("pullRequestUrl", "mergeRequestUrl", "url"),
-)
-CHANGES: dict[ForgeName, Field] = {
+CHANGES: dict[ForgeName | None, Field] = {
     "github": text_param(
         "pullRequestUrl", "the pull request: its address, or `OWNER/NAME#12`", also=("pullRequest", "pr", "url")
     ),
     "gitlab": text_param("mergeRequestUrl", "the address of the merge request"),
+    None: text_param(
+        "change",
+        "the change: the address of a pull request of GitHub or of a merge request of GitLab, or `OWNER/NAME#12`",
+        also=("pullRequestUrl", "mergeRequestUrl", "url"),
+    ),
 }
-FORGE_FILE_OUTPUTS = {
-    "outputFile": "the file with Markdown",
-    "outputJsonFile": "the file with JSON, of the schema of the forge's own node",
-}
-FORGE_OUTPUTS = {"forge": "`github` or `gitlab`", "url": "the address of the change"}
-_OF_GITLAB = re.compile(r"https?://.+/merge_requests/[0-9]+")
+"""The param for a change. None: its address says which forge it is on."""
+_OF_GITLAB = re.compile(r"\s*https?://.+/merge_requests/[0-9]+")
 ChangeRun = Callable[[ForgeName, str, Work, NodeContext], Awaitable[dict[str, Any]]]
 """Runs a node for the change that a text refers to. In its outputs, `url` and `changeState` are about the change."""
 
 
-def node_of_forge(kind: ForgeName, node: Node, run_change: ChangeRun) -> OneNode:
-    """The node of one forge, in whose names of params and outputs the forge's word for a change stands."""
-    param = FORGES[kind].param
-    names = {"url": f"{param}Url", "changeState": f"{param}State"}
+def change_node(kind: ForgeName | None, schema: str, own: Node, run_change: ChangeRun) -> OneNode:
+    """A node for a change. `own` is what it has beside the change, its address, and the two files of every such node.
+
+    In the names of a node of one forge stands the forge's word for a change.
+    """
+    names, word, of_forge = {}, "change", {"forge": "`github` or `gitlab`"}
+    if kind is not None:
+        param, word, of_forge = FORGES[kind].param, FORGES[kind].change, {}
+        names = {"url": f"{param}Url", "changeState": f"{param}State"}
+    outputs = {
+        **file_outputs(schema),
+        **{name: own.outputs[name] for name in own.makes},
+        **of_forge,
+        "url": f"the address of the {word}",
+        **own.outputs,
+    }
+    node = replace(
+        own,
+        params=(CHANGES[kind], *OUTPUT_FILES, *own.params),
+        outputs={names.get(name, name): about for name, about in outputs.items()},
+        makes=(*OUTPUT_NAMES, *own.makes),
+    )
 
     async def run(work: Work, context: NodeContext) -> Any:
         params = {name: value for name, value in work.params.items() if name in node.shape.by_name}
-        found = await run_change(kind, params[names["url"]], replace(work, params=params), context)
-        return {name: found[key] for key in found if (name := names.get(key, key)) in node.outputs}
-
-    return OneNode(node, run)
-
-
-def node_of_all_forges(node: Node, run_change: ChangeRun) -> OneNode:
-    """The node for a change whose address says which forge it is on."""
-
-    async def run(work: Work, context: NodeContext) -> Any:
-        address = work.params[CHANGE.name].strip()
-        kind: ForgeName = "gitlab" if _OF_GITLAB.match(address) else "github"
-        found = await run_change(kind, address, work, context)
-        return {name: value for name, value in found.items() if name in node.outputs}
+        address = params[CHANGES[kind].name]
+        forge: ForgeName = kind or ("gitlab" if _OF_GITLAB.match(address) else "github")
+        found = await run_change(forge, address, replace(work, params=params), context)
+        return {
+            name: found[key] for key in (found if kind else outputs) if (name := names.get(key, key)) in node.outputs
+        }
 
     return OneNode(node, run)
 

@@ -14,11 +14,11 @@ from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 from handrail.steps.nodes.files import json_bytes, output_files, time_text, utf8_bytes
 from handrail.steps.nodes.forges.documents import (
+    FORGE_MODULES,
     OUTPUT_FILES,
     OUTPUT_NAMES,
     document,
     file_outputs,
-    forge_named,
     one_line,
 )
 from handrail.steps.nodes.params import text_param
@@ -31,7 +31,7 @@ def _issue_node(kind: ForgeName, reference: str, comments: str) -> OneNode:
         about=f"Fetches a {words.title} issue and its comments with {words.token}.",
         params=(text_param("issue", reference, also=("issueUrl", "url")), *OUTPUT_FILES),
         outputs={
-            **file_outputs(f"{kind}-issue/v1"),
+            **file_outputs(f"`{kind}-issue/v1`"),
             "issueUrl": "the address of the issue",
             "key": f"a short name for the issue: its {words.project} and its number, such as `cart-12`",
             "title": "its title",
@@ -44,7 +44,7 @@ def _issue_node(kind: ForgeName, reference: str, comments: str) -> OneNode:
 
 
 async def _fetch_issue(kind: ForgeName, work: Work, context: NodeContext) -> Any:
-    files, forge = output_files(work, context, *OUTPUT_NAMES), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES), FORGE_MODULES[kind]
     wanted = forge.issue(work.params["issue"], context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_issue(service, wanted, time_text())
@@ -93,7 +93,7 @@ def _comment_node(kind: ForgeName, reference: str) -> OneNode:
 
 
 async def _write_comment(kind: ForgeName, work: Work, context: NodeContext) -> Any:
-    forge, (wanted, text) = forge_named(kind), _comment(kind, work, context)
+    forge, (wanted, text) = FORGE_MODULES[kind], _comment(kind, work, context)
     async with forge.open_service(context.env, True) as service:
         comment = await forge.comment_once(service, wanted, text, mark(context.key))
     return {"commentUrl": comment.url, "commentId": comment.id}
@@ -108,7 +108,7 @@ async def _preview_comment(kind: ForgeName, work: Work, context: NodeContext) ->
 
 def _comment(kind: ForgeName, work: Work, context: NodeContext) -> tuple[ForgeItem, str]:
     """The issue or change, and the comment with secrets hidden."""
-    wanted = forge_named(kind).issue_or_change(work.params["issue"], context.env)
+    wanted = FORGE_MODULES[kind].issue_or_change(work.params["issue"], context.env)
     return wanted, Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
 
 

@@ -8,7 +8,7 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, Previ
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
-from handrail.steps.nodes.forges.documents import forge_named
+from handrail.steps.nodes.forges.documents import FORGE_MODULES
 from handrail.steps.nodes.git.commands import (
     CWD,
     REMOTE,
@@ -73,7 +73,7 @@ class PullRequest(NamedTuple):
 async def run(work: Work, context: NodeContext) -> Any:
     change = await _prepared(work, context)
     refuse_changed(work, change.state)
-    forge = forge_named(change.kind)
+    forge = FORGE_MODULES[change.kind]
     async with forge.open_service(context.env, True) as service:
         made = await forge.open_once(service, change.project, change.wanted)
     return {
@@ -126,7 +126,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     )
     if wanted.head == base:
         raise LastingError("params", f"`head` and `base` are the same branch, `{base}`")
-    forge_named(kind).checked_project(project)
+    FORGE_MODULES[kind].checked_project(project)
     return PullRequest(kind, project, wanted, await commit_at(checkout, f"refs/heads/{wanted.head}"))
 
 

@@ -24,17 +24,11 @@ from handrail.steps.nodes.files import (
     utf8_bytes,
 )
 from handrail.steps.nodes.forges.documents import (
-    CHANGE,
-    CHANGES,
-    FORGE_FILE_OUTPUTS,
-    FORGE_OUTPUTS,
-    OUTPUT_FILES,
+    FORGE_MODULES,
     OUTPUT_NAMES,
+    OWN_SCHEMA,
+    change_node,
     document,
-    file_outputs,
-    forge_named,
-    node_of_all_forges,
-    node_of_forge,
     one_line,
 )
 from handrail.steps.nodes.params import path_param
@@ -54,25 +48,19 @@ _FINDINGS_OUTPUTS = {
     "reviewJsonFile": "the file with the findings as JSON of the schema `review-findings/v1`; null if none was "
     "asked for",
 }
+_COMMENTS_COUNT = {"commentsCount": "how many comments there are; notes of GitLab itself do not count"}
 _FINDINGS_COUNT = {"findingsCount": "how many findings there are"}
-_LAST_AT = {"lastAt": "when something was said last; an empty text if nothing was said"}
-_OPEN = "how many of them are more than an information"
-_COMMENTS = "how many comments there are"
-_CHANGE_OUTPUTS = {
-    **FORGE_FILE_OUTPUTS,
-    **_FINDINGS_OUTPUTS,
-    **FORGE_OUTPUTS,
-    "commentsCount": _COMMENTS,
+_COUNTS = {
+    **_COMMENTS_COUNT,
     **_FINDINGS_COUNT,
-    "openCount": _OPEN,
-    "readyToMerge": "true if nobody asks for changes",
-    **_LAST_AT,
+    "openCount": "how many of them are more than an information; on GitLab all are",
+    "readyToMerge": "true if nobody requests changes, and if no finding is more than an information",
+    "lastAt": "when something was said last; an empty text if nothing was said",
 }
-_COMMENTS_OF_GITLAB = f"{_COMMENTS}; notes of GitLab itself do not count"
 
 
 async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *OUTPUT_NAMES, *FINDINGS_NAMES), forge_named(kind)
+    files, forge = output_files(work, context, *OUTPUT_NAMES, *FINDINGS_NAMES), FORGE_MODULES[kind]
     after = _utc_time(work.params.get("after"), exact=kind == "gitlab")
     wanted = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
@@ -98,11 +86,6 @@ async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext
         "readyToMerge": found["ready_to_merge"],
         "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
     }
-
-
-async def _run_for_all(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    found = await _run(kind, reference, work, context)
-    return {name: found[name] for name in _CHANGE_OUTPUTS}
 
 
 def _time(kind: ForgeName, item: dict[str, Any]) -> str:
@@ -283,74 +266,44 @@ async def _run_findings(work: Work, context: NodeContext) -> Any:
     return {"findingsCount": len(findings), "readyToMerge": not findings}
 
 
-def _declared(kind: ForgeName, what: str, outputs: dict[str, str]) -> Node:
-    words = FORGES[kind]
-    return Node(
-        about=f"Fetches what people say about a {words.title} {words.change} with {words.token}{what} What Handrail "
-        "itself wrote is no finding.",
-        params=(CHANGES[kind], *OUTPUT_FILES, *_FINDINGS_FILES, _AFTER),
-        outputs={
-            **file_outputs(f"{kind}-review/v1"),
-            **_FINDINGS_OUTPUTS,
-            f"{words.param}Url": f"the address of the {words.change}",
-            **outputs,
-            **_LAST_AT,
-        },
-        makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
+def _reviews_node(kind: ForgeName | None, schema: str, about: str, more: dict[str, str]) -> OneNode:
+    node = Node(
+        about=about,
+        params=(*_FINDINGS_FILES, _AFTER),
+        outputs={**_FINDINGS_OUTPUTS, **more, **_COUNTS},
+        makes=FINDINGS_NAMES,
     )
+    return change_node(kind, schema, node, _run)
 
 
-GITHUB = node_of_forge(
+GITHUB = _reviews_node(
     "github",
-    _declared(
-        "github",
-        ": reviews, comments on lines, general comments. A thread is one finding.",
-        {
-            "reviewsCount": "how many reviews there are",
-            "commentsCount": _COMMENTS,
-            **_FINDINGS_COUNT,
-            "openCount": _OPEN,
-            "readyToMerge": "true if nobody requests changes, and if no finding is more than an information",
-        },
-    ),
-    _run,
+    "`github-review/v1`",
+    "Fetches what people say about a GitHub pull request with GITHUB_TOKEN: reviews, comments on lines, general "
+    "comments. A thread is one finding. What Handrail itself wrote is no finding.",
+    {"reviewsCount": "how many reviews there are"},
 )
-GITLAB = node_of_forge(
+GITLAB = _reviews_node(
     "gitlab",
-    _declared(
-        "gitlab",
-        ". A discussion is one finding, unless it is resolved.",
-        {
-            "commentsCount": _COMMENTS_OF_GITLAB,
-            **_FINDINGS_COUNT,
-            "openCount": "the same: every finding of GitLab is open",
-            "readyToMerge": "true if there are no findings",
-        },
-    ),
-    _run,
+    "`gitlab-review/v1`",
+    "Fetches what people say about a GitLab merge request with GITLAB_TOKEN. A discussion is one finding, unless it is "
+    "resolved. What Handrail itself wrote is no finding.",
+    {},
 )
-CHANGE_REVIEWS = node_of_all_forges(
-    Node(
-        about="Fetches what people say about a pull request of GitHub (`github-reviews`) or a merge request of GitLab "
-        "(`gitlab-reviews`).",
-        params=(CHANGE, *OUTPUT_FILES, *_FINDINGS_FILES, _AFTER),
-        outputs=_CHANGE_OUTPUTS,
-        makes=(*OUTPUT_NAMES, *FINDINGS_NAMES),
-    ),
-    _run_for_all,
+CHANGE_REVIEWS = _reviews_node(
+    None,
+    OWN_SCHEMA,
+    "Fetches what people say about a pull request of GitHub (`github-reviews`) or a merge request of GitLab "
+    "(`gitlab-reviews`).",
+    {},
 )
-GITLAB_COMMENTS = node_of_forge(
+GITLAB_COMMENTS = change_node(
     "gitlab",
+    "`gitlab-review/v1`",
     Node(
         about="Fetches the comments of a GitLab merge request with GITLAB_TOKEN.",
-        params=(CHANGES["gitlab"], *OUTPUT_FILES),
         others="ignored",
-        outputs={
-            **file_outputs("gitlab-review/v1"),
-            "mergeRequestUrl": "the address of the merge request",
-            "commentsCount": _COMMENTS_OF_GITLAB,
-        },
-        makes=OUTPUT_NAMES,
+        outputs=_COMMENTS_COUNT,
     ),
     _run,
 )

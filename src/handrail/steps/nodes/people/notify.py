@@ -18,6 +18,13 @@ from handrail.source.values import as_text, shown
 from handrail.steps.nodes.params import unused_param
 from handrail.steps.nodes.programs import refuse_missing_program
 from handrail.steps.services.addresses import host_of
+from handrail.steps.services.chat import (
+    send_telegram,
+    send_to_webhook,
+    telegram_bot,
+    telegram_text,
+    webhook_address,
+)
 
 PROGRAM_SECONDS = 30.0
 LONGEST_ON_DESKTOP = 500
@@ -35,18 +42,6 @@ class Message(NamedTuple):
     @property
     def whole(self) -> str:
         return f"{self.title}\n{self.text}" if self.title else self.text
-
-
-async def _telegram(message: Message, context: NodeContext) -> None:
-    from handrail.steps.services.chat import send_telegram, telegram_bot
-
-    await send_telegram(telegram_bot(context.env), message.whole)
-
-
-async def _webhook(message: Message, context: NodeContext) -> None:
-    from handrail.steps.services.chat import send_to_webhook, webhook_address
-
-    await send_to_webhook(webhook_address(context.env), message.whole)
 
 
 async def _desktop(message: Message, context: NodeContext) -> None:
@@ -89,28 +84,28 @@ async def _run_program(argv: list[str], stdin: str | None, message: Message, con
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{f': {last}' if last else ''}")
 
 
-def _target(channel: str, message: Message, context: NodeContext) -> str:
-    """Where a channel sends to, for people. The address of a webhook is a secret, so only its host is told."""
-    match channel:
-        case "telegram":
-            from handrail.steps.services.chat import telegram_bot
-
-            return f"telegram: the chat of TELEGRAM_CHAT_ID, by `{host_of(telegram_bot(context.env).api)}`"
-        case "webhook":
-            from handrail.steps.services.chat import webhook_address
-
-            return f"webhook: at `{host_of(webhook_address(context.env))}`"
-        case "command":
-            return f"command: {command_line(*message.argv)}"
-        case _:
-            return f"{channel}: on this machine"
+def _telegram_chat(context: NodeContext) -> str:
+    return f"the chat of TELEGRAM_CHAT_ID, by `{host_of(telegram_bot(context.env).api)}`"
 
 
-CHANNELS: dict[str, Callable[[Message, NodeContext], Awaitable[None]]] = {
-    "telegram": _telegram,
-    "webhook": _webhook,
-    "desktop": _desktop,
-    "command": _command,
+class Channel(NamedTuple):
+    """`target` says for people where it sends to. The address of a webhook is a secret, so it only says the host."""
+
+    send: Callable[[Message, NodeContext], Awaitable[object]]
+    target: Callable[[Message, NodeContext], str]
+
+
+CHANNELS = {
+    "telegram": Channel(
+        lambda message, context: send_telegram(telegram_bot(context.env), message.whole),
+        lambda _, context: _telegram_chat(context),
+    ),
+    "webhook": Channel(
+        lambda message, context: send_to_webhook(webhook_address(context.env), message.whole),
+        lambda _, context: f"at `{host_of(webhook_address(context.env))}`",
+    ),
+    "desktop": Channel(_desktop, lambda *_: "on this machine"),
+    "command": Channel(_command, lambda message, _: command_line(*message.argv)),
 }
 
 
@@ -153,7 +148,7 @@ async def _notify(work: Work, context: NodeContext) -> Any:
     for name in wanted:
         try:
             _refuse_blank(message.text)
-            await CHANNELS[name](message, context)
+            await CHANNELS[name].send(message, context)
             sent.append(name)
         except NodeError as error:
             reasons[name] = error.message
@@ -163,7 +158,7 @@ async def _notify(work: Work, context: NodeContext) -> Any:
 async def _preview_notify(work: Work, context: NodeContext) -> Preview:
     wanted, message = _channels(work.params["channels"]), _message(work, context)
     _refuse_blank(message.text)
-    facts = [("Channel", _target(name, message, context)) for name in wanted]
+    facts = [("Channel", f"{name}: {CHANNELS[name].target(message, context)}") for name in wanted]
     facts += [("Title", message.title)] if message.title else []
     names = ", ".join(wanted)
     where = {"channels": names}
@@ -218,8 +213,6 @@ _TELEGRAM_NOTIFY = Node(
 
 
 async def _notify_by_telegram(work: Work, context: NodeContext) -> Any:
-    from handrail.steps.services.chat import send_telegram, telegram_bot
-
     text = _masked_text(work, context)
     try:
         _refuse_blank(text)
@@ -230,12 +223,9 @@ async def _notify_by_telegram(work: Work, context: NodeContext) -> Any:
 
 
 async def _preview_telegram(work: Work, context: NodeContext) -> Preview:
-    from handrail.steps.services.chat import telegram_bot, telegram_text
-
     text = _masked_text(work, context)
     _refuse_blank(text)
-    place = host_of(telegram_bot(context.env).api)
-    facts = (("Channel", f"the chat of TELEGRAM_CHAT_ID, by `{place}`"), ("Text", telegram_text(text)))
+    facts = (("Channel", _telegram_chat(context)), ("Text", telegram_text(text)))
     return Preview(title="Send a message to your Telegram chat", facts=facts)
 
 
