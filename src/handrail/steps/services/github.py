@@ -56,31 +56,23 @@ _PAGE = re.compile(rf"/(?P<repository>{_NAME}/{_NAME})/(?P<kind>issues|pull)/(?P
 
 def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The issue that `OWNER/NAME#12` or the address of a page means. It may also be a pull request."""
-    found = _item(reference, ("issues", "pull"), env)
-    if found is None:
-        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/issues/12"
-        message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not an issue, such as {example}"
-        raise LastingError("issue-reference", message)
-    return found
+    return _item(reference, ("issues", "pull"), env, ("issue-reference", "an issue"))
 
 
 issue_or_change = issue
 
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
-    found = _item(reference, ("pull",), env)
-    if found is None:
-        example = "OWNER/NAME#12 or https://github.com/OWNER/NAME/pull/12"
-        message = f"{GITHUB}: `{shown(reference.strip(), 120)}` is not a pull request, such as {example}"
-        raise LastingError("pull-request-reference", message)
-    return found
+    return _item(reference, ("pull",), env, ("pull-request-reference", "a pull request"))
 
 
-def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], flaw: tuple[str, str]) -> ForgeItem:
+    """What a text means. `flaw`: the code of the failure if it is something else, and what it is not."""
     given, web = reference.strip(), github_web(env)
     found = _SHORT.fullmatch(given) or _page(given, kinds, web)
     if found is None or not _REPOSITORY.fullmatch(found["repository"]):
-        return None
+        example = f"OWNER/NAME#12 or https://github.com/OWNER/NAME/{kinds[0]}/12"
+        raise LastingError(flaw[0], f"{GITHUB}: `{shown(given, 120)}` is not {flaw[1]}, such as {example}")
     repository, number = found["repository"], int(found["number"])
     return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
 

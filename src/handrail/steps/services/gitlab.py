@@ -47,39 +47,32 @@ _SUBJECTS = {"read_api": "issue or merge request", "api": "project"}
 
 def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The issue at an address, if it is on the configured GitLab."""
-    found = _item(reference, ("issues", "work_items"), "#", env)
-    if found is None:
-        example = "https://gitlab.com/GROUP/PROJECT/-/issues/7"
-        message = f"{GITLAB}: `{shown(reference.strip(), 120)}` is not the address of an issue, such as {example}"
-        raise LastingError("issue-reference", message)
-    return found
+    return _item(reference, ("issues", "work_items"), env, ("issue-reference", "an issue"))
 
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The merge request at an address, if it is on the configured GitLab."""
-    found = _item(reference, ("merge_requests",), "!", env)
-    if found is None:
-        url, example = shown(reference.strip(), 120), "https://gitlab.com/GROUP/PROJECT/-/merge_requests/7"
-        message = f"{GITLAB}: `{url}` is not the address of a merge request, such as {example}"
-        raise LastingError("merge-request-reference", message)
-    return found
+    return _item(reference, ("merge_requests",), env, ("merge-request-reference", "a merge request"))
 
 
 def issue_or_change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     return change(reference, env) if "/merge_requests/" in reference else issue(reference, env)
 
 
-def _item(reference: str, kinds: tuple[str, ...], sign: str, env: Mapping[str, str]) -> ForgeItem | None:
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], flaw: tuple[str, str]) -> ForgeItem:
+    """What an address means. `flaw`: the code of the failure if it is something else, and what it is not."""
     url, base = reference.strip(), gitlab_base(env)
-    found = match_page(url, base, _PAGE, kinds)
-    if found is not None and not is_same_host(url, base):
+    found, (code, what) = match_page(url, base, _PAGE, kinds), flaw
+    if found is None:
+        example = f"https://gitlab.com/GROUP/PROJECT/-/{kinds[0]}/7"
+        raise LastingError(code, f"{GITLAB}: `{shown(url, 120)}` is not the address of {what}, such as {example}")
+    if not is_same_host(url, base):
         message = (
-            f"{GITLAB}: the {'merge request' if sign == '!' else 'issue'} is on `{address_of(url)}`, but GITLAB_TOKEN "
-            f"is only sent to `{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to "
-            f"{address_of(url)}"
+            f"{GITLAB}: the {what.partition(' ')[2]} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
+            f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
         )
         raise LastingError("service-host", message)
-    return None if found is None else ForgeItem(found["project"], int(found["number"]), url, sign)
+    return ForgeItem(found["project"], int(found["number"]), url, "!" if kinds == ("merge_requests",) else "#")
 
 
 def checked_project(path: str) -> str:

@@ -13,11 +13,7 @@ from handrail.steps.nodes.git.commands import (
     CWD,
     REMOTE,
     Repository,
-    branch_of_param,
-    checked_branch,
-    commit_at,
     open_repository,
-    remote_address,
 )
 from handrail.steps.services.addresses import parse_remote, public_address
 from handrail.steps.services.forges import FORGES, ForgeName, Proposal, forge_of_remote, forge_site, mark, project_path
@@ -113,10 +109,10 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     checkout = await open_repository(work, context)
     hidden = Secrets(context.env, context.secrets)
     title = " ".join(hidden.mask(as_text(params["title"])).split())
-    base = None if params.get("base") is None else await checked_branch(checkout, params["base"], "base")
+    base = None if params.get("base") is None else await checkout.checked_branch(params["base"], "base")
     kind, project = await _project(checkout, params, context)
     wanted = Proposal(
-        head=await branch_of_param(checkout, params, "head", "meant"),
+        head=await checkout.branch_of_param(params, "head", "meant"),
         base=base,
         title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
         body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
@@ -127,7 +123,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     if wanted.head == base:
         raise LastingError("params", f"`head` and `base` are the same branch, `{base}`")
     FORGE_MODULES[kind].checked_project(project)
-    return PullRequest(kind, project, wanted, await commit_at(checkout, f"refs/heads/{wanted.head}"))
+    return PullRequest(kind, project, wanted, await checkout.commit_at(f"refs/heads/{wanted.head}"))
 
 
 async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[ForgeName, str]:
@@ -136,7 +132,7 @@ async def _project(checkout: Repository, params: dict[str, Any], context: NodeCo
     named = None if params.get("repository") is None else params["repository"].strip().strip("/")
     if given is not None and named is not None:
         return given, named
-    address = await remote_address(checkout, params["remote"])
+    address = await checkout.remote_address(params["remote"])
     found = parse_remote(address)
     if found is None:
         message = f"`{shown(public_address(address), 120)}` is not the address of a repository on GitHub or GitLab"

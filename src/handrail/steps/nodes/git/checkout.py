@@ -30,9 +30,6 @@ from handrail.steps.nodes.git.commands import (
     CWD,
     ChangedFile,
     Repository,
-    checked_branch,
-    commit_at,
-    current_branch,
     git_environment,
     git_error,
     open_repository,
@@ -136,9 +133,9 @@ _BRANCH = Node(
 async def _switch_branch(work: Work, context: NodeContext) -> Any:
     """Running it again changes nothing."""
     repository = await open_repository(work, context)
-    name = await checked_branch(repository, work.params["name"], "name")
-    current = await current_branch(repository)
-    existing = await commit_at(repository, f"refs/heads/{name}")
+    name = await repository.checked_branch(work.params["name"], "name")
+    current = await repository.branch()
+    existing = await repository.commit_at(f"refs/heads/{name}")
     before = context.remember("before", {"branch": current, "existed": existing is not None or current == name})
     if current != name:
         if not work.params["allowDirty"]:
@@ -161,7 +158,7 @@ async def _base(repository: Repository, params: dict[str, Any]) -> str:
     """The commit that the base means: here, or else on `origin`."""
     base = "HEAD" if params.get("base") is None else params["base"].strip()
     for place in (base, f"refs/remotes/origin/{base}"):
-        commit = await commit_at(repository, place)
+        commit = await repository.commit_at(place)
         if commit is not None:
             return commit
     what = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"

@@ -26,6 +26,8 @@ from handrail.steps.nodes.programs import program_environment
 
 SECONDS = 3600.0
 MOST_OUTPUT = 64 * 1024 * 1024
+LARGEST_HOOK = 64 * 1024 * 1024
+LONGEST_NAME = 200
 LINES = 12
 SCOPES = (AGENTWEAVER, HANDRAIL)
 """The folders of artifacts. Their files count as changes only if git tracks them."""
@@ -110,10 +112,70 @@ class Repository:
     def _late(self, args: Sequence[str]) -> NodeError:
         return NodeError("timeout", f"`git {_command(args)}` was not done after {counted(self.seconds, 'second')}")
 
+    async def line(self, *args: str) -> str | None:
+        """The line that git prints. None if it fails, or if it prints nothing."""
+        printed = await self.tell(*args)
+        text = printed.data.decode("utf-8", "replace").strip()
+        return text or None if printed.exit_code == 0 else None
+
     async def head(self) -> str:
         """The commit that is checked out; an empty text if there is none yet."""
-        printed = await self.tell("rev-parse", "--verify", "--quiet", "HEAD")
-        return printed.data.decode().strip() if printed.exit_code == 0 else ""
+        return await self.line("rev-parse", "--verify", "--quiet", "HEAD") or ""
+
+    async def branch(self) -> str | None:
+        """The branch that is checked out, also if it has no commit yet. None if a commit is checked out."""
+        return await self.line("symbolic-ref", "--quiet", "--short", "HEAD")
+
+    async def checked_branch(self, name: str, param: str) -> str:
+        """The name of a branch. Raises `NodeError` if git would not allow it, or would read it as something else."""
+        is_short = bool(name) and len(name.encode("utf-8", "replace")) <= LONGEST_NAME and "\0" not in name
+        accepted = await self.line("check-ref-format", "--branch", name) if is_short else None
+        if accepted != name or name in ("HEAD", "@"):
+            raise LastingError("params", f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch")
+        return name
+
+    async def branch_of_param(self, params: Mapping[str, Any], param: str, verb: str) -> str:
+        """The branch that a param names, by default the one that is checked out. `verb` says what is done with it."""
+        if params.get(param) is not None:
+            return await self.checked_branch(params[param], param)
+        current = await self.branch()
+        if current is None:
+            raise LastingError("git-missing", f"no branch is checked out, so say in `{param}` which one is {verb}")
+        return current
+
+    async def commit_at(self, name: str) -> str | None:
+        """The commit that a full name of a ref, or another name of a commit, means. None if there is none."""
+        if not name or name.startswith("-") or "\0" in name:
+            return None
+        return await self.line("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+    async def remote_address(self, name: str, *more: str) -> str:
+        """The address of a remote; with `--push`, where it is pushed to. Raises `NodeError` if there is no such one."""
+        is_name = bool(name) and not name.startswith("-") and "\0" not in name
+        address = await self.line("remote", "get-url", *more, name) if is_name else None
+        if address is None:
+            message = f"the repository has no remote `{shown(name, 80)}`; `git remote add` adds one"
+            raise LastingError("git-missing", message)
+        return address
+
+    async def hook_path(self, name: str) -> str | None:
+        """The path of a hook. None if git would not run it."""
+        path = os.fsdecode((await self.read("rev-parse", "--git-path", f"hooks/{name}")).removesuffix(b"\n"))
+        found = os.path.join(self.folder, path)
+        return found if os.path.isfile(found) and os.access(found, os.X_OK) else None
+
+    async def hook_digests(self, names: Iterable[str]) -> str:
+        """Those of these hooks that git would run, each with the beginning of its digest. Empty if there are none."""
+        listed = []
+        for name in names:
+            path = await self.hook_path(name)
+            if path is not None:
+                try:
+                    digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
+                except Unreadable as error:
+                    raise LastingError("git-failed", f"the hook `{name}` {error.message}") from error
+                listed.append(f"{name} (sha256 {digest})")
+        return ", ".join(listed)
 
     async def changes(self) -> list[ChangedFile]:
         """The changed files below the folder, sorted by name. A new folder is one change; its name ends with `/`."""
@@ -178,80 +240,9 @@ def _changed_files(data: bytes, prefix: bytes) -> Iterator[ChangedFile]:
         yield ChangedFile(xy, name, next(parts).removeprefix(prefix) if is_moved else None)
 
 
-LONGEST_NAME = 200
 REMOTE = Field("remote", ("text",), "the name of the remote", default="origin", shortest=1)
-
-
-async def checked_branch(repository: Repository, name: str, param: str) -> str:
-    """The name of a branch. Raises `NodeError` if git would not allow it, or would read it as something else."""
-    is_short = bool(name) and len(name.encode("utf-8", "replace")) <= LONGEST_NAME and "\0" not in name
-    printed = await repository.tell("check-ref-format", "--branch", name) if is_short else None
-    said = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
-    if said != name or name in ("HEAD", "@"):
-        raise LastingError("params", f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch")
-    return name
-
-
-async def current_branch(repository: Repository) -> str | None:
-    """The branch that is checked out, also if it has no commit yet. None if a commit is checked out."""
-    printed = await repository.tell("symbolic-ref", "--quiet", "--short", "HEAD")
-    return printed.data.decode("utf-8", "replace").strip() if printed.exit_code == 0 else None
-
-
-async def branch_of_param(repository: Repository, params: Mapping[str, Any], param: str, verb: str) -> str:
-    """The branch that a param names, by default the one that is checked out. `verb` says what is done with it."""
-    if params.get(param) is not None:
-        return await checked_branch(repository, params[param], param)
-    current = await current_branch(repository)
-    if current is None:
-        raise LastingError("git-missing", f"no branch is checked out, so say in `{param}` which one is {verb}")
-    return current
-
-
-async def commit_at(repository: Repository, name: str) -> str | None:
-    """The commit that a full name of a ref, or another name of a commit, means. None if there is none."""
-    if not name or name.startswith("-") or "\0" in name:
-        return None
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    printed = await repository.tell(*words)
-    return printed.data.decode().strip() or None if printed.exit_code == 0 else None
-
-
-async def remote_address(repository: Repository, name: str, *more: str) -> str:
-    """The address of a remote; with `--push`, where it is pushed to. Raises `NodeError` if there is no such remote."""
-    is_name = bool(name) and not name.startswith("-") and "\0" not in name
-    printed = await repository.tell("remote", "get-url", *more, name) if is_name else None
-    found = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
-    if not found:
-        message = f"the repository has no remote `{shown(name, 80)}`; `git remote add` adds one"
-        raise LastingError("git-missing", message)
-    return found
-
-
 PRE_PUSH = "pre-push"
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
-LARGEST_HOOK = 64 * 1024 * 1024
-
-
-async def hook_path(repository: Repository, name: str) -> str | None:
-    """The path of a hook. None if git would not run it."""
-    path = os.fsdecode((await repository.read("rev-parse", "--git-path", f"hooks/{name}")).removesuffix(b"\n"))
-    found = os.path.join(repository.folder, path)
-    return found if os.path.isfile(found) and os.access(found, os.X_OK) else None
-
-
-async def hook_digests(repository: Repository, names: Iterable[str]) -> str:
-    """Those of these hooks that git would run, each with the beginning of its digest. Empty if there are none."""
-    listed = []
-    for name in names:
-        path = await hook_path(repository, name)
-        if path is not None:
-            try:
-                digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
-            except Unreadable as error:
-                raise LastingError("git-failed", f"the hook `{name}` {error.message}") from error
-            listed.append(f"{name} (sha256 {digest})")
-    return ", ".join(listed)
 
 
 def hook_facts(hooks: str) -> list[tuple[str, str]]:
@@ -273,25 +264,27 @@ class NewCommits(NamedTuple):
 
 async def new_commits(repository: Repository, commit: str, seen: str | None, remote: str) -> NewCommits:
     """What comes to a branch that is at `seen`. If it is new there, everything that no branch of the remote has."""
-    known = None if seen is None else await commit_at(repository, seen)
-    others = [f"^{known}"] if known else [f"--remotes={remote}"] if seen is None else []
-    words = ["--not", *others] if others and seen is None else others
+    known = None if seen is None else await repository.commit_at(seen)
     if seen is not None and known is None:
         return NewCommits("the commit of the remote is not here, so the new commits are not known", "not known")
-    listed = await _commit_lines(repository, commit, *words)
+    words = [commit, *([f"^{known}"] if known else ["--not", f"--remotes={remote}"])]
+    listed = await _commit_lines(repository, *words)
     if not listed:
         return NewCommits("none", "none")
-    base = known or await _base_of_new(repository, commit, *words)
+    if len(listed) == MOST_COMMITS:
+        older = int((await repository.read("rev-list", "--count", *words, "--")).decode()) - MOST_COMMITS
+        listed += [f"… and {counted(older, 'older commit')} that are not listed"] if older > 0 else []
+    base = known or await _base_of_new(repository, *words)
     printed = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
     changes = printed.data.decode("utf-8", "replace").rstrip() or "no file is changed"
-    return NewCommits(await _counted(repository, listed, commit, *words), changes)
+    return NewCommits("\n".join(listed), changes)
 
 
 async def overwritten_commits(repository: Repository, commit: str, seen: str | None) -> str | None:
     """The commits of the remote that a push overwrites. None if there are none."""
     if seen is None:
         return None
-    if await commit_at(repository, seen) is None:
+    if await repository.commit_at(seen) is None:
         return f"all commits up to {seen}, which are not here"
     listed = await _commit_lines(repository, seen, f"^{commit}")
     return "\n".join(listed) or None
@@ -302,16 +295,8 @@ async def _commit_lines(repository: Repository, *words: str) -> list[str]:
     return found.decode("utf-8", "replace").splitlines()
 
 
-async def _counted(repository: Repository, listed: list[str], *words: str) -> str:
-    if len(listed) == MOST_COMMITS:
-        total = int((await repository.read("rev-list", "--count", *words, "--")).decode())
-        if total > MOST_COMMITS:
-            listed = [*listed, f"… and {counted(total - MOST_COMMITS, 'older commit')} that are not listed"]
-    return "\n".join(listed)
-
-
 async def _base_of_new(repository: Repository, *words: str) -> str:
     """The commit before the oldest new one; the empty tree if that has none before it."""
     found = (await repository.read("rev-list", "--topo-order", *words, "--")).decode().split()
-    before = await commit_at(repository, f"{found[-1]}^") if found else None
+    before = await repository.commit_at(f"{found[-1]}^") if found else None
     return before or (await repository.read("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()

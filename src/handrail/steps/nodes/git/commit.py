@@ -21,15 +21,15 @@ from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import some
 from handrail.source.values import as_text
-from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.git.commands import (
+    COMMIT_HOOKS,
     CWD,
     LINES,
     MOST_STAT,
     STAT,
     ChangedFile,
     Repository,
-    current_branch,
+    hook_facts,
     open_repository,
     shown_name,
 )
@@ -123,12 +123,12 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     repository = await open_repository(work, context)
     await _refuse_strangers(repository)
     found = await _commit_of_params(repository, work)
-    branch = await current_branch(repository) or "no branch is checked out"
+    branch = await repository.branch() or "no branch is checked out"
     state = await _state(repository, found)
     facts = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
-        facts=(*facts, *commands.hook_facts(state["hooks"])),
+        facts=(*facts, *hook_facts(state["hooks"])),
         state=state,
         where={"branch": branch},
     )
@@ -142,10 +142,10 @@ async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit
 async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]:
     """What a yes to this commit is for."""
     return {
-        "branch": await current_branch(repository) or "none",
+        "branch": await repository.branch() or "none",
         "commit": await repository.head() or "none",
         "files": found.tree,
-        "hooks": await commands.hook_digests(repository, commands.COMMIT_HOOKS),
+        "hooks": await repository.hook_digests(COMMIT_HOOKS),
     }
 
 

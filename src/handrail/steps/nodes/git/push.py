@@ -18,21 +18,16 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeE
 from handrail.settings.environment import with_git_settings
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.git.commands import (
     CWD,
     LINES,
     PRE_PUSH,
     REMOTE,
     Repository,
-    branch_of_param,
-    checked_branch,
-    commit_at,
-    hook_path,
+    hook_facts,
     new_commits,
     open_repository,
     overwritten_commits,
-    remote_address,
 )
 from handrail.steps.services.addresses import parse_remote, password_of, public_address
 from handrail.steps.services.forges import GitLogin, git_login
@@ -100,7 +95,7 @@ class Transport:
 
     async def _check_hook(self, line: str) -> None:
         """Run the hook `pre-push` as git would, but without the token."""
-        path = await hook_path(self.plain, PRE_PUSH)
+        path = await self.plain.hook_path(PRE_PUSH)
         if path is None:
             return
         top = os.fsdecode((await self.plain.read("rev-parse", "--show-toplevel")).removesuffix(b"\n"))
@@ -133,12 +128,12 @@ class Transport:
 
 
 async def open_transport(repository: Repository, name: str, work: Work, context: NodeContext) -> Transport:
-    places = (await remote_address(repository, name, "--push", "--all")).splitlines()
+    places = (await repository.remote_address(name, "--push", "--all")).splitlines()
     address = places[0]
     given, password = git_login(parse_remote(address), context.env), password_of(address)
     env = {key: value for key, value in repository.env.items() if not key.startswith(_REVEALING)} | _QUIET
     env |= {key: value for key, value in context.env.items() if key.startswith(_SETTINGS)}
-    is_other = given is None and address != await remote_address(repository, name)
+    is_other = given is None and address != await repository.remote_address(name)
     env = with_git_settings(env, [(f"remote.{_TEMPORARY_REMOTE}.url", address)]) if is_other else env
     plain, shown = replace(repository, env=env, seconds=float(work.timeout or SECONDS)), public_address(address)
     target = name if given is None else shown
@@ -221,7 +216,7 @@ class Push(NamedTuple):
             "commit": self.commit,
             "commit on the remote": self.seen or "none",
             "address": " ".join(self.at.addresses),
-            "hooks": await commands.hook_digests(self.repository, [commands.PRE_PUSH]),
+            "hooks": await self.repository.hook_digests([PRE_PUSH]),
         }
 
 
@@ -258,7 +253,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
         ("Forced", f"yes, it overwrites:\n{overwritten}" if overwritten else "yes" if push.is_forced else "no"),
         ("New commits", new.commits),
         ("Changes", new.changes),
-        *commands.hook_facts(state["hooks"]),
+        *hook_facts(state["hooks"]),
     )
     is_forced = "true" if push.is_forced else "false"
     return Preview(
@@ -273,9 +268,9 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 async def _prepared(work: Work, context: NodeContext) -> Push:
     repository = await open_repository(work, context)
     is_forced = work.params["force"]
-    branch = await branch_of_param(repository, work.params, "branch", "pushed")
-    to = branch if work.params.get("to") is None else await checked_branch(repository, work.params["to"], "to")
-    commit = await commit_at(repository, f"refs/heads/{branch}")
+    branch = await repository.branch_of_param(work.params, "branch", "pushed")
+    to = branch if work.params.get("to") is None else await repository.checked_branch(work.params["to"], "to")
+    commit = await repository.commit_at(f"refs/heads/{branch}")
     if commit is None:
         raise LastingError("git-missing", f"there is no branch `{branch}` with a commit")
     at = await open_transport(repository, work.params["remote"], work, context)
