@@ -92,22 +92,15 @@ def read_routing(path: str) -> dict[str, Any]:
 def routes_in(data: Any) -> RouteSet:
     """The routes of an object with a default route and groups."""
     routing = data if isinstance(data, dict) else {}
-    default = _route(routing.get("defaultRoute"))
-    if default is None:
-        return "it has no default route"
-    found = {DEFAULT: default}
-    for group, given in object_of(routing, "groups").items():
-        route = _route(given)
-        if group not in GROUPS or route is None:
-            return f"its group `{group}` is not known or has no route"
-        if route != default:
+    found: dict[str, Route] = {}
+    for group, entry in ((DEFAULT, routing.get("defaultRoute")), *object_of(routing, "groups").items()):
+        agent = text_of(entry, "executor") if isinstance(entry, dict) else None
+        if agent is None or (found and group not in GROUPS):
+            return f"its group `{group}` is not known or has no route" if found else "it has no default route"
+        route = Route(agent, text_of(entry, "model"))
+        if route != found.get(DEFAULT):
             found[group] = route
     return found
-
-
-def _route(data: Any) -> Route | None:
-    agent = text_of(data, "executor") if isinstance(data, dict) else None
-    return None if agent is None else Route(agent, text_of(data, "model"))
 
 
 STATE_BEGIN, STATE_END = ".agentweaver-flow-state-", ".json"
@@ -115,6 +108,8 @@ STATE_VERSIONS = (1, 2, 3)
 STATE_STATUSES = ("pending", "running", "blocked", "completed")
 IMPLEMENTING = ("implement-flow", "bug-fix-flow")
 """The kinds of flows that do the stage `implementation` of a scope."""
+STOPPED = "Stopped by "
+"""The beginning of the reason `Stopped by PHASE:STEP`."""
 DEEPEST = 8
 """How deep nested flows are looked at."""
 
@@ -192,6 +187,8 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         raise Unreadable(f"has the status {status!r}")
     phases = [(text_of(phase, "id"), text_of(phase, "status")) for phase in objects_of(run, "phases")]
     reason = text_of(run, "terminationReason")
+    stopped_by = reason[len(STOPPED) :].partition(":")[0] if reason and reason.startswith(STOPPED) else None
+    routes = routes_in(object_of(data, "executionRouting") or {"defaultRoute": data.get("launchProfile")})
     return FlowState(
         path=path,
         flow=flow,
@@ -204,24 +201,12 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         error=text_of(object_of(data, "lastError"), "message"),
         reason=reason,
         is_terminated=run.get("terminated") is True,
-        stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or _phase_in(reason),
+        stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or stopped_by,
         phases=tuple((id_, status or "pending") for id_, status in phases if id_ is not None),
         implemented=max(_implemented(run, DEEPEST), default=None),
-        routes=_routes(data),
+        routes=routes if isinstance(routes, dict) else None,
         preset=text_of(object_of(data, "selectedRoutingPreset"), "presetId"),
     )
-
-
-def _routes(data: dict[str, Any]) -> dict[str, Route] | None:
-    routing = object_of(data, "executionRouting") or {"defaultRoute": data.get("launchProfile")}
-    found = routes_in(routing)
-    return None if isinstance(found, str) else found
-
-
-def _phase_in(reason: str | None) -> str | None:
-    """The phase in `Stopped by PHASE:STEP`."""
-    begin = "Stopped by "
-    return reason[len(begin) :].partition(":")[0] if reason is not None and reason.startswith(begin) else None
 
 
 def _implemented(run: dict[str, Any], deep: int) -> Iterator[float]:
@@ -268,20 +253,14 @@ def scope_files(folder: str) -> Iterator[os.DirEntry[str]]:
 
 def manifests_in(scope_folder: str) -> Iterator[ArtifactManifest | BrokenFile]:
     """The manifests of a scope, those beside their files first. Archives are left out."""
-    inner = os.path.join(scope_folder, INNER)
-    for entry in scope_files(scope_folder):
+    beside = [(entry, entry.path.removesuffix(MANIFEST_END)) for entry in scope_files(scope_folder)]
+    copies = [(entry, None) for entry in files_below(os.path.join(scope_folder, INNER, HISTORY))]
+    for entry, payload in (*beside, *copies):
         if entry.name.endswith(MANIFEST_END):
-            yield _read_manifest(entry.path, scope_folder, entry.path[: -len(MANIFEST_END)])
-    for entry in files_below(os.path.join(inner, HISTORY)):
-        if entry.name.endswith(MANIFEST_END):
-            yield _read_manifest(entry.path, scope_folder, None)
-
-
-def _read_manifest(path: str, scope_folder: str, payload: str | None) -> ArtifactManifest | BrokenFile:
-    try:
-        return _manifest(scope_folder, payload, read_object(path, MAX_MANIFEST_BYTES))
-    except Unreadable as error:
-        return BrokenFile(path, os.path.basename(path), error.message)
+            try:
+                yield _manifest(scope_folder, payload, read_object(entry.path, MAX_MANIFEST_BYTES))
+            except Unreadable as error:
+                yield BrokenFile(entry.path, entry.name, error.message)
 
 
 def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> ArtifactManifest:
@@ -339,8 +318,9 @@ def not_imported(state: str, folder: str, found: Iterable[os.DirEntry[str]]) -> 
         last = os.stat(import_mark(state, folder)).st_mtime
     except OSError:
         last = 0.0
-    return [one.path for one in found if _is_saved(one.name) and one.stat(follow_symlinks=False).st_mtime > last]
-
-
-def _is_saved(name: str) -> bool:
-    return name.startswith(STATE_BEGIN) or name.endswith(MANIFEST_END) or name == ROUTING_FILE
+    return [
+        one.path
+        for one in found
+        if (one.name.startswith(STATE_BEGIN) or one.name.endswith(MANIFEST_END) or one.name == ROUTING_FILE)
+        and one.stat(follow_symlinks=False).st_mtime > last
+    ]

@@ -14,6 +14,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
 
@@ -32,12 +33,12 @@ from handrail.project.agentweaver_files import (
     FOLDER,
     INDEX,
     INNER,
+    MANIFEST_END,
     ROUTING_FILE,
     SCOPES,
     ArtifactManifest,
     BrokenFile,
     FlowState,
-    RouteSet,
     import_mark,
     manifests_in,
     object_of,
@@ -102,6 +103,8 @@ PLUGINS_NOTE = (
 )
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}|chat_id")
 """The names of variables that are shown. Other lines of such a file may be anything, also part of a secret."""
+SavedRoutes = dict[str, str] | str
+"""Routes as the settings have them; or why they are not taken over."""
 SETTINGS_SECTIONS = {"preset": "presets", "routes of a flow": "flows"}
 """What is taken over, and the key in the settings that gets it."""
 
@@ -127,7 +130,10 @@ class AgentWeaverImport:
         if not any(os.path.isdir(os.path.join(base, FOLDER)) for base in self._bases):
             raise NotFound(f"there is no folder `{FOLDER}` in `{self.project}` or in your home folder")
         begin = time.time()
-        items = [replace(item, note=_shown_note(self.secrets.mask(item.note))) for item in self._items()]
+        items = []
+        for item in self._items():
+            note = one_line(self.secrets.mask(item.note))  # it may quote a file
+            items.append(replace(item, note=note if len(note) <= MAX_NOTE else f"{note[:MAX_NOTE]}…"))
         for base in self._bases if not self.is_dry else ():
             mark = import_mark(self.places.state, base)
             make_private(os.path.dirname(mark))
@@ -216,17 +222,18 @@ class AgentWeaverImport:
         if isinstance(state, BrokenFile):
             note = f"it {state.why}; AgentWeaver cannot use it either"
             return ImportItem("run", state.name, state.path, "left", note)
-        note, command = _how_to_continue(state, self._phases_of(state.flow), self._agent_options(state))
-        note = f"{_status_words(state)}; {note}"
-        return ImportItem("run", state.flow, state.path, "left", note, state.scope, command)
-
-    def _phases_of(self, name: str) -> Sequence[str] | None:
-        """The ids of the phases of a flow; None if it cannot be run here."""
         try:
-            plan = self.flow_named(f"flow:{name}").plan
+            plan = self.flow_named(f"flow:{state.flow}").plan
         except HandrailError:
-            return None
-        return None if plan is None else [phase.id for phase in plan.phases]
+            plan = None
+        note, command = f"Handrail has no flow `{state.flow}`", None
+        if plan is not None:
+            note, command = _how_to_continue(state, [phase.id for phase in plan.phases], self._agent_options(state))
+        at = f" at `{state.current}`" if state.current else ""
+        why = f": {state.error or state.reason}" if state.error or state.reason else ""
+        status = "completed" if state.status == "completed" else f"{state.status}{at}{why}"
+        note = f"it is {status}; {note}"
+        return ImportItem("run", state.flow, state.path, "left", note, state.scope, command)
 
     def _agent_options(self, state: FlowState) -> list[str]:
         """The options that choose the agents of a saved run; none if they are not known here."""
@@ -244,12 +251,24 @@ class AgentWeaverImport:
     def _presets(self) -> dict[str, dict[str, str]]:
         """All presets after the import: those of the settings, of AgentWeaver and of Handrail. The first wins."""
         try:
-            saved = object_of(read_routing(self._routing_file), "namedPresets")
+            saved = self._saved_presets(read_routing(self._routing_file))
         except Unreadable:
             saved = {}
-        taken = {name: _saved_routes(entry) for name, entry in saved.items() if _unfit_name(name) is None}
-        usable = {name: _written(routes) for name, routes in taken.items() if not isinstance(routes, str)}
+        usable = {name: routes for name, routes in saved.items() if isinstance(routes, dict)}
         return {**shipped_presets(), **usable, **read_user_settings(self.places.config).presets}
+
+    def _saved_presets(self, routing: dict[str, Any]) -> dict[str, SavedRoutes]:
+        return {name: self._routes(name, entry) for name, entry in object_of(routing, "namedPresets").items()}
+
+    def _routes(self, name: str, entry: Any) -> SavedRoutes:
+        """The routes of an entry of the routing file, or why they are not taken over."""
+        routes = routes_in(entry.get("routing") if isinstance(entry, dict) else None)
+        if isinstance(routes, str):
+            return routes
+        if unknown := {route.agent for route in routes.values()} - set(self.agents):
+            return f"there is no agent `{one_line(min(unknown))[:80]}`"
+        is_fit = name.strip() and len(name) <= 80 and name.isprintable()
+        return _written(routes) if is_fit else "its name is empty, too long or not printable"
 
     @property
     def _routing_file(self) -> str:
@@ -266,12 +285,11 @@ class AgentWeaverImport:
             yield ImportItem("routing", ROUTING_FILE, path, "left", f"it {error.message}")
             return
         settings = read_user_settings(self.places.config)
-        presets = {name: _saved_routes(entry) for name, entry in object_of(found, "namedPresets").items()}
-        yield from self._take_routes("preset", presets, settings.presets)
-        flows: dict[str, RouteSet] = {}
+        yield from self._take_routes("preset", self._saved_presets(found), settings.presets)
+        flows: dict[str, SavedRoutes] = {}
         for key, entry in object_of(found, "flowDefaults").items():
             id_ = self._flow_id(key)
-            flows[id_ or key] = _saved_routes(entry) if id_ is not None else "Handrail has no such flow"
+            flows[id_ or key] = "Handrail has no such flow" if id_ is None else self._routes(id_, entry)
         yield from self._take_routes("routes of a flow", flows, settings.flows)
         if last := list(object_of(found, "lastUsedByFlow")):
             note = (
@@ -291,39 +309,26 @@ class AgentWeaverImport:
             return None
 
     def _take_routes(
-        self, kind: str, found: dict[str, RouteSet], present: dict[str, dict[str, str]]
+        self, kind: str, found: dict[str, SavedRoutes], present: dict[str, dict[str, str]]
     ) -> Iterator[ImportItem]:
         """Take over routes into the settings."""
-        items = [
-            self._take_entry(kind, name, routes, present.get(name))
-            for name, routes in reversed(found.items())  # each is written before those that are there
-        ]
+        items, section = [], SETTINGS_SECTIONS[kind]
+        for name, routes in reversed(found.items()):  # each is written before those that are there
+            result: ImportResult = "left"
+            if isinstance(routes, str):
+                note = routes
+            elif name in present:
+                is_same = present[name] == routes
+                result = "already" if is_same else "left"
+                note = "your settings have it" if is_same else "your settings have other routes under this name"
+            else:
+                try:
+                    path = save_entry(self.places.config, section, name, routes, is_dry=self.is_dry)
+                    result, note = "taken", f"`{section}` in `{path}`"
+                except RefusedError as error:
+                    note = f"{error.message}; {error.hint}"
+            items.append(ImportItem(kind, one_line(name)[:80], self._routing_file, result, note))
         yield from reversed(items)
-
-    def _take_entry(self, kind: str, name: str, routes: RouteSet, present: dict[str, str] | None) -> ImportItem:
-        result: ImportResult = "left"
-        if isinstance(routes, str):
-            note = routes
-        elif (why := self._unknown_agent(routes) or _unfit_name(name)) is not None:
-            note = why
-        elif present is None:
-            result, note = self._save_routes(SETTINGS_SECTIONS[kind], name, _written(routes))
-        elif present == _written(routes):
-            result, note = "already", "your settings have it"
-        else:
-            note = "your settings have other routes under this name"
-        return ImportItem(kind, one_line(name)[:80], self._routing_file, result, note)
-
-    def _unknown_agent(self, routes: dict[str, Route]) -> str | None:
-        unknown = {route.agent for route in routes.values()} - set(self.agents)
-        return f"there is no agent `{one_line(min(unknown))[:80]}`" if unknown else None
-
-    def _save_routes(self, section: str, name: str, routes: dict[str, str]) -> tuple[ImportResult, str]:
-        try:
-            path = save_entry(self.places.config, section, name, routes, is_dry=self.is_dry)
-        except RefusedError as error:
-            return "left", f"{error.message}; {error.hint}"
-        return "taken", f"`{section}` in `{path}`"
 
     def _surrounding_items(self, base: str) -> Iterator[ImportItem]:
         """What is in the folder of AgentWeaver besides scopes and routing."""
@@ -334,7 +339,11 @@ class AgentWeaverImport:
                 yield _flow_item(entry.path, where, self._problems[os.path.realpath(entry.path)])
         for entry in entries(os.path.join(folder, ".plugins")):
             if entry.is_dir(follow_symlinks=False):
-                yield ImportItem("plugin", _plugin_name(entry), entry.path, "left", PLUGINS_NOTE)
+                name = entry.name
+                with suppress(Unreadable):
+                    about = read_object(os.path.join(entry.path, "plugin.json"), MAX_PLUGIN_BYTES)
+                    name = " ".join(filter(None, (name, text_of(about, "version"))))
+                yield ImportItem("plugin", name, entry.path, "left", PLUGINS_NOTE)
         if os.path.exists(os.path.join(base, ENV_FILE)):
             yield _variables_item(os.path.join(base, ENV_FILE), where)
         playbook = os.path.join(folder, "playbook")
@@ -369,31 +378,19 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactM
         )
 
 
-def _shown_note(note: str) -> str:
-    """A note may quote a file, so it is one line and not too long."""
-    text = one_line(note)
-    return text if len(text) <= MAX_NOTE else f"{text[:MAX_NOTE]}…"
-
-
 def _written(routes: dict[str, Route]) -> dict[str, str]:
     """Routes as the settings have them."""
     return {group: str(route) for group, route in routes.items()}
 
 
-def _saved_routes(entry: Any) -> RouteSet:
-    return routes_in(entry.get("routing") if isinstance(entry, dict) else None)
-
-
-def _unfit_name(name: str) -> str | None:
-    is_fit = name.strip() and len(name) <= 80 and name.isprintable()
-    return None if is_fit else "its name is empty, too long or not printable"
-
-
 def _other_files(folder: str, scope: str, taken: set[str]) -> Iterator[ImportItem]:
     """What else lies in a scope: files without a manifest, the index, archives."""
-    free = [entry.path for entry in scope_files(folder) if _is_free(entry, taken)]
+    free = 0
+    for entry in scope_files(folder):
+        is_own = entry.name.endswith(MANIFEST_END) or entry.name == INDEX or entry.name.startswith(".agentweaver-")
+        free += not is_own and entry.path not in taken
     if free:
-        note = f"{counted(len(free), 'file')} without a manifest; flows and `handrail scope` find files by their names"
+        note = f"{counted(free, 'file')} without a manifest; flows and `handrail scope` find files by their names"
         command = command_line("handrail", "scope", scope)
         yield ImportItem("files", scope, folder, "works", note, scope=scope, command=command)
     index = os.path.join(folder, INNER, INDEX)
@@ -407,23 +404,8 @@ def _other_files(folder: str, scope: str, taken: set[str]) -> Iterator[ImportIte
             yield ImportItem("archive", entry.name, entry.path, "works", note, scope=scope, command=command)
 
 
-def _is_free(entry: os.DirEntry[str], taken: set[str]) -> bool:
-    is_own = entry.name.endswith(".manifest.json") or entry.name == INDEX or entry.name.startswith(".agentweaver-")
-    return not is_own and entry.path not in taken
-
-
-def _status_words(state: FlowState) -> str:
-    if state.status == "completed":
-        return "it is completed"
-    at = f" at `{state.current}`" if state.current else ""
-    why = f": {state.error or state.reason}" if state.error or state.reason else ""
-    return f"it is {state.status}{at}{why}"
-
-
-def _how_to_continue(state: FlowState, phases: Sequence[str] | None, agents: Sequence[str]) -> tuple[str, str | None]:
+def _how_to_continue(state: FlowState, phases: Sequence[str], agents: Sequence[str]) -> tuple[str, str | None]:
     """What to do with a saved run, and the command for it."""
-    if phases is None:
-        return f"Handrail has no flow `{state.flow}`", None
     issue = [state.issue] if state.issue is not None and issue_key(state.issue) is not None else []
     run = ("handrail", "run", state.flow, *issue, "--scope", state.scope, *agents)
     if state.has_ended and CONTINUES_BY_KIND.get(state.kind) == "again":
@@ -451,22 +433,14 @@ def _flow_item(path: str, where: str, problems: int) -> ImportItem:
     return ImportItem("flow", name, path, "left" if problems else "works", note, command=command)
 
 
-def _plugin_name(entry: os.DirEntry[str]) -> str:
-    try:
-        version = text_of(read_object(os.path.join(entry.path, "plugin.json"), MAX_PLUGIN_BYTES), "version")
-    except Unreadable:
-        version = None
-    return f"{entry.name} {version}" if version else entry.name
-
-
 def _variables_item(path: str, where: str) -> ImportItem:
     """The names of the variables in a file. Values are never shown."""
     names = list(read_env_file(path))
     shown = [name for name in names if _VARIABLE_NAME.fullmatch(name)]
-    told = [some(shown, 20)] if shown else []
-    told += [counted(len(names) - len(shown), "other line")] if len(shown) < len(names) else []
+    words = [some(shown, 20)] if shown else []
+    words += [counted(len(names) - len(shown), "other line")] if len(shown) < len(names) else []
     of = "home folder" if where == "home" else where
-    note = f"read at every run; variables that are already set win: {', '.join(told) or 'nothing'}"
+    note = f"read at every run; variables that are already set win: {', '.join(words) or 'nothing'}"
     if where == "project" and (unused := [name for name in shown if not project_may_set(name)]):
         note += f"; not used, because a project may only set variables of services: {some(unused, 20)}"
     note += "".join(f"; {wrong}" for wrong in unread_in(path))
