@@ -11,7 +11,7 @@ import contextlib
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -106,7 +106,6 @@ class PlainProgress:
 
 
 TICK = 0.1
-_ENDED_EARLY = ("failed", "cancelled")
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class Driver:
         asked = [event for _, event in run.records if isinstance(event, run_events.Asked)]
         names = {name for event in asked for name in (event.id, event.path, event.question.get("formId"))}
         fields = {field.get("id") for event in asked for field in event.question.get("fields", ())}
-        told = [
+        warnings = [
             f"{answers.file}:{line}:{column}: no question has a field `{name}`, so its answer was not used"
             for name, (line, column) in answers.names(None).items()
             if name not in fields and state.status == "completed"
@@ -197,8 +196,8 @@ class Driver:
             if name is None or name in names or (state.status == "waiting" and hint is None):
                 continue
             what = f"no question `{name}` was asked, so its answers were not used"
-            told.append(f"{answers.file}:{node.line}:{node.column}: {what}" + (f"; {hint}" if hint else ""))
-        return told
+            warnings.append(f"{answers.file}:{node.line}:{node.column}: {what}" + (f"; {hint}" if hint else ""))
+        return warnings
 
     @cached_property
     def notifier(self) -> Notifier | None:
@@ -207,7 +206,7 @@ class Driver:
             return None
         from handrail.project.notifications import make_notifier
 
-        return make_notifier(self.app.runs, _ring if sys.stderr.isatty() else None)
+        return make_notifier(self.app.runs, partial(write_quietly, sys.stderr, "\a") if sys.stderr.isatty() else None)
 
     async def _notify(self, notifier: Notifier, run: LoadedRun) -> None:
         """Tell the person that the run waits, or that it has ended after a long time."""
@@ -240,12 +239,6 @@ class Driver:
             await following
 
 
-def _ring() -> None:
-    with contextlib.suppress(OSError):
-        sys.stderr.write("\a")
-        sys.stderr.flush()
-
-
 def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, how: DriveOptions) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
@@ -271,9 +264,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, how: DriveOption
 
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
-    hints: list[str] = []
-    if run.state.status in _ENDED_EARLY:
-        hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
+    hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
     if shell.as_json and not events:
         return shell.data({**run_json(run), "hints": hints})
     if not events:

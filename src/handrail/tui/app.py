@@ -119,7 +119,7 @@ class HandrailApp(App[None], inherit_bindings=False):
     @property
     def standing(self) -> str:
         """What a screen without news says."""
-        return "only shows: an agent or a run started this" if self.actions.is_read_only else ""
+        return "only shows: an agent or a run started this" if self.project.is_leashed else ""
 
     def refused(self, error: HandrailError) -> None:
         self.tell(f"✗ {error.message}" + (f" ({error.hint})" if error.hint else ""))
@@ -149,7 +149,7 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     async def _send(self, run: str) -> None:
         """Tell the person also by the other channels of the settings, unless another process did that first."""
-        if self.project.settings.notify and not self.actions.is_read_only:
+        if self.project.settings.notify and not self.project.is_leashed:
             from handrail.project.notifications import make_notifier
 
             with contextlib.suppress(HandrailError):

@@ -27,7 +27,7 @@ from handrail.tui.lines.home import ordered
 from handrail.tui.lines.words import Piece, line, wrapped
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.actions import Actions, ResumeMode
-from handrail.view.live.home import mark_seen, mark_unread
+from handrail.view.live.home import mark_seen
 from handrail.view.live.hub import open_topic
 from handrail.view.rows.rows import Row
 
@@ -298,8 +298,7 @@ def reload_session(top: HandrailApp, id_: str, name: str) -> None:
 
 def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
     """Remember that a person looked at the end of a run, or forget it."""
-    mark = mark_seen if is_seen else mark_unread
-    try_action(top, partial(asyncio.to_thread, mark, top.project, topic))
+    try_action(top, partial(asyncio.to_thread, mark_seen, top.project, topic, is_seen=is_seen))
 
 
 def create_example(top: HandrailApp) -> None:

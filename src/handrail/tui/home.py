@@ -206,7 +206,7 @@ class HomeScreen(Frame):
         async def read() -> None:
             live = await asyncio.to_thread(LiveHome, self.top.project)
             after = str(self.more[-1]["id"]) if self.more else None
-            self.more += await asyncio.to_thread(live.older, after)
+            self.more += await asyncio.to_thread(live.topic.older, after)
             self.redraw()
 
         if self._left:

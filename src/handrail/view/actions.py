@@ -38,7 +38,6 @@ from handrail.source.values import same, shown, typed_value
 from handrail.view.rows.run_sections import answer_to_question, path_of_question
 
 TASK = "task"
-REQUIRED = "is required"
 
 
 class WrongFields(HandrailError):
@@ -125,9 +124,9 @@ def request_of(app: App, flow: FoundFlow, wanted: LaunchForm) -> RunRequest:
 def _params(plan: FlowPlan, wanted: LaunchForm, problems: list[AnswerProblem]) -> dict[str, Any]:
     """The values of the params. Empty fields are left out, so that their defaults hold."""
     known = {param.name: param for param in declared_params(plan)}
-    given = {**({TASK: wanted.task} if TASK in known and wanted.task else {}), **wanted.params}
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+    task = {TASK: wanted.task} if TASK in known and wanted.task else {}
+    values: dict[str, Any] = {}
+    for name, value in {**task, **wanted.params}.items():
         param = known.get(name)
         if param is None and plan.params is not None and not plan.is_foreign:
             close = did_you_mean(name, sorted(known))
@@ -135,15 +134,15 @@ def _params(plan: FlowPlan, wanted: LaunchForm, problems: list[AnswerProblem]) -
         elif value is None or (isinstance(value, str) and not value.strip()):
             continue
         else:
-            found[name] = _value(param, name, value, problems) if param is not None else _typed(value)
+            values[name] = _value(param, value, problems) if param is not None else _typed(value)
     if wanted.task and TASK not in known and plan.params is not None and not plan.is_foreign:
         problems.append(AnswerProblem(TASK, "is not taken by this flow"))
-    lost = [name for name, param in known.items() if param.required and name not in found]
+    lost = [name for name, param in known.items() if param.required and name not in values]
     wrong = {problem.field for problem in problems}
-    problems += [AnswerProblem(name, REQUIRED) for name in lost if name not in wrong]
+    problems += [AnswerProblem(name, "is required") for name in lost if name not in wrong]
     if plan.params is None and wanted.task:
-        found.pop(TASK, None)
-    return found
+        values.pop(TASK, None)
+    return values
 
 
 def _typed(value: Any) -> Any:
@@ -158,7 +157,7 @@ _KINDS: dict[str, tuple[type | UnionType, str]] = {
 """The values of each kind of param, and their name."""
 
 
-def _value(param: Param, name: str, value: Any, problems: list[AnswerProblem]) -> Any:
+def _value(param: Param, value: Any, problems: list[AnswerProblem]) -> Any:
     kind, read = kind_of_param(param), _typed(value)
     if kind == "text":
         return value if isinstance(value, str) else shown(value)
@@ -172,21 +171,21 @@ def _value(param: Param, name: str, value: Any, problems: list[AnswerProblem]) -
         if isinstance(read, types) and (kind != "number" or not isinstance(read, bool)):
             return read
     text = json.dumps(value, ensure_ascii=False) if kind == "json" else shown(value)
-    problems.append(AnswerProblem(name, f"has to be {wanted}, found `{text[:40]}`"))
+    problems.append(AnswerProblem(param.name, f"has to be {wanted}, found `{text[:40]}`"))
     return read
 
 
-def _limits(given: Mapping[str, Any], problems: list[AnswerProblem]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+def _limits(fields: Mapping[str, Any], problems: list[AnswerProblem]) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    for name, value in fields.items():
         read, field_ = _typed(value), f"limits.{name}"
         if name not in BOUND_NAMES:
             problems.append(AnswerProblem(field_, f"is not a limit; there are {', '.join(BOUND_NAMES)}", True))
         elif isinstance(read, int | float) and not isinstance(read, bool) and 0 < read < float("inf"):
-            found[name] = read
+            limits[name] = read
         elif value is not None and value != "":
             problems.append(AnswerProblem(field_, f"has to be a number above 0, found `{str(value)[:40]}`"))
-    return found
+    return limits
 
 
 def _routes(app: App, wanted: LaunchForm) -> Iterator[AnswerProblem]:
@@ -257,13 +256,8 @@ class Actions:
         self.app = app
         self.surface = surface
 
-    @property
-    def is_read_only(self) -> bool:
-        """True if an agent or a run started this surface: then it only shows things."""
-        return self.app.is_leashed
-
     def refuse(self, action: str, *, run: str | None = None, session: str | None = None) -> None:
-        """Raise `RefusedError` if this surface may only show things. The run or the session gets a notice about it.
+        """Raise `RefusedError` if an agent or a run started this surface. The run or the session gets a notice.
 
         Not to be called in an event loop, because it may have to write the notice.
         """
@@ -290,19 +284,15 @@ class Actions:
         run = self.app.runs.load(id_)
         if run.driver is not None:
             raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
-        self._refuse_untrusted(run)
+        self.app.trust.refuse(lambda: programs_of_run(run))
         if mode == "restart":
-            self._refuse_restart(run, start)
+            app = self.app.reread()
+            app.check_settings()
+            flows = app.definitions.with_shipped(run.about.flow)
+            refuse_restart(app.runs, flows, app.definitions.flow_of_run, run, start)
         elif run.records:
             resume_event(id_, run.state, run.plan, mode)
         self._drive(id_, mode, *(["--from", start] if start is not None else []))
-
-    def _refuse_restart(self, run: LoadedRun, start: str | None) -> None:
-        app = self.app.reread()
-        app.check_settings()
-        definitions = app.definitions
-        flows = definitions.with_shipped(run.about.flow)
-        refuse_restart(app.runs, flows, definitions.flow_of_run, run, start)
 
     async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
         """Give the answer to a question. It counts only if the question is still open, and still the same.
@@ -317,7 +307,7 @@ class Actions:
         asked = next((one for one in run.state.questions.values() if one.id == question), None)
         if asked is None or asked.input != digest:
             raise LateAnswer("the question has changed since you opened it", has_changed=True)
-        self._refuse_untrusted(run)
+        self.app.trust.refuse(lambda: programs_of_run(run))
         try:
             accepted = accept(form_params.form_from(asked.question), values)
         except WrongAnswers as error:
@@ -348,8 +338,8 @@ class Actions:
         """True if this surface is the first that shows an open question on the desktop. Nobody else does it then."""
         self.refuse("told", run=id_)
         runs = self.app.runs
-        found = (alert for alert in open_question_alerts(runs.load(id_)) if alert.key == f"need.{question}")
-        return any(claim_desktop(runs, alert) for alert in found)
+        alerts = (alert for alert in open_question_alerts(runs.load(id_)) if alert.key == f"need.{question}")
+        return any(claim_desktop(runs, alert) for alert in alerts)
 
     def cancel(self, session: str) -> None:
         """Cancel the workflow of a session. The person has confirmed it."""
@@ -362,12 +352,8 @@ class Actions:
         self.refuse("reload", session=session)
         _refuse_if(self.app.reread().reload(session))
 
-    def _refuse_untrusted(self, run: LoadedRun) -> None:
-        self.app.trust.refuse(lambda: programs_of_run(run))
-
-    def _drive(self, id_: str, *words: str) -> None:
-        command, *more = words
-        argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
+    def _drive(self, id_: str, command: str, *options: str) -> None:
+        argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *options]
         start_detached(argv, self.app.env, self.app.runs.engine.log(id_))
 
 
@@ -377,13 +363,11 @@ def _late(run: LoadedRun, question: str) -> LateAnswer:
         return LateAnswer("what was asked has changed meanwhile, so it is asked again", has_changed=True)
     if run.state.closed.get(question) == "withdrawn":
         return LateAnswer(f"question `{question}` was withdrawn meanwhile", has_changed=True)
-    found = answer_to_question(run.records, question)
-    if found is None:
+    answer = answer_to_question(run.records, question)
+    if answer is None:
         return LateAnswer(f"question `{question}` already has an answer", has_changed=False)
-    where = f" in {found['by']}" if found["by"] else ""
-    return LateAnswer(
-        f"question `{question}` was {found['verdict']} meanwhile{where}", has_changed=False, answered=found
-    )
+    words = f"was {answer['verdict']} meanwhile" + (f" in {answer['by']}" if answer["by"] else "")
+    return LateAnswer(f"question `{question}` {words}", has_changed=False, answered=answer)
 
 
 def _refuse_if(report: SessionReport) -> None:

@@ -60,7 +60,9 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     request = RunRequest(params={}, scope=scope, preset="")
     here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
     newest = _newest(app, flow.id, here)
-    previous = _previous(app, flow, newest)
+    route = partial(agent_of, Routed(None, None, {}, "", app.runs.table(plan, None)))
+    plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
+    absent = missing_agents(plans, route, app.registry, app.env)
     return {
         "kind": "workflow" if flow.source == "workflow" else "flow",
         "id": flow.id.removeprefix("workflow:"),
@@ -79,9 +81,9 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "mode": "new",
         "modes": ["new"],
         "run": None,
-        **previous,
-        "estimate": words_of_estimate(app, flow, request),
-        "warnings": [clean(line) for line in (*_going_on(newest), *_absent(app, flow), *app.warnings(flow))],
+        **_previous(app, flow, newest),
+        "estimate": brief_estimate(step_range(plan, request), estimate_run(app.runs, app.flows, flow, request)),
+        "warnings": [clean(line) for line in (*_going_on(newest), *absent, *app.warnings(flow))],
     }
 
 
@@ -101,27 +103,22 @@ def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> li
     """The groups of steps that call an agent, with the agent that they get and the steps in them."""
     assert flow.plan is not None
     routing = chosen or Routed(None, None, {}, "", app.runs.table(flow.plan, None))
-    found: dict[str, dict[str, Any]] = {}
-    for one in needed_flows(app.flows, flow).values():
-        steps = [(phase, step) for phase in one.plan.phases for step in phase.steps] if one.plan is not None else []
-        for phase, step in ((phase, step) for phase, step in steps if step.declared.routed):
-            group = step.routing_group or DEFAULT
-            route = agent_of(routing, group, (None, None))
-            agent = {"agent": route.agent, "model": route.model} if route else {"agent": None, "model": None}
-            about = {"group": group, "about": GROUPS.get(group, ""), "route": str(route) if route else None}
-            row = found.setdefault(group, {**about, **agent, "steps": {}})
-            name = f"{phase.shape or phase.id}/{step.id}"
-            rounds = max((within.last for within in phase.within), default=1)
-            own = agent_of(routing, step.routing_group, own_of(step) or (None, None))
-            row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": None if own is None else str(own)})
-    return [{**row, "steps": list(row["steps"].values())} for row in found.values()]
-
-
-def _absent(app: App, flow: FoundFlow) -> list[str]:
-    assert flow.plan is not None
-    routing = Routed(None, None, {}, "", app.runs.table(flow.plan, None))
-    plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
-    return missing_agents(plans, partial(agent_of, routing), app.registry, app.env)
+    groups: dict[str, dict[str, Any]] = {}
+    plans = (one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None)
+    pairs = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
+    for phase, step in pairs:
+        if not step.declared.routed:
+            continue
+        group = step.routing_group or DEFAULT
+        route = agent_of(routing, group, (None, None))
+        agent = {"agent": route.agent, "model": route.model} if route else {"agent": None, "model": None}
+        about = {"group": group, "about": GROUPS.get(group, ""), "route": str(route) if route else None}
+        row = groups.setdefault(group, {**about, **agent, "steps": {}})
+        name = f"{phase.shape or phase.id}/{step.id}"
+        rounds = max((within.last for within in phase.within), default=1)
+        own = agent_of(routing, step.routing_group, own_of(step) or (None, None))
+        row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": None if own is None else str(own)})
+    return [{**row, "steps": list(row["steps"].values())} for row in groups.values()]
 
 
 def _going_on(run: LoadedRun | None) -> Iterator[str]:
@@ -185,9 +182,9 @@ def _next(run: LoadedRun) -> str | None:
     phase = next((one for one in run.plan.phases if one.id == first), None)
     if phase is None:
         return None
-    paths = (f"{path_segment(phase.id)}/{path_segment(step.id)}" for step in phase.steps)
+    name = path_segment(phase.id)
     done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
-    return next((path for path in paths if path not in done), path_segment(phase.id))
+    return next((path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in done), name)
 
 
 def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
@@ -195,12 +192,6 @@ def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
     assert flow.plan is not None
     before, now = run.about.flows.get(flow.id), [flow.file, flow.text]
     return [] if before is None or before[1] == now[1] else [clean(one) for one in differences(run.plan, flow.plan)]
-
-
-def words_of_estimate(app: App, flow: FoundFlow, request: RunRequest) -> str:
-    """`7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
-    assert flow.plan is not None
-    return brief_estimate(step_range(flow.plan, request), estimate_run(app.runs, app.flows, flow, request))
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
@@ -234,24 +225,24 @@ def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
     plans = needed_flows(app.flows, flow)
     find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
     route = partial(_route_at, flow.plan, find, routing)
-    kept = list(_once_per_repeat(flow.plan, rows))
-    found = estimate_run(app.runs, app.flows, flow, request)
+    once = list(_once_per_repeat(flow.plan, rows))
+    estimate = estimate_run(app.runs, app.flows, flow, request)
     return {
         "rows": [
             {**data, "route": route(row.path), "again": again}
-            for (row, again), data in zip(kept, rows_to_json(row for row, _ in kept), strict=True)
+            for (row, again), data in zip(once, rows_to_json(row for row, _ in once), strict=True)
         ],
-        "lines": [line for row, again in kept for line in _lines(row, route(row.path), again)],
+        "lines": [line for row, again in once for line in _lines(row, route(row.path), again)],
         "fails": [row.path for row in rows if row.verdict == "fails"],
-        "estimate": brief_estimate(step_range(flow.plan, request), found),
-        "warnings": list(bound_warnings(found.whole, request.bounds)),
+        "estimate": brief_estimate(step_range(flow.plan, request), estimate),
+        "warnings": list(bound_warnings(estimate.whole, request.bounds)),
     }
 
 
 def _lines(row: PreviewRow, route: str | None, again: int) -> Iterator[str]:
     first, *more = preview_lines(row)
-    told = [*([route] if route is not None else []), *([f"↻ up to {again}"] if again > 1 else [])]
-    yield f"{first}  {', '.join(told)}" if told else first
+    notes = [*([route] if route is not None else []), *([f"↻ up to {again}"] if again > 1 else [])]
+    yield f"{first}  {', '.join(notes)}" if notes else first
     yield from more
 
 

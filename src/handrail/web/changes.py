@@ -121,7 +121,7 @@ class Changes:
         """The next page of what ended on home, behind the row with the id `after`."""
         async with self.hub.watching("home") as watched:
             assert isinstance(watched.live, LiveHome)
-            return JSONResponse(watched.live.older(request.query_params.get("after")))
+            return JSONResponse(watched.live.topic.older(request.query_params.get("after")))
 
     def linger(self, name: str) -> None:
         """Keep a topic open for a while longer. One that is not open is opened: somebody will ask for it soon."""

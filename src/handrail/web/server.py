@@ -116,7 +116,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     """The application of the server."""
     serving = serving or Serving()
     page, actions = web_page_folder(), Actions(app, "web")
-    why = READ_ONLY if actions.is_read_only else AS_ASKED if serving.is_read_only else ""
+    why = READ_ONLY if actions.app.is_leashed else AS_ASKED if serving.is_read_only else ""
     text = _index_page(page, {"PROJECT": os.path.basename(app.project), "READ-ONLY": why})
 
     async def enter(request: Request) -> Response:

@@ -18,7 +18,7 @@ from handrail.app import App
 from handrail.base import locks
 from handrail.base.jsonlite import encode_line
 from handrail.driven.engines.embedded.run_folders import announce
-from handrail.view.live.home import LiveHome, OpenedRows, mark_seen, mark_unread
+from handrail.view.live.home import LiveHome, OpenedRows, mark_seen
 from handrail.view.live.hub import open_topic
 from handrail.view.live.run import with_tail
 from support import Project
@@ -177,7 +177,7 @@ def test_a_failure_needs_a_person_until_somebody_opens_it(project: Project) -> N
     assert (row["group"], row["seen"], row["why"]["path"]) == ("needs", False, "a/x")
     mark_seen(app, key)
     assert until(home, lambda rows: rows[key]["group"] == "recent")[key]["seen"]
-    mark_unread(app, key)
+    mark_seen(app, key, is_seen=False)
     until(home, lambda rows: rows[key]["group"] == "needs")
     mark_seen(app, key)
     project.json("resume", key[4:], code=1)

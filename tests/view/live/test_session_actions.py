@@ -86,7 +86,7 @@ def test_the_text_of_a_phase_is_what_the_agent_is_told_now(active: Project) -> N
 
 def test_a_step_cannot_cancel_a_session_and_the_session_says_that_it_tried(active: Project) -> None:
     actions = Actions(inside_a_step(active), "web")
-    assert actions.is_read_only
+    assert actions.app.is_leashed
     with pytest.raises(RefusedError, match="only a person"):
         actions.cancel("S")
     with pytest.raises(RefusedError, match="only a person"):

@@ -22,7 +22,7 @@ from handrail.guided.workflows.plan import PLACEHOLDERS, plan_to_json
 from handrail.guided.workflows.spec import WorkflowSpec
 from handrail.settings.folders import shown_path
 from handrail.source.codes import endings, problem_kinds
-from handrail.source.diagnostics import Diagnostic, is_usable
+from handrail.source.diagnostics import is_usable
 from handrail.source.suggestions import did_you_mean
 from handrail.view.text.diagrams import flow_mermaid, flow_picture, flow_tree, workflow_mermaid, workflow_tree
 
@@ -76,17 +76,13 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
         counts = {**checked.counts, "projects": len(checked.projects)}
         shell.data({"ok": not fails, **parts, "checked": counts, "trusted": app.trust.holds()})
     else:
-        _print(shell, [*found, *notes], style, f"no problems in {checked}")
+        if every or style == "github":
+            print_problems([*found, *notes], style)
+        else:
+            shell.say(f"no problems in {checked}")
         tell_untrusted(app, shell)
     if fails:
         raise SystemExit(2)
-
-
-def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:
-    if found or style == "github":
-        print_problems(found, style)
-    else:
-        shell.say(fine)
 
 
 def complete_name(context: click.Context, param: click.Parameter, begin: str) -> list[CompletionItem]:
@@ -158,13 +154,8 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, style: str | None) -> No
     plan = replace(flow.plan, file=shown_path(flow.file, shell.cwd))
     programs = app.definitions.programs_of_flow(flow)
     if shell.as_json:
-        return shell.data(
-            {
-                **flow_to_json(plan, app.flows.plan_named),
-                "trusted": app.trust.holds(),
-                "runs": programs_json(shell, programs),
-            }
-        )
+        trust = {"trusted": app.trust.holds(), "runs": programs_json(shell, programs)}
+        return shell.data({**flow_to_json(plan, app.flows.plan_named), **trust})
     tell_untrusted(app, shell, programs)
     if style == "svg":
         return click.echo(flow_picture(plan), nl=False)
@@ -184,12 +175,8 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
         return _list_codes(shell)
     rule, ending = problem_kinds().get(code), endings().get(code)
     if rule is None and ending is None:
-        hint = (
-            former_command_hint(code)
-            or did_you_mean(code, [*problem_kinds(), *endings()])
-            or "`handrail explain` lists them"
-        )
-        raise NotFound(f"there is no code `{code}`", hint)
+        hint = former_command_hint(code) or did_you_mean(code, [*problem_kinds(), *endings()])
+        raise NotFound(f"there is no code `{code}`", hint or "`handrail explain` lists them")
     if shell.as_json:
         of_end = {} if ending is None else {"ending": {**vars(ending), "of": list(ending.of)}}
         return shell.data({"code": code, **({} if rule is None else vars(rule)), **of_end})

@@ -115,13 +115,12 @@ def _log_session(app: App, shell: Shell, id_: str, events: bool) -> None:
     session = app.sessions.session(id_)
     if shell.as_json or events:
         records = session.records()
-        told = [{"time": r["t"], "by": r.get("by"), **event} for r in records for event in r["events"]]
+        data = [{"time": r["t"], "by": r.get("by"), **event} for r in records for event in r["events"]]
         if shell.as_json:
-            return shell.data({"session": id_, "events": told})
-        _print(json.dumps(event, ensure_ascii=False) for event in told)
-        return None
-    report = app.sessions.status(id_)
-    _print(_session_lines(report, whole_story(session)))
+            return shell.data({"session": id_, "events": data})
+        _print(json.dumps(event, ensure_ascii=False) for event in data)
+    else:
+        _print(_session_lines(app.sessions.status(id_), whole_story(session)))
     return None
 
 
@@ -218,7 +217,10 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     handrail prune --older-than 14d --keep 20
     """
     app.refuse_agents("prune")
-    rule = PruneRule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
+    text, seconds = chosen["older_than"], None
+    if text is not None and (seconds := parse_duration(text)) is None:
+        raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
+    rule = PruneRule(seconds, chosen["keep"], chosen["statuses"], damaged)
     if rule == PruneRule():
         rule = PruneRule(older_than=MONTH)
     with WaitingLine(shell, "removing what is old" if yes else "looking for what is old"):
@@ -238,12 +240,3 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     for words in done.held:
         shell.talk(f"kept: {plain(words)}; `handrail worktrees` shows it")
     return None
-
-
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = parse_duration(text)
-    if found is None:
-        raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
-    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -43,7 +44,7 @@ from handrail.cli.run_options import (
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.preview import PreviewRow, preview_lines, rows_to_json
+from handrail.driven.flows.preview import preview_lines, rows_to_json
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers
 from handrail.driven.forms.form import initial
@@ -74,13 +75,6 @@ from handrail.view.text.run import (
 )
 
 
-def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
-    for row in rows:
-        for line in preview_lines(row):
-            shell.say(line)
-    shell.talk("this was a dry run: no step was run")
-
-
 @click.command()
 @click.argument("name", shell_complete=complete_flow)
 @route_options
@@ -105,8 +99,8 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
         return shell.data({**found.to_json(), "warnings": warnings})
     print_table(shell, estimate_rows(found))
     shell.talk(meaning_of_estimate(found))
-    for told in warnings:
-        shell.talk(f"warning: {told}")
+    for warning in warnings:
+        shell.talk(f"warning: {warning}")
     return None
 
 
@@ -168,8 +162,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = _requested(app, task, options)
     if request.params.get(ACCEPT_PLAYBOOK):
         app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
-    for told in unused_inputs(app.flows, flow, request):
-        shell.talk(f"warning: {told}")
+    for warning in unused_inputs(app.flows, flow, request):
+        shell.talk(f"warning: {warning}")
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
@@ -183,10 +177,10 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     setup = programs_of_setup(request.worktree)
     need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     begun = app.runs.begin(app.flows, flow, request, id_)
-    for told in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.registry, app.env):
-        shell.talk(f"warning: {told}")
-    for told in estimate_lines(likely, request.bounds) if likely is not None else ():
-        shell.talk(told)
+    for warning in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.registry, app.env):
+        shell.talk(f"warning: {warning}")
+    for line in estimate_lines(likely, request.bounds) if likely is not None else ():
+        shell.talk(line)
     shell.talk(f"run {begun.id}")
     if issue_key(options["scope"]) is not None:
         shell.talk(f"scope {begun.about.request.scope}")
@@ -222,10 +216,12 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> No
     failing = [row.path for row in rows if row.verdict == "fails"]
     likely = estimate_run(app.runs, app.flows, flow, request)
     if shell.as_json:
-        told = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
-        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, **told})
+        preview = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, **preview})
     else:
-        print_preview(shell, rows)
+        for line in itertools.chain.from_iterable(map(preview_lines, rows)):
+            shell.say(line)
+        shell.talk("this was a dry run: no step was run")
         for line in estimate_lines(likely, request.bounds):
             shell.talk(line)
     if failing:
@@ -269,8 +265,8 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     how = _drive_options(app, "resume", run_id, options)
     loaded = app.runs.load(run_id)
-    for told in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
-        shell.talk(told)
+    for line in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
+        shell.talk(line)
     drive(app, shell, loaded, cause or "resume", how)
 
 
@@ -339,9 +335,8 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     form, file = form_params.form_from(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
-            template = {form.id: initial(form)}
-            told = {"question": asked.id, "path": asked.path, "form": asked.question, "answers": template}
-            shell.data({"run": run_id, **told})
+            question = {"question": asked.id, "path": asked.path, "form": asked.question}
+            shell.data({"run": run_id, **question, "answers": {form.id: initial(form)}})
         print_form(shell, form, is_asked_for=options["show"])
         if not options["show"]:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
@@ -349,17 +344,11 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     need_trust(app, shell, lambda: programs_of_run(waiting))
     values = ask(form) if file is None else accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
-        return _drive_answered(app, shell, waiting, options["events"])
+        try:
+            return drive(app, shell, waiting, "answer", DriveOptions(options["events"], is_answered=True))
+        except RefusedError as error:  # another command was faster
+            shell.talk(f"the answer was accepted; {error.message}")
     return print_run(shell, app.runs.updated(waiting), events=options["events"])
-
-
-def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> None:
-    """Resume a run after its answer was accepted, unless another command was faster."""
-    try:
-        drive(app, shell, run, "answer", DriveOptions(events, is_answered=True))
-    except RefusedError as error:
-        shell.talk(f"the answer was accepted; {error.message}")
-        print_run(shell, app.runs.updated(run), events=events)
 
 
 @click.command()
@@ -375,11 +364,11 @@ def worktrees(app: App, shell: Shell) -> None:
         return shell.data({"worktrees": [one.to_json() for one in found]})
     if not found:
         return shell.say("no run of this project has a worktree; `handrail run NAME --worktree` makes one")
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = [("RUN", "BRANCH", "STATE", "CREATED", "AGE", "PATH")]
     for one, tree in ((one, one.tree) for one in found):
-        age = duration(max(0.0, app.clock() - tree.created))
+        age = duration(app.clock() - tree.created)
         rows.append((tree.run, tree.branch, one.state, date_and_time(tree.created), age, tree.path))
-    return print_table(shell, [("RUN", "BRANCH", "STATE", "CREATED", "AGE", "PATH"), *rows])
+    return print_table(shell, rows)
 
 
 @click.command()
@@ -402,21 +391,19 @@ def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -
     if action != "keep":
         _refuse_driven(app, tree)
     with WaitingLine(shell, f"git works on `{tree.branch}`"):
-        told, more = asyncio.run(_act_on_worktree(app, tree, action, force=options["force"]))
+        facts: dict[str, Any] = {}
+        if action == "merge":
+            facts["commit"] = commit = asyncio.run(app.worktrees.merge(tree))
+            words = f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed"
+        elif action == "keep":
+            words = kept_words(asyncio.run(app.worktrees.keep(tree)))
+        else:
+            facts["lost"] = lost = asyncio.run(app.worktrees.remove(tree, force=options["force"]))
+            again = f"; `git branch {tree.branch} {lost}` brings its commits back" if lost else ""
+            words = f"removed `{tree.path}`{again}"
     if shell.as_json:
-        return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **more})
-    return shell.say(told)
-
-
-async def _act_on_worktree(app: App, tree: Worktree, action: str, *, force: bool) -> tuple[str, dict[str, Any]]:
-    if action == "merge":
-        commit = await app.worktrees.merge(tree)
-        return f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed", {"commit": commit}
-    if action == "keep":
-        return kept_words(await app.worktrees.keep(tree)), {}
-    lost = await app.worktrees.remove(tree, force=force)
-    again = f"; `git branch {tree.branch} {lost}` brings its commits back" if lost else ""
-    return f"removed `{tree.path}`{again}", {"lost": lost}
+        return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **facts})
+    return shell.say(words)
 
 
 def _refuse_driven(app: App, tree: Worktree) -> None:

@@ -16,7 +16,6 @@ from handrail.cli.options import command, complete_workflow, need_trust, session
 from handrail.cli.output import Shell
 from handrail.cli.results import list_sessions, print_session
 from handrail.cli.terminal import WaitingLine, run_interruptibly
-from handrail.extensions.contracts.messages import Verdict
 from handrail.extensions.registry import OWN_TOOLS, Registry, built_in_hosts
 from handrail.guided.sessions.exit_checks import programs_of_checks
 from handrail.guided.workflows.plan import ExitCheck
@@ -128,7 +127,10 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
     """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
     if agent is not None and agent not in (known := app.registry.hosts()):
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
-    verdict = _described_verdict(app, agent, tool, _input(input_), session)
+    host, cwd = app.registry.host(agent or _owner(app.registry, tool)), os.getcwd()
+    arguments = host.arguments(tool, _input(input_), cwd)
+    touches = protected_path(host, arguments, cwd, app.places, app.env, app.project)
+    verdict = app.sessions.gate(tool, session, host.aliases(tool), touches)
     hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], app.registry)
     if hint is not None:  # the verdict about such a tool says nothing about a real call
         shell.insist(f"warning: there is no tool `{tool}`; {hint}")
@@ -137,12 +139,12 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
 
 def _input(text: str | None) -> dict[str, Any]:
     try:
-        given = json.loads(text) if text is not None else {}
+        arguments = json.loads(text) if text is not None else {}
     except ValueError as error:
         raise UsageError(f"`--input` is not JSON: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
-    return given
+    return arguments
 
 
 @click.command()
@@ -165,16 +167,8 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     list_sessions(app, shell, active=active)
 
 
-def _described_verdict(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
-    """The verdict. Without an agent, the tool may have any agent's name for it: `Edit` is `edit`."""
-    host = app.registry.host(agent or _owner(app.registry, tool))
-    cwd = os.getcwd()
-    touches = protected_path(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
-    return app.sessions.gate(tool, session, host.aliases(tool), touches)
-
-
 def _owner(registry: Registry, tool: str) -> str:
-    """The agent whose name for a tool this is. Handrail's own names come first."""
+    """The agent whose name for a tool this is, as `Edit` is for `edit`. Handrail's own names come first."""
     is_own = tool in registry.tool_names(OWN_TOOLS)[0]
     owners = [name for name in built_in_hosts() if registry.host(name).aliases(tool)]
     return owners[0] if owners and not is_own else OWN_TOOLS

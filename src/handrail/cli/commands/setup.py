@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
@@ -24,9 +23,6 @@ from handrail.project.editor_schemas import KINDS, editor_schema, schema_files, 
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import counted, plain
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
 
 @click.command()
 @click.option("--agent", metavar="AGENT", help="Also install Handrail into this agent, for this project only.")
@@ -45,13 +41,11 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     if is_new and not app.is_leashed and not app.trust.holds():
         app.trust.grant(app.clock())
         shell.talk(f"trusted: {app.project} (`handrail distrust` takes it back)")
-    told = (
-        apply_changes(shell, installer, changes, warnings=app.names_unknown_to([installer.agent]))
-        if installer
-        else None
-    )
+    report = None
+    if installer:
+        report = apply_changes(shell, installer, changes, warnings=app.names_unknown_to([installer.agent]))
     if shell.as_json:
-        return shell.data({"created": created, "trusted": app.trust.holds()} | ({"install": told} if agent else {}))
+        return shell.data({"created": created, "trusted": app.trust.holds()} | ({"install": report} if agent else {}))
     shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     if agent and not installer:
         shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
@@ -80,36 +74,27 @@ def _create_files(app: App, shell: Shell) -> list[str]:
     from importlib import resources
 
     created: list[str] = []
-    template = resources.files("handrail") / "builtin" / "init"
     own = os.path.join(app.project, ".handrail")
     if os.path.realpath(own) != own:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
-    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files(app.registry)]
-    for source, name in sorted([*_template_files(template, ""), *schemas], key=lambda item: item[1]):
+    texts = {os.path.join("editor", name): text for name, text in schema_files(app.registry)}
+    with resources.as_file(resources.files("handrail") / "builtin" / "init") as template:
+        paths = [path for path in template.rglob("*") if path.is_file()]
+        texts |= {str(path.relative_to(template)): path.read_text(encoding="utf-8") for path in paths}
+    for name, text in sorted(texts.items()):
         path = os.path.join(own, name)
         if real_inside(own, name) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
             with open(path, "x", encoding="utf-8") as file:
-                file.write(source)
+                file.write(text)
         except FileExistsError:
             shell.talk(f"kept:    {os.path.join('.handrail', name)}")
             continue
         created.append(os.path.join(".handrail", name))
         shell.say(f"created: {os.path.join('.handrail', name)}")
     return created
-
-
-def _template_files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for entry in folder.iterdir():
-        name = f"{prefix}{entry.name}"
-        if entry.is_dir():
-            found.extend(_template_files(entry, name + "/"))
-        else:
-            found.append((entry.read_text(encoding="utf-8"), name))
-    return found
 
 
 @click.command()
@@ -132,9 +117,7 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
     if folder is not None:
         if kind is not None:
             raise UsageError("`--write` writes the schemas of all kinds", f"remove `{kind}`")
-        return _write_schemas(
-            app, shell, os.path.abspath(folder) if folder else os.path.join(app.project, SCHEMA_FOLDER)
-        )
+        return _write_schemas(app, shell, os.path.abspath(folder or os.path.join(app.project, SCHEMA_FOLDER)))
     if kind is None:
         raise UsageError("a kind of file is missing", f"write one of {', '.join(KINDS)}, or `--write`")
     return shell.data(editor_schema(kind, app.registry))
@@ -221,11 +204,9 @@ def _grouped(items: list[ImportItem]) -> list[ImportItem]:
     for number, item in enumerate(items):
         is_many = item.kind == "artifact" and item.result in ("taken", "already")
         found.setdefault((item.scope, item.result) if is_many else number, []).append(item)
-    return [_one_item(same) if len(same) > 1 else same[0] for same in found.values()]
-
-
-def _one_item(same: list[ImportItem]) -> ImportItem:
-    first = same[0]
-    name = f"{counted(len(same), 'artifact')} of {first.scope}"
-    path = os.path.commonpath([item.path for item in same])
-    return replace(first, name=name, path=path, note="`handrail artifacts` lists them")
+    lines: list[ImportItem] = []
+    for first, *more in found.values():
+        name, path = f"{counted(1 + len(more), 'artifact')} of {first.scope}", [first.path, *(one.path for one in more)]
+        note = "`handrail artifacts` lists them"
+        lines.append(replace(first, name=name, path=os.path.commonpath(path), note=note) if more else first)
+    return lines

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -133,8 +133,7 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
                 if not echo(json.dumps(message, ensure_ascii=False)):
                     return
             epoch, base, tail, quiet = rows.epoch, rows.seq, seq_of(found), 0.0
-        head: dict[str, Any] = rows.get("head", "") or {}
-        if not follow or head.get("status") in _ENDED or not has_reader(sys.stdout):
+        if not follow or rows.head.get("status") in _ENDED or not has_reader(sys.stdout):
             return
         time.sleep(LOOK_AGAIN)
         quiet += LOOK_AGAIN

@@ -77,8 +77,7 @@ class LiveCatalog:
         return shown_path(path, self.app.project)
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        rows = self.topic.rows
-        yield from rows.messages("catalog", base if epoch == rows.epoch else 0, now)
+        return self.topic.rows.messages("catalog", base, now, epoch)
 
 
 def all_definitions(definitions: Definitions) -> AllDefinitions:

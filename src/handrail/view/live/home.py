@@ -177,18 +177,13 @@ class OpenedRows:
             known.pop(id_, None)
             if at is not None:
                 known[id_] = at
-            kept = dict(sorted(known.items(), key=lambda item: item[1])[-MOST_OPENED:])
-            files.replace(self.path, json.dumps(kept).encode(), durable=False)
+            newest = dict(sorted(known.items(), key=lambda item: item[1])[-MOST_OPENED:])
+            files.replace(self.path, json.dumps(newest).encode(), durable=False)
 
 
-def mark_seen(app: App, id_: str) -> None:
-    """A person opened a row of home: `run:ID` or `session:ID`. A failure does not need them any more."""
-    OpenedRows(app).mark(id_, app.clock())
-
-
-def mark_unread(app: App, id_: str) -> None:
-    """A row of home counts as not opened again."""
-    OpenedRows(app).mark(id_, None)
+def mark_seen(app: App, id_: str, *, is_seen: bool = True) -> None:
+    """A person opened a row of home, so a failure does not need them any more; or it counts as not opened again."""
+    OpenedRows(app).mark(id_, app.clock() if is_seen else None)
 
 
 TITLE_AGAIN = 2.0
@@ -235,8 +230,4 @@ class LiveHome:
         return title != self._shown
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        rows = self.topic.rows
-        yield from rows.messages("home", base if epoch == rows.epoch else 0, now)
-
-    def older(self, after: str | None = None) -> list[dict[str, Any]]:
-        return self.topic.older(after)
+        return self.topic.rows.messages("home", base, now, epoch)

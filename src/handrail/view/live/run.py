@@ -8,9 +8,10 @@ journal and what was printed, the newest first, in pages. All texts are cleaned,
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from handrail.base import jsonlite
@@ -23,6 +24,7 @@ from handrail.driven.runs.run_events import masked_event, masked_records
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import UsageSum, given_in
+from handrail.extensions.contracts import EventRecord
 from handrail.settings.folders import random_token
 from handrail.settings.secrets import masked
 from handrail.source.output_text import clean
@@ -47,22 +49,17 @@ class Tail:
         self._mark: Any = None
 
     def refresh(self, runs: Runs, id_: str) -> None:
-        found, self._mark = runs.engine.activity(id_, self._mark, KEPT_TAIL)
-        new = [line for line in found if line["n"] > self.seq]
-        for line in new:
-            self._lines.append({**line, "text": clean(line["text"])[:LONGEST_TAIL_LINE]})
-        if new:
-            self.seq = new[-1]["n"]
+        lines, self._mark = runs.engine.activity(id_, self._mark, KEPT_TAIL)
+        for line in lines:
+            if line["n"] > self.seq:
+                self._lines.append({**line, "text": clean(line["text"])[:LONGEST_TAIL_LINE]})
+                self.seq = line["n"]
 
     def message(self, base: int) -> dict[str, Any]:
         """The lines after a number, at most `MOST_TAIL`. `lost` counts those that were left out or never written."""
         base = base if base <= self.seq else 0
-        rows: list[dict[str, Any]] = []
-        for line in reversed(self._lines):
-            if line["n"] <= base or len(rows) == MOST_TAIL:
-                break
-            rows.append(line)
-        return {"base": base, "seq": self.seq, "lost": self.seq - base - len(rows), "rows": rows[::-1]}
+        rows = [line for line in self._lines if line["n"] > base][-MOST_TAIL:]
+        return {"base": base, "seq": self.seq, "lost": self.seq - base - len(rows), "rows": rows}
 
 
 def with_tail(live: object, messages: list[RowMessage], epoch: str, base: int) -> list[RowMessage]:
@@ -102,12 +99,9 @@ class LiveRun:
 
     def _begin(self) -> None:
         with without_collector():
-            self._open()
-
-    def _open(self) -> None:
-        run = self.runs.load(self.id)
+            run = self.runs.load(self.id)
+            self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), masked_records(run.records))
         self.attempt, self.offset = run.attempt, run.history.offset
-        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run), masked_records(run.records))
         self.tail = Tail(run.attempt)
         self.tail.refresh(self.runs, self.id)
         self._probe()
@@ -147,8 +141,7 @@ class LiveRun:
         self.topic.take_all(masked_records(records))
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        rows = self.topic.rows
-        for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
+        for message in self.topic.rows.messages(f"run:{self.id}", base, now, epoch):
             yield {**message, "live": self.live}
 
     def nodes(self, under: str, start: int = 0) -> dict[str, Any]:
@@ -156,16 +149,16 @@ class LiveRun:
 
         `under` is the id of a row; empty for the outermost ones. An unknown id has no rows.
         """
-        window = self.topic.window
+        window, start = self.topic.window, max(0, start)
         below = window.below.get(under, [])
-        found = below[max(0, start) :][:MOST_NODES]
+        ids = below[start : start + MOST_NODES]
         return {
             "under": under,
-            "start": max(0, start),
+            "start": start,
             "total": len(below),
-            "nodes": [window.nodes[id_].copy() for id_ in found],
-            "bars": [row.copy() for id_ in found for row in window.of(id_, BARS)],
-            "checks": [row.copy() for id_ in found for row in window.of(id_, CHECKS)],
+            "nodes": [window.nodes[id_].copy() for id_ in ids],
+            "bars": [row.copy() for id_ in ids for row in window.of(id_, BARS)],
+            "checks": [row.copy() for id_ in ids for row in window.of(id_, CHECKS)],
         }
 
 
@@ -202,100 +195,86 @@ StepJson = dict[str, Any]
 def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJson:
     """A step by its path, and one of its tries: by default the last one. Raises `NotFound`."""
     run = runs.load(id_)
-    tries = _Tries(path)
-    for at, event in masked_records(run.records):
-        tries.take(at, event)
-    if tries.status is None and step_at(run.plan, path, run.find) is None:
+    state = run.state.steps.get(path)
+    if state is None and step_at(run.plan, path, run.find) is None:
         raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
-    wanted = tries.found[-1] if tries.found else _new(1, None)
-    if number is not None:
-        numbered = next((one for one in tries.found if one["try"] == number), None)
-        if numbered is None:
-            raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
-        wanted = numbered
-    output, is_cut = _bounded(_whole(wanted["value"], run.payload))
+    tries, artifacts = _tries(path, masked_records(run.records))
+    known = tries or ([_new(1, None)] if number is None else [])
+    chosen = next((one for one in reversed(known) if number in (None, one["try"])), None)
+    if chosen is None:
+        raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
+    status = "pending" if state is None else "waiting" if path in run.state.questions else state.status
+    output, is_cut = _bounded(_whole(chosen.pop("value"), run.payload))
     lines, _ = runs.engine.activity(id_, None)
-    usage = UsageSum()
-    for report in wanted["usage"]:
-        usage.add(report)
-    shown = {name: value for name, value in wanted.items() if name not in ("given", "value", "usage")}
     return {
         "run": id_,
         "path": path,
-        "status": tries.status or "pending",
-        **shown,
-        **_input(wanted["given"], run.payload),
+        "status": status,
+        **_input(chosen.pop("input"), run.payload),
+        **chosen,
         "output": output,
         "isCut": is_cut,
-        "usage": usage.to_json() if wanted["usage"] else {},
-        "tries": [{name: one[name] for name in ("try", "started", "ended", "end", "why")} for one in tries.found],
-        "artifacts": [cleaned_value(one) for one in tries.made],
+        "usage": _sum(chosen["usage"]),
+        "tries": [{name: one[name] for name in ("try", "started", "ended", "end", "why")} for one in tries],
+        "artifacts": [cleaned_value(one) for one in artifacts],
         "lines": [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:],
     }
 
 
-class _Tries:
-    """What the events say about one step, try by try."""
+def _sum(reports: list[Mapping[str, Any]]) -> dict[str, Any]:
+    usage = UsageSum()
+    for report in reports:
+        usage.add(report)
+    return usage.to_json() if reports else {}
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.status: str | None = None
-        self.found: list[StepJson] = []
-        self.made: list[StepJson] = []
 
-    def take(self, at: float, event: run_events.Event) -> None:
-        if isinstance(event, run_events.RunResumed) and top_phase(self.path) in event.rewound:
-            self.status, self.found, self.made = None, [], []
-        if getattr(event, "path", None) != self.path:
-            return
-        match event:
-            case run_events.StepStarted():
-                self.status = "running"
-            case run_events.NodeStarted():
-                self._begin(at, event.attempt)["given"] = (event.given, event.payload)
-            case run_events.AttemptStarted():
-                self._begin(at, event.attempt)
-            case run_events.NodeFinished():
-                self._now(at).update(value=(event.value, event.payload), ended=at, end="done")
-            case run_events.NodeFailed() | run_events.AttemptFailed():
-                self._now(at).update(ended=at, end="failed", why=failure_json(event.code, event.message))
-            case run_events.StepDone() | run_events.StepSkipped():
-                self.status = "done" if isinstance(event, run_events.StepDone) else "skipped"
-            case run_events.StepFailed():
-                self.status = "failed"
-                self._now(at).update(ended=at, end="failed", why=failure_json(event.code, event.message))
-            case run_events.ArtifactPublished():
-                self.made.append(event.artifact)
-            case _:
-                self._of_try(at, event)
+_OF_TRY = (
+    run_events.NodeStarted, run_events.AttemptStarted, run_events.NodeFinished, run_events.NodeFailed,
+    run_events.AttemptFailed, run_events.StepFailed, run_events.Checked, run_events.UsageReported,
+    run_events.SessionOpened, run_events.AgentActed,
+)  # fmt: skip
 
-    def _of_try(self, at: float, event: run_events.Event) -> None:
-        match event:
-            case run_events.Checked():
-                self._now(at)["checks"] = [{**cleaned_value(one), "at": at} for one in event.results]
-            case run_events.UsageReported():
-                self._now(at)["usage"].append(event.usage)
-            case run_events.SessionOpened():
-                self._now(at).update(who=clean(event.agent), conversation=clean(event.session))
-            case run_events.AgentActed():
-                counts = self._now(at)["counts"]
-                counts[event.kind] = counts.get(event.kind, 0) + 1
-            case run_events.Asked() | run_events.Answered():
-                self.status = "waiting" if isinstance(event, run_events.Asked) else "running"
-            case _:
-                return
 
-    def _begin(self, at: float, number: int) -> StepJson:
-        if not self.found or self.found[-1]["try"] != number:
-            self.found.append(_new(number, at))
-        return self.found[-1]
+def _tries(path: str, records: list[EventRecord]) -> tuple[list[StepJson], list[StepJson]]:
+    """What the events say about each try of a step, and the artifacts that the step made."""
+    tries: list[StepJson] = []
+    artifacts: list[StepJson] = []
+    for at, event in records:
+        if isinstance(event, run_events.RunResumed) and top_phase(path) in event.rewound:
+            tries, artifacts = [], []
+        if getattr(event, "path", None) != path:
+            continue
+        if isinstance(event, run_events.ArtifactPublished):
+            artifacts.append(event.artifact)
+        elif isinstance(event, _OF_TRY):
+            last = tries[-1]["try"] if tries else 1
+            number = event.attempt if isinstance(event, run_events.NodeStarted | run_events.AttemptStarted) else last
+            if not tries or number != last:
+                tries.append(_new(number, at))
+            _take(tries[-1], at, event)
+    return tries, artifacts
 
-    def _now(self, at: float) -> StepJson:
-        return self.found[-1] if self.found else self._begin(at, 1)
+
+def _take(row: StepJson, at: float, event: run_events.Event) -> None:
+    match event:
+        case run_events.NodeStarted():
+            row["input"] = (event.given, event.payload)
+        case run_events.NodeFinished():
+            row.update(value=(event.value, event.payload), ended=at, end="done")
+        case run_events.NodeFailed() | run_events.AttemptFailed() | run_events.StepFailed():
+            row.update(ended=at, end="failed", why=failure_json(event.code, event.message))
+        case run_events.Checked():
+            row["checks"] = [{**cleaned_value(one), "at": at} for one in event.results]
+        case run_events.UsageReported():
+            row["usage"].append(event.usage)
+        case run_events.SessionOpened():
+            row.update(who=clean(event.agent), conversation=clean(event.session))
+        case run_events.AgentActed():
+            row["counts"][event.kind] = row["counts"].get(event.kind, 0) + 1
 
 
 def _new(number: int, at: float | None) -> StepJson:
-    unknown = dict.fromkeys(("ended", "end", "why", "given", "value", "who", "conversation"))
+    unknown = dict.fromkeys(("ended", "end", "why", "input", "value", "who", "conversation"))
     return {"try": number, "started": at, **unknown, "checks": [], "usage": [], "counts": {}}
 
 
@@ -362,17 +341,10 @@ def search_log(runs: Runs, id_: str, wanted: LogQuery) -> LogRow:
     limit = None if wanted.before is None else _key_of(wanted.before)
     records = runs.records(id_, runs.attempts(id_)[-1])
     newest = heapq.merge(_events(records), _printed_rows(runs, id_), key=lambda row: _key_of(row["id"]), reverse=True)
-    found: list[LogRow] = []
-    has_more = False
-    for row in newest:
-        if (limit is not None and _key_of(row["id"]) >= limit) or not wanted.fits(row):
-            continue
-        if len(found) == LOG_PAGE:
-            has_more = True
-            break
-        found.append(row)
-    before = found[-1]["id"] if has_more else None
-    return {"rows": found[::-1], "before": before, "total": len(records)}
+    matching = (row for row in newest if (limit is None or _key_of(row["id"]) < limit) and wanted.fits(row))
+    page = list(itertools.islice(matching, LOG_PAGE + 1))
+    before = page[LOG_PAGE - 1]["id"] if len(page) > LOG_PAGE else None
+    return {"rows": page[:LOG_PAGE][::-1], "before": before, "total": len(records)}
 
 
 def _events(records: list[Any]) -> Iterator[LogRow]:

@@ -88,8 +88,7 @@ class LiveSession:
         self.topic.mark(_marks(folder))
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
-        rows = self.topic.rows
-        yield from rows.messages(f"session:{self.session.id}", base if epoch == rows.epoch else 0, now)
+        return self.topic.rows.messages(f"session:{self.session.id}", base, now, epoch)
 
 
 def _marks(folder: str) -> dict[str, Any]:

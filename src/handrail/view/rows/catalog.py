@@ -21,13 +21,12 @@ from handrail.guided.workflows.catalog import Catalog
 from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.output_text import clean
-from handrail.view.rows.rows import HEAD, Row, Rows
+from handrail.view.rows.rows import SHORT, Row, Rows
 
 ENTRIES = "entries"
 FLOW, WORKFLOW, PLUGIN = KINDS = ("flow", "workflow", "plugin")
 OK, WARNED, BROKEN, NEEDS_BROKEN, UNTRUSTED = ("ok", "warned", "broken", "needs-broken", "untrusted")
 UNUSABLE = (BROKEN, NEEDS_BROKEN)
-SHORT = 200
 ShownPath = Callable[[str], str]
 """A path as people see it: relative to the project."""
 
@@ -62,14 +61,8 @@ class CatalogTopic:
         self.rows = Rows(epoch)
 
     def update(self, everything: AllDefinitions, shown: ShownPath, head: Mapping[str, Any]) -> None:
-        """Take the definitions as they are now. If nothing changed, no row gets a new number."""
-        self.rows.seq += 1
+        """Take the definitions as they are now."""
         entries = entries_of(everything, shown)
-        ids = {row["id"] for row in entries}
-        gone = [row["id"] for row in self.rows.section(ENTRIES) if row["id"] not in ids]
-        for id_ in gone:
-            self.rows.drop(ENTRIES, id_)
-        changes = [self.rows.put(ENTRIES, row["id"], row) for row in entries]
         states = Counter(row["state"] for row in entries)
         facts = {
             **head,
@@ -78,8 +71,7 @@ class CatalogTopic:
             "warned": states[WARNED],
             "untrusted": states[UNTRUSTED],
         }
-        if not (self.rows.put(HEAD, "", facts) or any(changes) or gone):
-            self.rows.seq -= 1
+        self.rows.replace(ENTRIES, entries, facts)
 
 
 def entries_of(everything: AllDefinitions, shown: ShownPath) -> list[Row]:

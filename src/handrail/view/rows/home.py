@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, reason_words
 from handrail.source.output_text import clean
-from handrail.view.rows.rows import HEAD, Rows
+from handrail.view.rows.rows import LONG, SHORT, Rows, short_text
 
 ENTRIES = "entries"
 _PATH = re.compile(r" `/[^`]*`")
 NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
 MOST_OF_GROUP, MOST = 100, 200
 """How many rows of a group, and how many in all, are sent. The head says how many more there are."""
-SHORT, LONG = 200, 500
 _QUESTION, _STOPPED, _FAILED = range(3)
 """The order of what needs a person: questions, what stopped on its own, failures that nobody has looked at."""
 Ranked = tuple[tuple[int, float, str], dict[str, Any]]
@@ -68,7 +67,7 @@ class HomeTopic:
     ) -> None:
         """Take the runs and sessions as they are now. `seen` says when each was last opened, by the id of its row.
 
-        `title` are further fields of the head. If nothing changed, no row gets a new number.
+        `title` are further fields of the head.
         """
         before, self._made = self._made, {}
         for of, known in (("run:", runs), ("session:", sessions)):
@@ -81,17 +80,7 @@ class HomeTopic:
         groups = _grouped(ranked for _, _, ranked in self._made.values())
         self._recent = groups[RECENT]
         shown = [row for group in GROUPS for row in _with_order(groups[group][:MOST_OF_GROUP])][:MOST]
-        self._put(shown, {**(title or {}), **_counts(groups, shown)})
-
-    def _put(self, shown: list[dict[str, Any]], head: dict[str, Any]) -> None:
-        self.rows.seq += 1
-        ids = {row["id"] for row in shown}
-        gone = [row["id"] for row in self.rows.section(ENTRIES) if row["id"] not in ids]
-        for id_ in gone:
-            self.rows.drop(ENTRIES, id_)
-        changes = [self.rows.put(ENTRIES, row["id"], row) for row in shown]
-        if not (self.rows.put(HEAD, "", head) or any(changes) or gone):
-            self.rows.seq -= 1
+        self.rows.replace(ENTRIES, shown, {**(title or {}), **_counts(groups, shown)})
 
     def older(self, after: str | None = None, most: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
         """The next page of what ended, behind the row with this id; without one, behind the rows of the topic."""
@@ -150,8 +139,8 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "done": glance.get("done"),
         "total": glance.get("total"),
         "need": _need(run, glance.get("need")),
-        "delay": {**delay, "reason": _text(str(delay.get("reason") or ""))} if delay and status == "delayed" else None,
-        "doing": _text(glance["doing"]) if status == "running" and glance.get("doing") else None,
+        "delay": {**delay, "reason": short_text(delay.get("reason") or "")} if delay and status == "delayed" else None,
+        "doing": short_text(glance["doing"]) if status == "running" and glance.get("doing") else None,
         "why": _why(run, glance, is_left=is_left),
         "who": glance.get("who"),
         "started": run.started if run.started is not None else run.created,
@@ -228,7 +217,7 @@ def _session(session: SessionLine, opened: float | None) -> Ranked:
         group, rank = RUNNING, (0, -begun)
     else:
         group, rank = RECENT, (0, -(session.changed or begun))
-    why = None if session.let_go is None else {"path": None, "code": "stopped", "message": _text(session.let_go)}
+    why = None if session.let_go is None else {"path": None, "code": "stopped", "message": short_text(session.let_go)}
     if session.wrong is not None:
         message = clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG]
         why = {"path": None, "code": "damaged", "message": message}
@@ -253,7 +242,3 @@ def _session(session: SessionLine, opened: float | None) -> Ranked:
         "statusLine": None if session.line is None else clean(session.line)[:SHORT],
         "seen": is_seen,
     }
-
-
-def _text(text: str | None) -> str | None:
-    return None if text is None else clean(" ".join(text.split()))[:SHORT]

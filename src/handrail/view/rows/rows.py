@@ -9,8 +9,8 @@ A row is one dict that is changed in place, so that reading a long journal is fa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from handrail.source.output_text import clean
 
@@ -20,6 +20,9 @@ RowKey = tuple[str, str]
 """The section and the id of a row."""
 MOST_ROWS = 500
 MOST_BYTES = 256 * 1024
+HEAD = "head"
+"""The section that is one row. Its id is empty."""
+T = TypeVar("T")
 
 
 class Rows:
@@ -63,6 +66,21 @@ class Rows:
             self._gone.pop(place, None)
             self._gone[place] = self.seq
 
+    def replace(self, section: str, rows: list[Row], head: Row) -> None:
+        """Take all rows of a section and the head as they are now. If nothing changed, no row gets a new number."""
+        self.seq += 1
+        ids = {row["id"] for row in rows}
+        gone = [row["id"] for row in self.section(section) if row["id"] not in ids]
+        for id_ in gone:
+            self.drop(section, id_)
+        changes = [self.put(section, row["id"], row) for row in rows]
+        if not (self.put(HEAD, "", head) or any(changes) or gone):
+            self.seq -= 1
+
+    @property
+    def head(self) -> Row:
+        return self._rows.get((HEAD, ""), {})
+
     def get(self, section: str, id_: str) -> Row | None:
         return self._rows.get((section, id_))
 
@@ -84,12 +102,12 @@ class Rows:
             gone.append(place)
         return changed[::-1], gone[::-1]
 
-    def messages(self, topic: str, base: int, now: float) -> Iterator[RowMessage]:
+    def messages(self, topic: str, base: int, now: float, epoch: str | None = None) -> Iterator[RowMessage]:
         """The messages that bring a receiver from `base` to now: one, or several if one would be too large.
 
-        A number that is not from these events (of a longer history) counts as 0.
+        A number that is not from these events (of another epoch, or of a longer history) counts as 0.
         """
-        base = base if base <= self.seq else 0
+        base = base if base <= self.seq and epoch in (None, self.epoch) else 0
         changed, gone = self.since(base)
         parts = list(_parts(changed))
         for number, part in enumerate(parts):
@@ -102,8 +120,8 @@ class Rows:
                 "part": number,
                 "more": not is_last,
                 "now": now,
-                "set": _by_section(part),
-                "gone": _ids(gone) if is_last else {},
+                "set": {name: rows[0] if name == HEAD else rows for name, rows in _by_section(part).items()},
+                "gone": _by_section(gone) if is_last else {},
             }
 
 
@@ -121,27 +139,15 @@ def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
     yield part
 
 
-def _by_section(part: list[tuple[str, Row]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for section, row in part:
-        if section == HEAD:
-            found[HEAD] = row
-        else:
-            found.setdefault(section, []).append(row)
-    return found
-
-
-def _ids(places: list[RowKey]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for section, id_ in places:
-        found.setdefault(section, []).append(id_)
-    return found
+def _by_section(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    sections: dict[str, list[T]] = {}
+    for section, item in pairs:
+        sections.setdefault(section, []).append(item)
+    return sections
 
 
 KEPT_LINES = 2_000
 """How many lines of a tail a receiver keeps."""
-HEAD = "head"
-"""The section that is one row. Its id is empty."""
 
 
 class ReceivedRows:
@@ -161,9 +167,9 @@ class ReceivedRows:
         """
         base, seq = message["base"], message["seq"]
         if not base and not message["part"]:
-            self._forget(message["epoch"])
+            self.epoch, self.seq, self.rows = message["epoch"], 0, {}
         elif message["epoch"] != self.epoch or seq < self.seq:
-            self._forget("")
+            self.epoch, self.seq, self.rows = "", 0, {}
             return False
         if base > self.seq:
             return False
@@ -176,19 +182,10 @@ class ReceivedRows:
         if not message["more"]:
             self.seq = seq
         if (tail := message.get("tail")) is not None:
-            self._take_tail(tail)
+            before, lost = (self.tail, self.lost) if tail["base"] else ({}, 0)
+            lines = {**before, **{row["n"]: row for row in tail["rows"]}}
+            self.tail, self.lost = dict(list(lines.items())[-KEPT_LINES:]), lost + tail["lost"]
         return True
-
-    def _take_tail(self, tail: RowMessage) -> None:
-        if not tail["base"]:
-            self.tail, self.lost = {}, 0
-        self.tail |= {row["n"]: row for row in tail["rows"]}
-        self.lost += tail["lost"]
-        for number in list(self.tail)[:-KEPT_LINES]:
-            del self.tail[number]
-
-    def _forget(self, epoch: str) -> None:
-        self.epoch, self.seq, self.rows = epoch, 0, {}
 
 
 SHORT, LONG, SUMMARY = 200, 500, 8_000

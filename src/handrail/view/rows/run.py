@@ -351,7 +351,7 @@ class RunTopic:
         gone = set(event.rewound)
         if gone:
             self._forget([phase for phase in self.tree.phases() if phase.partition("/")[0] in gone], at)
-        if (self.rows.get(HEAD, "") or {}).get("started") is None:
+        if self.rows.head.get("started") is None:
             self.rows.put(HEAD, "", {"started": at})
         self.rows.put(HEAD, "", {"ended": None})
 

@@ -16,10 +16,9 @@ from handrail.guided.sessions.denials import Denial
 from handrail.guided.sessions.machine import Event, State
 from handrail.guided.workflows.plan import Plan, Stop
 from handrail.source.output_text import clean
-from handrail.view.rows.rows import HEAD, Rows
+from handrail.view.rows.rows import HEAD, LONG, Rows
 
 STOPS, MOVES, CHECKS, DENIALS = "stops", "moves", "checks", "denials"
-LONG = 500
 MOST_DENIALS = 200
 Pinned = Callable[[str], Plan | None]
 

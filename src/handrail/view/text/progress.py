@@ -13,7 +13,7 @@ from handrail.driven.runs.run_events import Event
 from handrail.driven.runs.summary import reason_words
 from handrail.extensions.contracts import EventRecord
 from handrail.source.plain_text import counted, one_line, plain
-from handrail.view.rows.rows import HEAD, Row
+from handrail.view.rows.rows import Row
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import NEEDS, VISITS
 from handrail.view.text.columns import clipped, duration, sign_of
@@ -43,7 +43,9 @@ class Progress:
         Without `asks` there are no open questions: they are asked below.
         """
         places, at = self._places()
-        foot = [*(self._questions() if asks else ()), *self._notices(places), self._foot(now)][-max(1, height) :]
+        rows = [row for row in self.topic.rows.section(NEEDS) if row["answered"] is None][:MOST_QUESTIONS]
+        questions = [f"? {plain(row['path'])}  {one_line(row['title'])} ({row['id']})" for row in rows if asks]
+        foot = [*questions, *self._notices(places), self._foot(now)][-max(1, height) :]
         room = max(0, height - len(foot))
         start = max(0, min(at - room // 2, len(places) - room))
         shown = [self._line(*place, now) for place in places[start : start + room]]
@@ -52,10 +54,6 @@ class Progress:
         if start + room < len(places) and room > 2:
             shown[-1] = f"… {len(places) - start - room + 1} below"
         return [clipped(line, width) for line in [*shown, *foot]]
-
-    @property
-    def _head(self) -> Row:
-        return self.topic.rows.get(HEAD, "") or {}
 
     def _row(self, path: str) -> Row:
         return self.topic.tree.get(path)
@@ -119,21 +117,18 @@ class Progress:
             doing = ""  # the line of the visit says it
         return one_line(doing) or (attempt_words(self.topic, row["id"]) if row["try"] > 1 else "")
 
-    def _questions(self) -> list[str]:
-        rows = [row for row in self.topic.rows.section(NEEDS) if row["answered"] is None][:MOST_QUESTIONS]
-        return [f"? {plain(row['path'])}  {one_line(row['title'])} ({row['id']})" for row in rows]
-
     def _notices(self, places: list[ProgressPlace]) -> list[str]:
         """The last notice about a step that runs, and the last one about the run."""
         rows = [self._row(path) for path, _, visit in places if visit is None]
         noted = [row for row in rows if row.get("note") and row["status"] in _RUNNING]
-        last = [max(noted, key=lambda row: row.get("v", 0))] if noted else []
-        lines = [f"! {plain(row['id'])}  {one_line(row['note'])}" for row in last]
-        return [*lines, f"! {one_line(self._head['note'])}"] if self._head["note"] else lines
+        last = max(noted, key=lambda row: row.get("v", 0), default=None)
+        of_step = [] if last is None else [f"! {plain(last['id'])}  {one_line(last['note'])}"]
+        note = self.topic.rows.head["note"]
+        return [*of_step, *([f"! {one_line(note)}"] if note else [])]
 
     def _foot(self, now: float) -> str:
         topic, state = self.topic, self.topic.state
-        head = self._head
+        head = topic.rows.head
         parts = [f"{head['done']}/{counted(head['total'], 'step')}"]
         if topic.clock.last is not None:
             parts.append(duration(topic.clock.at(now)))

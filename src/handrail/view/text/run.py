@@ -24,7 +24,7 @@ from handrail.driven.runs.state import RunState, StepState
 from handrail.driven.runs.summary import USAGE_NAMES
 from handrail.settings.secrets import SECRET_MISSING
 from handrail.source.plain_text import counted
-from handrail.view.rows.rows import HEAD, Row
+from handrail.view.rows.rows import Row
 from handrail.view.rows.run import RunTopic
 from handrail.view.text.columns import duration
 
@@ -44,7 +44,7 @@ def run_json(run: LoadedRun) -> dict[str, Any]:
     """A run as JSON, as `docs/reference/view.md` describes it."""
     state = run.state
     topic = RunTopic(run.plan, lambda _: None, run.attempt, {}, run.records)
-    head = topic.rows.get(HEAD, "") or {}
+    head = topic.rows.head
     tree = run.about.request.worktree
     return {
         **run.summary.to_json(),
@@ -121,27 +121,24 @@ _OF_REFERENCE = ("issue-reference", "merge-request-reference", "pull-request-ref
 _OF_AGENT = ("agent-missing", "agent-unknown", "agent-unguided")
 
 
-def next_steps(run: LoadedRun, changed: Sequence[str] = ()) -> list[str]:
+def next_steps(run: LoadedRun, changed: Sequence[str]) -> list[str]:
     """What to do next. `changed` are the files of the run's flows that were changed since it began."""
     if run.state.status not in ("failed", "cancelled"):
         return []
-    found = [_after_failure(run) if run.state.status == "failed" else _after_end(run)]
-    found += changed_files_words(run, changed)
-    return [*found, f"`handrail log {run.id}` shows what happened"]
-
-
-def _after_end(run: LoadedRun) -> str:
-    resume = f"handrail resume {run.id}"
-    option = option_named_in(run.state.reason or "")
-    if run.state.code == BUDGET_CODE and option is not None:
-        return f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
-    return f"`{resume}` resumes it"
+    resume, option = f"handrail resume {run.id}", option_named_in(run.state.reason or "")
+    if run.state.status == "failed":
+        first = _after_failure(run)
+    elif run.state.code == BUDGET_CODE and option is not None:
+        first = f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
+    else:
+        first = f"`{resume}` resumes it"
+    return [first, *changed_files_words(run, changed), f"`handrail log {run.id}` shows what happened"]
 
 
 def changed_files_words(run: LoadedRun, changed: Sequence[str]) -> list[str]:
     """Says that the run does not use the files as they are now."""
-    told = f"since this run began, and a resumed run uses the old one; `{restart_command(run)}` uses the new one"
-    return [f"`{file}` was changed {told}" for file in changed]
+    words = f"since this run began, and a resumed run uses the old one; `{restart_command(run)}` uses the new one"
+    return [f"`{file}` was changed {words}" for file in changed]
 
 
 def restart_command(run: LoadedRun) -> str:
@@ -162,7 +159,7 @@ def _after_failure(run: LoadedRun) -> str:
     if code == "artifact-secret":
         settings = "`secrets: {except: [NAME]}` in your own settings says that the variable holds no secret"
         return f"remove the secret from the file, then run `{resume}`; {settings}"
-    if failed is not None and _is_refuted(run, path):
+    if path in run.state.steps and run.state.steps[path].is_refuted:
         again = f"checks again what is expected of `{path}`"
         match policy:
             case "never":
@@ -186,10 +183,6 @@ def _after_failure(run: LoadedRun) -> str:
     if code == "timeout":
         return f"`{resume}` continues, with the whole time limit again"
     return f"fix the cause, then run `{resume}`"
-
-
-def _is_refuted(run: LoadedRun, path: str) -> bool:
-    return path in run.state.steps and run.state.steps[path].is_refuted
 
 
 UNKNOWN = "unknown"
