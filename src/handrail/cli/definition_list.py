@@ -168,13 +168,10 @@ def print_problems(found: list[Diagnostic], style: str) -> None:
             echo(as_github(problem))
         return
     for problem in found:
-        echo(_coloured(problem))
+        head, *rest = diagnostic_text(problem).split("\n")
+        mark, colour = f"{problem.severity}[{problem.code}]", {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
+        echo(head.replace(mark, styled(mark, colour, BOLD), 1))
+        for line in rest:
+            echo(line if "hint:" in line else styled(line, DIM))
+        echo()
     echo(summary(found), err=True)
-
-
-def _coloured(problem: Diagnostic) -> str:
-    head, *rest = diagnostic_text(problem).split("\n")
-    colour = {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
-    mark = f"{problem.severity}[{problem.code}]"
-    head = head.replace(mark, styled(mark, colour, BOLD), 1)
-    return "\n".join([head, *[line if "hint:" in line else styled(line, DIM) for line in rest], ""])

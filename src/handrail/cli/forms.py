@@ -211,10 +211,7 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 def print_form(shell: Shell, form: Form, *, is_asked_for: bool) -> None:
     """Print a form for a person who will answer it with a file. If it is asked for, the answers file is the result."""
     shell.insist(questions_text(form))
-    if is_asked_for:
-        shell.say(skeleton(form))
-    else:
-        shell.insist(skeleton(form))
+    (shell.say if is_asked_for else shell.insist)(skeleton(form))
 
 
 def questions_text(form: Form) -> str:

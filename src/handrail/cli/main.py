@@ -15,17 +15,12 @@ def main(argv: list[str]) -> int:
     """Run a command line and return its exit code."""
     try:
         return _exit_code(argv)
-    finally:
-        _settle_streams()
-
-
-def _settle_streams() -> None:
-    """Drop what a stream could not write. Otherwise Python would try again at its end, and exit with 120."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            discard(stream)
+    finally:  # drop what a stream could not write: else Python would try again at its end, and exit with 120
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                discard(stream)
 
 
 def _exit_code(argv: list[str]) -> int:
@@ -35,7 +30,13 @@ def _exit_code(argv: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _run(argv)
+        call = invocation.parse(argv, os.environ)
+        if call is not None:
+            call()
+        else:
+            from handrail.cli import group  # click, which takes three times as long as Python
+
+            group.run(argv)
     except HandrailError as error:
         print_error(error, to_json=to_json)
         return error.exit_code
@@ -63,17 +64,6 @@ def _open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-
-
-def _run(argv: list[str]) -> None:
-    """Run it without click if `invocation` can parse it. Importing click takes three times as long as Python."""
-    call = invocation.parse(argv, os.environ)
-    if call is not None:
-        call()
-        return
-    from handrail.cli import group
-
-    group.run(argv)
 
 
 def write_report(error: Exception, argv: list[str]) -> int:

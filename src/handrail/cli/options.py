@@ -76,16 +76,12 @@ def need_trust(app: App, shell: Shell, find: FindPrograms, run: str | None = Non
 def command(function: F) -> F:
     """Decorates a command: it gets `app` and `shell`, and has the options that every command has."""
     project = click.option("--project", metavar="DIR", help="The project's folder.", hidden=True)
-    taking: Any = project(_with_app(function))
-    return cast("F", taking)
+    return project(command_for_scope(function))
 
 
 def command_for_scope(function: F) -> F:
     """Like `command`, for commands with their own `--user/--project` option."""
-    return cast("F", _with_app(function))
 
-
-def _with_app(function: Callable[..., Any]) -> Any:
     def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **rest: Any) -> Any:
         del verbose  # the bug report looks for it in `argv`
         context = click.get_current_context()
@@ -97,7 +93,7 @@ def _with_app(function: Callable[..., Any]) -> Any:
         shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
         return function(app=app, shell=shell, **rest)
 
-    return _shared_options(functools.wraps(function)(wrapped))
+    return cast("F", _shared_options(functools.wraps(function)(wrapped)))
 
 
 _shared_options = option_group(

@@ -60,26 +60,27 @@ def painted_status(line: str) -> str:
     return line if at < 0 else f"{line[: at + 1]}\x1b[{SIGN_COLOURS[sign]}m{sign}\x1b[0m{line[at + 2 :]}"
 
 
+def size_of(stream: TextIO | None, columns: int = 80) -> tuple[int, int]:
+    """The columns and lines of a terminal; `columns` and 24 if they are not known."""
+    try:
+        size = os.get_terminal_size(stream.fileno()) if stream is not None else os.terminal_size((0, 0))
+    except (OSError, ValueError, AttributeError):
+        return columns, 24
+    return size.columns or columns, size.lines or 24
+
+
 def width() -> int:
     """The width of the terminal, or of a line if the output is no terminal."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or NO_TERMINAL
-    except (OSError, ValueError):
-        return NO_TERMINAL
+    return size_of(sys.stdout, NO_TERMINAL)[0]
 
 
 def terminal_columns(env: Mapping[str, str]) -> int:
     """The width of the terminal, as `shutil.get_terminal_size` finds it; 80 if it is not known."""
     try:
-        given = int(env["COLUMNS"])
+        columns = int(env["COLUMNS"])
     except (KeyError, ValueError):
-        given = 0
-    if given > 0:
-        return given
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
-    except (AttributeError, ValueError, OSError):
-        return 80
+        columns = 0
+    return columns if columns > 0 else size_of(sys.__stdout__)[0]
 
 
 def has_terminal(env: Mapping[str, str]) -> bool:

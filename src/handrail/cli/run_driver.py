@@ -20,9 +20,9 @@ from handrail.app import App
 from handrail.base.dataclasses import dataclass
 from handrail.cli.forms import ask, can_ask
 from handrail.cli.options import need_trust
-from handrail.cli.output import Shell, echo, in_colour, shows_colour
+from handrail.cli.output import Shell, echo, in_colour, shows_colour, size_of
 from handrail.cli.results import run_line
-from handrail.cli.terminal import can_draw, cancelling, size_of, write_quietly
+from handrail.cli.terminal import can_draw, cancelling, write_quietly
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import accepted, read_answers

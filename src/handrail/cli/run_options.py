@@ -187,20 +187,17 @@ def _params_from_file(path: str) -> dict[str, Any]:
     try:
         data = read_limited(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES + 1)
     except Unreadable as error:
-        hint = (
-            None if error.is_missing else "write the parameters to a file, or use `--params -` for the standard input"
-        )
-        raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
+        hint = "write the parameters to a file, or use `--params -` for the standard input"
+        message = f"the parameters cannot be read: `{path}` {error.message}"
+        raise UsageError(message, None if error.is_missing else hint) from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
     source, found = decode("<stdin>" if path == "-" else path, data)
-    tree, problems = None, [(one.line, one.column, one.message, one.hint) for one in found]
-    if not problems:  # numbers keep their texts
-        is_json = source.file.endswith(".json")
-        tree, troubles = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
-        problems = [(one.line, one.column, one.message, one.hint) for one in troubles]
-    for line, column, message, hint in problems:
-        raise UsageError(f"{path}:{line}:{column}: {message}", hint)
+    is_json = source.file.endswith(".json")  # numbers keep their texts
+    tree, troubles = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
+    problems: list[Any] = [*found, *troubles]
+    for one in problems:
+        raise UsageError(f"{path}:{one.line}:{one.column}: {one.message}", one.hint)
     if tree is None or tree.kind != "mapping":
         raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
     params: dict[str, Any] = plain_data(tree)
@@ -270,7 +267,8 @@ def _help_parts(told: Brief, routes: dict[str, str | None], where: str, width: i
     also = [f"Also: {', '.join(plan.also)}"] if plan.also else []
     yield [*also, f"From: {plain(where)}"]
     if plan.params:
-        rows = {name_of_param(param): about_param(param) for param in plan.params}
+        places = {name: f", {place}" for name, place in OPTION_OF.items()}
+        rows = {plain(param.name) + places.get(param.name, ""): about_param(param) for param in plan.params}
         yield ["Parameters (`--param NAME=VALUE`):", *two_columns(rows, width)]
     yield ["Phases:", *(line for block in told.blocks for line in _phase_lines(block, width, "  "))]
     if told.writes:
@@ -302,12 +300,6 @@ def examples(told: Brief) -> list[str]:
     if told.plan.examples:
         return [f"{call} {one_line(rest)}".rstrip() for rest in told.plan.examples]
     return [_usages(told)[0].removesuffix(" [OPTIONS]").replace("[TASK...]", "TASK")]
-
-
-def name_of_param(param: Param) -> str:
-    """The name of a param, and its place on the command line if it has one."""
-    name = plain(param.name)
-    return f"{name}, {OPTION_OF[param.name]}" if param.name in OPTION_OF else name
 
 
 def about_param(param: Param) -> str:

@@ -16,22 +16,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
-from handrail.cli.output import Shell
+from handrail.cli.output import Shell, size_of
 from handrail.source.plain_text import one_line
 from handrail.view.text.columns import clipped, duration
 
 
 def can_draw(stream: TextIO, env: Mapping[str, str]) -> bool:
     return stream.isatty() and env.get("TERM", "") not in ("", "dumb")
-
-
-def size_of(stream: TextIO) -> tuple[int, int]:
-    """The columns and lines of a terminal; 80 and 24 if they are not known."""
-    try:
-        size = os.get_terminal_size(stream.fileno())
-    except (OSError, ValueError):
-        return 80, 24
-    return size.columns or 80, size.lines or 24
 
 
 def write_quietly(stream: TextIO, text: str) -> None:
@@ -41,9 +32,7 @@ def write_quietly(stream: TextIO, text: str) -> None:
         stream.flush()
 
 
-AFTER = 1.0
 EVERY = 1.0
-_ERASE = "\r\x1b[K"
 
 
 class WaitingLine:
@@ -82,9 +71,7 @@ class WaitingLine:
         self._erase()
 
     def _draw(self) -> None:
-        pause = AFTER
-        while not self._ended.wait(pause):
-            pause = EVERY
+        while not self._ended.wait(EVERY):
             width, _ = size_of(self.stream)
             seconds = int(time.monotonic() - self._began)
             took = f", {seconds}s" if seconds < 60 else f", {duration(seconds)}"
@@ -95,7 +82,7 @@ class WaitingLine:
 
     def _erase(self) -> None:
         if self._is_drawn:
-            write_quietly(self.stream, _ERASE)
+            write_quietly(self.stream, "\r\x1b[K")
             self._is_drawn = False
 
 

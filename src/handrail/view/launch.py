@@ -78,9 +78,6 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "phases": [phase.id for phase in plan.phases],
         "scope": here,
         "limits": {name: app.settings.limits.get(name) for name in BOUND_NAMES},
-        "mode": "new",
-        "modes": ["new"],
-        "run": None,
         **_previous(app, flow, newest),
         "estimate": brief_estimate(step_range(plan, request), estimate_run(app.runs, app.flows, flow, request)),
         "warnings": [clean(line) for line in (*_going_on(newest), *absent, *app.warnings(flow))],
@@ -135,7 +132,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     Resume for a run that failed, was cancelled or was interrupted; continue for one that ended and allows it.
     """
     if run is None or run.driver is not None or run.state.status == "waiting":
-        return {}
+        return {"mode": "new", "modes": ["new"], "run": None}
     allowed = available_modes(run.state, run.plan)
     mode = allowed[0] if allowed[0] != "restart" else "new"
     status = run.state.status

@@ -42,7 +42,7 @@ from handrail.web.api import Api
 from handrail.web.changes import Changes
 from handrail.web.guard import Guard, LoginPage, RequestRefusal, refusal_page
 
-ReportBug = Callable[[Exception], None]
+ReportBug = Callable[[Exception], object]
 """Tells the person who started the server about a bug."""
 
 

@@ -50,7 +50,11 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
         return _list_all(shell, app.runs.kept)
     run_id, made = _of_run(app, run)
     if artifact is not None:
-        return _print_content(shell, app.runs.kept, run_id, _picked_artifact(app.runs.kept, run_id, made, artifact))
+        current = [ArtifactVersion.from_json(one) for one in made]
+        earlier = [record for record in app.runs.kept.records(run_id) if record not in current]  # of earlier attempts
+        if not current and not earlier:
+            raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
+        return _print_content(shell, app.runs.kept, run_id, pick_artifact([*earlier, *current], artifact))
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
     if not made:
@@ -70,15 +74,6 @@ def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
             hint = f"it is an artifact; `{command_line('handrail', 'artifacts', one.run, name)}` prints it"
             raise NotFound(f"there is no run `{name}` in this project", hint)
     return id_, app.runs.load(id_).state.artifacts
-
-
-def _picked_artifact(kept: Shelves, run: str, made: list[dict[str, Any]], name: str) -> ArtifactVersion:
-    """One artifact of the run. What only an earlier attempt made is found last."""
-    current = [ArtifactVersion.from_json(one) for one in made]
-    earlier = [record for record in kept.records(run) if record not in current]
-    if not current and not earlier:
-        raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
-    return pick_artifact([*earlier, *current], name)
 
 
 def _list_all(shell: Shell, kept: Shelves) -> None:
@@ -214,13 +209,16 @@ def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:
 
 def _stage_details(one: StageStanding) -> list[str]:
     evidence = one.evidence
-    told = [evidence.problem] if evidence.problem else []
-    told += [f"missing: {', '.join(evidence.absent)}"] if evidence.absent and evidence.pieces else []
-    told += [evidence.detail] if evidence.detail else []
-    told += [f"{stale.because} (by {stale.basis})" for stale in one.stale[:1]]
-    told += [f"{counted(len(one.stale) - 1, 'more reason')}"] if len(one.stale) > 1 else []
-    edited = [piece.path for piece in evidence.pieces if piece.is_edited]
-    return told + ([f"edited after it was published: {', '.join(edited)}"] if edited else [])
+    edited = ", ".join(piece.path for piece in evidence.pieces if piece.is_edited)
+    details = (
+        evidence.problem,
+        f"missing: {', '.join(evidence.absent)}" if evidence.absent and evidence.pieces else "",
+        evidence.detail,
+        *(f"{stale.because} (by {stale.basis})" for stale in one.stale[:1]),
+        counted(len(one.stale) - 1, "more reason") if len(one.stale) > 1 else "",
+        f"edited after it was published: {edited}" if edited else "",
+    )
+    return [detail for detail in details if detail]
 
 
 def _make_command(view: ScopeView, one: StageStanding) -> str:

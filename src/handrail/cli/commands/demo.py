@@ -25,13 +25,7 @@ LIMIT = 120.0
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the temporary repository and print its path.")
-@click.option(
-    "--pace",
-    type=float,
-    default=None,
-    metavar="SECONDS",
-    help="Pause between events; by default 0.4 on a terminal, else 0.",
-)
+@click.option("--pace", type=float, metavar="SECONDS", help="Pause between events; 0.4 on a terminal, else 0.")
 def demo(keep: bool, pace: float | None) -> None:
     """Show a scripted agent in a workflow. Needs no key and no network."""
     folder = tempfile.mkdtemp(prefix="handrail-demo-")
@@ -44,9 +38,8 @@ def demo(keep: bool, pace: float | None) -> None:
         else:
             shutil.rmtree(folder, ignore_errors=True)
     if not done:
-        raise HandrailError(
-            "the demo did not finish", "run `handrail demo --keep` and look into the folder that it prints"
-        )
+        hint = "run `handrail demo --keep` and look into the folder that it prints"
+        raise HandrailError("the demo did not finish", hint)
 
 
 async def _walk(folder: str, pause: float) -> bool:
@@ -57,7 +50,10 @@ async def _walk(folder: str, pause: float) -> bool:
         shutil.copytree(source / "project", project)
         shutil.copy(source / "script.yaml", os.path.join(folder, "script.yaml"))
     os.rename(os.path.join(project, "gitignore"), os.path.join(project, ".gitignore"))
-    await _git(project, env)
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Slugs"]):
+        ended = await run(["git", *arguments], project, env, 30)
+        if ended.exit_code != 0:
+            raise HandrailError(f"git failed: {ended.output.strip()}", "the demo needs a working `git`")
     stage = DemoStage(pause)
     stage.title(project)
     app = App(project, env)
@@ -85,13 +81,6 @@ def _environment(folder: str) -> dict[str, str]:
         **{f"GIT_{who}_NAME": "Scripted Agent" for who in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{who}_EMAIL": "scripted@example.invalid" for who in ("AUTHOR", "COMMITTER")},
     }
-
-
-async def _git(project: str, env: dict[str, str]) -> None:
-    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Slugs"]):
-        ended = await run(["git", *argv], project, env, 30)
-        if ended.exit_code != 0:
-            raise HandrailError(f"git failed: {ended.output.strip()}", "the demo needs a working `git`")
 
 
 class DemoStage:
@@ -147,9 +136,8 @@ class DemoStage:
             case "stopped":
                 self.line("agent", "(ends its turn)")
                 is_over = event["sendOn"] is None
-                self.line(
-                    "handrail", f"let go: {event['letGo']}" if is_over else "↻ not done yet: told to continue", "yellow"
-                )
+                words = f"let go: {event['letGo']}" if is_over else "↻ not done yet: told to continue"
+                self.line("handrail", words, "yellow")
             case "finished" if event["farewell"]:
                 click.echo()
                 self.line("handrail", event["farewell"], "green")

@@ -23,7 +23,6 @@ from handrail.guided.sessions.phase_requirements import Probe, ProbeRow
 from handrail.source.plain_text import counted, plain
 from handrail.source.suggestions import did_you_mean
 
-CHECK_FAILED = 5
 _SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
 
 
@@ -77,7 +76,7 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     else:
         _results(shell, subject, found, is_fine=is_fine)
     if not is_fine:
-        raise SystemExit(CHECK_FAILED)
+        raise SystemExit(5)
     return None
 
 
@@ -87,7 +86,10 @@ def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: b
         data = {"ok": is_fine, "checks": [one.to_json() for one in found]}
         return shell.data({**data, **({"probe": kept} if kept else {})})
     _say(shell, found)
-    shell.say(_summary(found, is_fine=is_fine))
+    errors, warnings, fine = (sum(one.status == status for one in found) for status in ("error", "warning", "ok"))
+    line = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(found), 'check')} fine"
+    strict = ". Warnings do not change the exit code; with `--strict` they do" if warnings and is_fine else ""
+    shell.say(line + strict)
     return _say_rows(shell, kept) if kept else None
 
 
@@ -99,16 +101,6 @@ def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bo
     if shell.as_json:
         return shell.data({"ok": is_fine, "report": text})
     return shell.say(text.rstrip("\n"))
-
-
-def _summary(found: list[Checkup], *, is_fine: bool) -> str:
-    """The last line: how many findings there are, and whether they count."""
-    errors, warnings = (sum(one.status == status for one in found) for status in ("error", "warning"))
-    fine = sum(one.status == "ok" for one in found)
-    told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(found), 'check')} fine"
-    if warnings and is_fine:
-        return f"{told}. Warnings do not change the exit code; with `--strict` they do"
-    return told
 
 
 def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None:

@@ -15,7 +15,7 @@ import click
 from handrail.agents.calls.install import FileChange, Installer, found_agents, installer_for, write_marketplace
 from handrail.app import App
 from handrail.base.errors import HandrailError, UsageError
-from handrail.cli.options import command, command_for_scope, installable, known_agent
+from handrail.cli.options import command, command_for_scope, installable, known_agent, option_group
 from handrail.cli.output import Shell
 from handrail.cli.terminal import WaitingLine
 from handrail.settings.folders import shown_path
@@ -46,19 +46,17 @@ def apply_changes(
 def _apply_and_report(
     shell: Shell, installer: Installer, changes: list[FileChange], done: str, dry: bool, warnings: Sequence[str] = ()
 ) -> None:
-    told = apply_changes(shell, installer, changes, dry, warnings)
+    report = apply_changes(shell, installer, changes, dry, warnings)
     if shell.as_json:
-        return shell.data(told)
+        return shell.data(report)
     shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
     return None
 
 
-def _scope_options(function: click.decorators.FC) -> click.decorators.FC:
-    function = click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")(function)
-    scope = click.option(
-        "--user/--project", "for_user", default=True, help="For all your projects, or only for this one."
-    )
-    return scope(function)
+_scope_options = option_group(
+    click.option("--user/--project", "for_user", default=True, help="For all your projects, or only for this one."),
+    click.option("--dry-run", is_flag=True, help="Print what would change; change nothing."),
+)
 
 
 @click.command()

@@ -26,10 +26,6 @@ from handrail.steps.playbook.guidance import TOKEN, Selection, TaskGuidance, gui
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
 from handrail.steps.playbook.spec import MANIFEST, OWN, PHASES, Playbook, PlaybookEntry
 
-INIT_FLOW = "playbook-init"
-INIT_SCOPE = "playbook"
-"""Where the artifacts on the way to a playbook are."""
-
 
 class Unanswered(HandrailError):
     """A person has to accept the playbook, and nobody can be asked."""
@@ -45,9 +41,9 @@ def init_with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     if options["agent"] is None and DEFAULT not in app.settings.routes and "planning" not in app.settings.routes:
         hint = "name one: `--agent AGENT`, or make it from the files alone: `--no-agent`"
         raise UsageError("no agent was named, and the settings name none", hint)
-    given = {"agent": options["agent"], "answers": options["answers"], "accept_playbook_draft": options["is_accepted"]}
+    own = {"agent": options["agent"], "answers": options["answers"], "accept_playbook_draft": options["is_accepted"]}
     shared = {"project": app.project, "as_json": shell.as_json, "quiet": shell.quiet, "verbose": False}
-    click.get_current_context().invoke(run, name=INIT_FLOW, task=(), scope=INIT_SCOPE, **given, **shared)
+    click.get_current_context().invoke(run, name="playbook-init", task=(), scope="playbook", **own, **shared)
 
 
 def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
@@ -60,7 +56,11 @@ def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
         facts = facts_of(ProjectTree(app.project))
     draft = draft_from(facts, name)
     files = playbook_files(draft, name, languages_and_frameworks(facts))
-    _refuse_others(app.project, files)
+    for path in files:
+        if real_inside(app.project, path) is None:
+            raise RefusedError(f"`{path}` leads out of the project", "replace the link with a folder")
+        if os.path.lexists(os.path.join(app.project, path)):
+            raise RefusedError(f"`{path}` is there already, and nothing is overwritten", "move it away, then try again")
     for rule in draft["accepted_rules"]:
         shell.talk(f"{rule['title']} ({', '.join(rule['evidence_paths'])})")
     if not options["is_accepted"]:
@@ -76,15 +76,6 @@ def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     if shell.as_json:
         return shell.data({"created": list(files), "folder": OWN})
     return shell.talk("next: read and edit the files, then `handrail playbook guidance --phase implement --task TASK`")
-
-
-def _refuse_others(project: str, files: dict[str, str]) -> None:
-    """Raise `RefusedError` if one of the files is there, or leads out of the project."""
-    for path in files:
-        if real_inside(project, path) is None:
-            raise RefusedError(f"`{path}` leads out of the project", "replace the link with a folder")
-        if os.path.lexists(os.path.join(project, path)):
-            raise RefusedError(f"`{path}` is there already, and nothing is overwritten", "move it away, then try again")
 
 
 def _ask_to_accept(app: App, count: int) -> None:
@@ -120,7 +111,6 @@ def init(app: App, shell: Shell, **options: Any) -> None:
     whether the playbook is right, and it is written to `.handrail/playbook`. Files that are there are never changed.
     It is the flow `playbook-init`: `handrail resume` continues it. With --no-agent, no agent is needed.
     """
-
     if options["is_accepted"]:
         app.refuse_agents("playbook init --yes")
     if options["agent"] and options["no_agent"]:
@@ -241,33 +231,28 @@ def guidance(app: App, shell: Shell, phase: str, task: str, files: tuple[str, ..
     _valid(app)
     if not phase.strip():
         raise UsageError("`--phase` is blank", f"name a phase, such as {PHASES[0]}")
-    given = guide(app.project, phase, task, [_in_project(app, path) for path in (*files, *more)])
-    selection = given.selection
+    inside = {path: os.path.relpath(os.path.abspath(path), app.project) for path in (*files, *more)}
+    paths = [path if short.startswith("..") else short for path, short in inside.items()]  # as globs see them
+    told = guide(app.project, phase, task, paths)
+    selection = told.selection
     assert selection is not None
-    items = _items(given, selection)
+    items = _items(told, selection)
     if shell.as_json:
         sizes = {"characters": selection.characters, "budget": selection.limit * TOKEN}
         tokens = {"used": selection.used, "budget": selection.limit}
         left_out = [one.entry.id for one in selection.dropped]
         data = {"phase": selection.phase, "items": items, **sizes, "tokens": tokens, "leftOut": left_out}
-        return shell.data({**data, "text": given.text})
+        return shell.data({**data, "text": told.text})
     shell.talk(f"{counted(len(items), 'item')}, {selection.used} of {selection.limit} tokens, in the phase `{phase}`")
     if not items:
         return shell.say("nothing in the playbook is for this task in this phase")
     print_table(shell, [("ID", "TOLD", "WHY"), *((item["id"], item["told"], item["why"]) for item in items)])
-    return shell.say(f"\n{given.text}")
+    return shell.say(f"\n{told.text}")
 
 
-def _in_project(app: App, path: str) -> str:
-    """A path as globs see it: relative to the project, if it is inside."""
-    real = os.path.abspath(path)
-    inside = os.path.relpath(real, app.project)
-    return path if inside.startswith("..") else inside
-
-
-def _items(given: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:
+def _items(told: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:
     """What an agent is told. `told`: its `text`, or only its `path`."""
-    folder = given.found.folder
+    folder = told.found.folder
     chosen = {one.entry.path for one in selection.chosen}
     rows: list[dict[str, Any]] = [
         {"id": path, "title": path, "path": f"{folder}/{path}", "why": "for every task", "kind": "page", "told": "path"}

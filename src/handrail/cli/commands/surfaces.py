@@ -24,9 +24,6 @@ from handrail.cli.output import Shell, echo, has_reader, has_terminal
 if TYPE_CHECKING:
     from handrail.web.access import Address
 
-NO_TEXTUAL = "the terminal surface needs a package that is not installed"
-INSTALL_TEXTUAL = "run `pip install textual`"
-
 
 @click.command()
 @command
@@ -39,7 +36,7 @@ def ui(app: App, shell: Shell) -> None:
     if not has_terminal(os.environ):
         raise UsageError("`handrail ui` needs a terminal", "`handrail runs` and `handrail view home` work without one")
     if importlib.util.find_spec("textual") is None:
-        raise NotFound(NO_TEXTUAL, INSTALL_TEXTUAL)
+        raise NotFound("the terminal surface needs a package that is not installed", "run `pip install textual`")
     from handrail.tui.app import HandrailApp
 
     shown = HandrailApp(app)
@@ -97,11 +94,7 @@ def web(  # noqa: PLR0913  # one parameter per option
 
             webbrowser.open(link)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link), _report)
-
-
-def _report(error: Exception) -> None:
-    write_report(error, ["web"])
+    serve(app, wanted, ready, lambda link, _: shell.talk(link), lambda error: write_report(error, ["web"]))
 
 
 LOOK_AGAIN = 0.2

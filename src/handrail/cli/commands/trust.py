@@ -9,7 +9,7 @@ import click
 
 from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError, UsageError
-from handrail.cli.definition_list import print_problems, shown_problems
+from handrail.cli.definition_list import print_problems, programs_json, shown_problems
 from handrail.cli.forms import can_ask
 from handrail.cli.options import command
 from handrail.cli.output import Shell, date_and_time, echo
@@ -19,7 +19,7 @@ from handrail.extensions.plugins.code import PluginUntrusted, TrustedCode, diffe
 from handrail.extensions.plugins.plugin import ID, RESERVED, Plugin, skeleton_files
 from handrail.extensions.plugins.search import JAVASCRIPT, plugin_folders
 from handrail.settings.folders import find_root, owning_project, shown_path
-from handrail.settings.trust import ProgramUse
+from handrail.source.diagnostics import Diagnostic
 from handrail.source.plain_text import command_line, counted, plain
 from handrail.source.suggestions import did_you_mean
 
@@ -47,7 +47,7 @@ def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -
     app.refuse_agents("trust")
     at.trust.grant(at.clock(), below=below)
     if shell.as_json:
-        return shell.data(_standing(at, shell, at.definitions.programs_of_project(at.settings)))
+        return shell.data(_standing(at, shell))
     shell.say(f"trusted: {plain(at.project)}" + (", and every project below it" if below else ""))
     return shell.talk(f"`{command_line('handrail', 'distrust', at.project)}` takes it back")
 
@@ -80,19 +80,19 @@ def _project(app: App, folder: str, *, is_exact: bool) -> str:
 
 def _record(app: App) -> dict[str, Any]:
     record = app.trust.record
-    told = None if record is None else {"path": record.path, "at": record.at, "below": record.below}
-    return {"trusted": record is not None, "record": told}
+    data = None if record is None else {"path": record.path, "at": record.at, "below": record.below}
+    return {"trusted": record is not None, "record": data}
 
 
-def _standing(app: App, shell: Shell, programs: list[ProgramUse]) -> dict[str, Any]:
-    runs = [program.to_json(lambda path: shown_path(path, shell.cwd)) for program in programs]
+def _standing(app: App, shell: Shell) -> dict[str, Any]:
+    runs = programs_json(shell, app.definitions.programs_of_project(app.settings))
     return {"project": app.project, **_record(app), "runs": runs}
 
 
 def _say_standing(app: App, shell: Shell) -> None:
-    programs, record = app.definitions.programs_of_project(app.settings), app.trust.record
     if shell.as_json:
-        return shell.data(_standing(app, shell, programs))
+        return shell.data(_standing(app, shell))
+    programs, record = app.definitions.programs_of_project(app.settings), app.trust.record
     if record is None:
         shell.say(f"not trusted: {plain(app.project)}")
     else:
@@ -115,22 +115,22 @@ def plugins(app: App, shell: Shell) -> None:
     is not trusted is not run.
     """
     known = app.definitions.plugins
-    problems: dict[int, list[Any]] = {}
+    checked: list[tuple[Plugin, list[Diagnostic]]] = []
     with WaitingLine(shell, "reading the plugins") as line:
         for one in known.found:
             line.say(f"trying the plugin `{one.id}`")
-            problems[id(one)] = shown_problems(known.problems(one, again=True), shell.cwd)
+            checked.append((one, shown_problems(known.problems(one, again=True), shell.cwd)))
     if shell.as_json:
-        return shell.data({"plugins": [_plugin_json(app, one, problems[id(one)]) for one in known.found]})
-    if not known.found:
+        return shell.data({"plugins": [_plugin_json(app, one, problems) for one, problems in checked]})
+    if not checked:
         return shell.say("there are no plugins; `handrail plugin new ID` makes one")
-    rows = [_plugin_row(app, plugin, bool(problems[id(plugin)])) for plugin in known.found]
+    rows = [_plugin_row(app, one, bool(problems)) for one, problems in checked]
     print_table(shell, [("ID", "VERSION", "SOURCE", "CODE", "PROVIDES"), *rows])
-    every = [problem for plugin in known.found for problem in problems[id(plugin)]]
+    every = [problem for _, problems in checked for problem in problems]
     return print_problems(every, "text") if every else None
 
 
-def _plugin_json(app: App, plugin: Plugin, problems: list[Any]) -> dict[str, Any]:
+def _plugin_json(app: App, plugin: Plugin, problems: list[Diagnostic]) -> dict[str, Any]:
     return {
         "id": plugin.id,
         "version": plugin.manifest.version if plugin.manifest is not None else None,
@@ -162,8 +162,8 @@ def _plugin_row(app: App, plugin: Plugin, has_problems: bool) -> tuple[str, ...]
     state = "none" if not code.rows else "trusted" if code.refusal is None else "not trusted"
     if state == "trusted" and code.error() is not None:
         state = "disabled"
-    told = [counted(len(names), kind.removesuffix("s")) for kind, names in _provides(app, plugin).items()]
-    return plugin.id, plugin.manifest.version, plugin.place.source, state, ", ".join(told) + " !" * has_problems
+    numbers = ", ".join(counted(len(names), kind.removesuffix("s")) for kind, names in _provides(app, plugin).items())
+    return plugin.id, plugin.manifest.version, plugin.place.source, state, numbers + " !" * has_problems
 
 
 @click.group()
@@ -227,7 +227,11 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
         for line in lines:
             shell.say(plain(line))
     if not show and not is_trusted:
-        _ask(id_, yes)
+        if not yes and not can_ask():
+            hint = f"look at it with `handrail plugin trust {id_} --show`, then add `--yes`"
+            raise PluginUntrusted(f"there is no terminal to ask whether you trust the plugin `{id_}`", hint)
+        if not yes and not click.confirm(f"Trust this code of `{id_}`?", default=False, err=True):
+            raise RefusedError(f"the plugin `{id_}` is not trusted")
         store.grant(found.place.folder, content, app.clock())
         is_trusted = True
     if shell.as_json:
@@ -236,16 +240,6 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
     if not show and found.place.source == "project" and not store.project_is_trusted(app.project):
         shell.talk("the project itself is not trusted yet: `handrail trust`")
     return shell.talk(f"the plugin `{id_}` is {'' if is_trusted else 'not '}trusted")
-
-
-def _ask(id_: str, yes: bool) -> None:
-    if yes:
-        return
-    if not can_ask():
-        hint = f"look at it with `handrail plugin trust {id_} --show`, then add `--yes`"
-        raise PluginUntrusted(f"there is no terminal to ask whether you trust the plugin `{id_}`", hint)
-    if not click.confirm(f"Trust this code of `{id_}`?", default=False, err=True):
-        raise RefusedError(f"the plugin `{id_}` is not trusted")
 
 
 @plugin.command("distrust")

@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from handrail import SETTINGS_FILE
@@ -63,15 +64,14 @@ class LiveCatalog:
         stamp = frozenset(_files(self.app))
         if stamp == self._stamp:
             return
-        self.app.forget_definitions()  # also at the first look: they may be those of an earlier catalog
-        self._stamp = stamp
-        app = self.app
+        app, self._stamp = self.app, stamp
+        app.forget_definitions()  # also at the first look: they may be those of an earlier catalog
         _, problems = read_settings(app.places.config, app.project, app.registry.executors(), app.effects)
         head = {
-            "trusted": TrustStore(self.app.places.state).find(self.app.project) is not None,
+            "trusted": TrustStore(app.places.state).find(app.project) is not None,
             "settings": [problem_json(problem, self._shown) for problem in problems if problem.severity != "note"],
         }
-        self.topic.update(all_definitions(self.app.definitions), self._shown, head)
+        self.topic.update(all_definitions(app.definitions), self._shown, head)
 
     def _shown(self, path: str) -> str:
         return shown_path(path, self.app.project)
@@ -96,8 +96,8 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
     known = definitions.plugins
     for plugin in known.found:
         is_asked = plugin.manifest is not None and not known.is_trusted(plugin)
-        told = f"not trusted: handrail plugin trust {plugin.id}" if is_asked else ""
-        yield FoundPlugin(plugin.id, plugin.place.source, plugin.file, told, is_asked, tuple(plugin.problems))
+        about = f"not trusted: handrail plugin trust {plugin.id}" if is_asked else ""
+        yield FoundPlugin(plugin.id, plugin.place.source, plugin.file, about, is_asked, tuple(plugin.problems))
 
 
 def _files(app: App) -> Iterator[tuple[str, int, int]]:
@@ -147,15 +147,11 @@ def definition(app: App, kind: str, key: str) -> dict[str, Any]:
     nth = [one["id"] for one in known if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])
     texts, plan = _workflow(app, row, nth) if kind == WORKFLOW else _flow(app, row, nth) if kind == FLOW else ([], None)
     shown = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
+    kinds = {code: {"meaning": kind.meaning, "cure": kind.cure} for code, kind in problem_kinds().items()}
+    problems = [{**problem, **kinds.get(problem["code"], {})} for problem in row["problems"]]
     for one in shown:
-        one["problems"] = [_explained(problem) for problem in row["problems"] if problem["file"] == one["file"]]
+        one["problems"] = [problem for problem in problems if problem["file"] == one["file"]]
     return {"entry": row, "files": shown, "plan": plan}
-
-
-def _explained(problem: dict[str, Any]) -> dict[str, Any]:
-    """A problem with what `handrail explain` says about its code."""
-    rule = problem_kinds().get(problem["code"])
-    return problem if rule is None else {**problem, "meaning": rule.meaning, "cure": rule.cure}
 
 
 def _flow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
@@ -176,10 +172,8 @@ def _workflow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, A
     files = [path for path in dict.fromkeys([found.file, *named, *wrong]) if os.path.isfile(path)]
     plan = None
     if spec is not None and catalog.workflows.get(found.key) is spec:
-        try:
+        with suppress(HandrailError):
             plan = workflow_items(catalog.plan(spec))
-        except HandrailError:
-            plan = None
     return [_text(path) for path in files], plan
 
 

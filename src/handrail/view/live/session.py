@@ -73,31 +73,23 @@ class LiveSession:
         scan = journal.read(self.session.journal, self.offset, self.number)
         self.offset += scan.end
         self.number += len(scan.records)
-        denials: tuple[Denial, ...] = ()
-        if trail_size(folder) != self.seen:
-            found = read_trail(folder, self.seen)
-            denials, self.seen = found.denials, found.end
         news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
-        news += [(denial.at, denial) for denial in denials]
+        if trail_size(folder) != self.seen:
+            trail = read_trail(folder, self.seen)
+            self.seen = trail.end
+            news += [(denial.at, denial) for denial in trail.denials]
         for at, one in sorted(news, key=lambda pair: pair[0]):
             if isinstance(one, Denial):
                 self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
                 continue
             for data in one["events"]:
                 self.topic.take(at, machine.event_from_json(data))
-        self.topic.mark(_marks(folder))
+        is_turn = hook_files.has_mark(folder, hook_files.TURN) and not hook_files.has_mark(folder, hook_files.PAUSED)
+        let_go = clean(hook_files.mark_text(folder, hook_files.LET_GO)) or None
+        self.topic.mark({"turn": "agent" if is_turn else "person", "letGo": let_go})
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
         return self.topic.rows.messages(f"session:{self.session.id}", base, now, epoch)
-
-
-def _marks(folder: str) -> dict[str, Any]:
-    """Whose turn it is, and why the agent was allowed to stop, if it was."""
-    is_turn = hook_files.has_mark(folder, hook_files.TURN) and not hook_files.has_mark(folder, hook_files.PAUSED)
-    return {
-        "turn": "agent" if is_turn else "person",
-        "letGo": clean(hook_files.mark_text(folder, hook_files.LET_GO)) or None,
-    }
 
 
 def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any]:
@@ -117,6 +109,6 @@ def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any
         raise RefusedError(f"the workflow has no phase {at}", f"its phases: 0 to {len(plan.stops) - 1}")
     stop, is_told = plan.stops[at], state.is_active and at == state.at
     text = words.context_text(plan, state) if is_told else stop.instructions
-    told = {"text": text, "instructions": words.variables(plan, state)["phaseInstructions"] if is_told else text}
-    shown = {name: clean(app.secrets.mask(one)) for name, one in told.items()}
-    return {"stop": at, "name": clean(stop.name), "isTold": is_told, **shown}
+    instructions = words.variables(plan, state)["phaseInstructions"] if is_told else text
+    texts = {name: clean(app.secrets.mask(one)) for name, one in (("text", text), ("instructions", instructions))}
+    return {"stop": at, "name": clean(stop.name), "isTold": is_told, **texts}

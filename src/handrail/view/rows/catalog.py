@@ -90,7 +90,12 @@ def entries_of(everything: AllDefinitions, shown: ShownPath) -> list[Row]:
             row["id"] += f"@{seen[row['id']]}"
         row["order"] = order
         row["problems"] = [problem_json(problem, named) for problem in row["problems"]]
-    _link_shadows(rows)
+    by_file = {(row["kind"], row["file"]): row for row in rows}
+    for row in rows:  # ids in place of files: the definition that is used instead, and those that it hides
+        winner = by_file.get((row["kind"], row["shadowedBy"]))
+        row["shadowedBy"] = None if winner is None else winner["id"]
+        if winner is not None:
+            winner["shadows"] = [*winner["shadows"], row["id"]]
     return [{**row, "file": named(row["file"])} for row in rows]
 
 
@@ -104,7 +109,6 @@ def problem_json(problem: Diagnostic, shown: ShownPath) -> dict[str, Any]:
 def _workflows(catalog: Catalog) -> Iterator[Row]:
     for found in catalog.found:
         spec, problems = found.spec, catalog.problems_in(found.file)
-        is_used = spec is not None and catalog.workflows.get(found.key) is spec
         winner = catalog.workflows.get(found.key)
         is_hidden = spec is not None and winner is not None and winner is not spec
         yield {
@@ -118,7 +122,7 @@ def _workflows(catalog: Catalog) -> Iterator[Row]:
             "visible": spec is not None and spec.is_visible,
             "phases": None if spec is None else len(spec.entries),
             "uses": [ref.key for ref in (found.references if spec is None else spec.references)],
-            "state": _state(problems, is_usable=is_used or is_hidden),
+            "state": _state(problems, is_usable=spec is not None and winner is not None),
             "problems": problems,
             "shadowedBy": winner.file if is_hidden and winner is not None else None,
         }
@@ -210,16 +214,6 @@ def _state(problems: Iterable[Diagnostic], *, is_usable: bool) -> str:
     if not is_usable:
         return NEEDS_BROKEN
     return WARNED if "warning" in known else OK
-
-
-def _link_shadows(rows: list[Row]) -> None:
-    """Put ids in place of files: `shadowedBy` is the definition that is used instead, `shadows` are those it hides."""
-    by_file = {(row["kind"], row["file"]): row for row in rows}
-    for row in rows:
-        winner = by_file.get((row["kind"], row["shadowedBy"])) if row["shadowedBy"] else None
-        row["shadowedBy"] = None if winner is None else winner["id"]
-        if winner is not None:
-            winner["shadows"] = [*winner["shadows"], row["id"]]
 
 
 _EMPTY: dict[str, Any] = {

@@ -87,12 +87,10 @@ def _round(phase: Phase) -> str:
 
 def _guards(phase: Phase) -> list[str]:
     """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
-    shown = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
-    more = len(phase.guards) - len(shown)
-    return [
-        *([f"{counted(more, 'condition')} of earlier rounds {'holds' if more == 1 else 'hold'}"] if more else []),
-        *shown,
-    ]
+    guards = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
+    more = len(phase.guards) - len(guards)
+    earlier = f"{counted(more, 'condition')} of earlier rounds {'holds' if more == 1 else 'hold'}"
+    return [earlier, *guards] if more else guards
 
 
 def _of_phase(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
@@ -280,7 +278,11 @@ def flow_picture(plan: FlowPlan) -> str:
 def _block_box(block: Block) -> Box:
     if isinstance(block, PhaseBlock):
         return _phase_box(block)
-    captions = _captions(block)
+    if isinstance(block, ParallelBlock):
+        captions = [f"in parallel, up to {block.limit}"]
+    else:
+        again = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
+        captions = [f"up to {counted(block.count, 'round')}", *again]
     inner = [_block_box(one) for one in block.blocks]
     head = LINE * len(captions)
 
@@ -337,20 +339,15 @@ def _step_box(step: Step) -> Box:
 def _stack(boxes: Sequence[Box], x: float, y: float, width: float, *, has_arrows: bool) -> Iterator[str]:
     for number, box in enumerate(boxes):
         if number and has_arrows:
-            yield _arrow(x + width / 2, y - GAP, y)
+            middle, end = x + width / 2, y - 6
+            head = f"M {middle - 4:g} {end:g} L {middle + 4:g} {end:g} L {middle:g} {y:g} Z"
+            yield f'<path class="arrow" d="M {middle:g} {y - GAP:g} V {end:g}"/><path class="head" d="{head}"/>'
         yield from box.draw(x, y, width)
         y += box.height + GAP
 
 
 def _stacked_height(boxes: Sequence[Box]) -> int:
     return sum(box.height for box in boxes) + GAP * (len(boxes) - 1)
-
-
-def _captions(block: RepeatBlock | ParallelBlock) -> list[str]:
-    if isinstance(block, ParallelBlock):
-        return [f"in parallel, up to {block.limit}"]
-    again = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
-    return [f"up to {counted(block.count, 'round')}", *again]
 
 
 def _kind(step: Step) -> tuple[str, str]:
@@ -380,11 +377,6 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
     how = ' text-anchor="middle"' if kind == "middle" else f' class="{kind}"' if kind else ""
     return f'<text x="{x:g}" y="{y:g}"{how}>{_escaped(text)}</text>'
-
-
-def _arrow(x: float, top: float, bottom: float) -> str:
-    head = f"M {x - 4:g} {bottom - 6:g} L {x + 4:g} {bottom - 6:g} L {x:g} {bottom:g} Z"
-    return f'<path class="arrow" d="M {x:g} {top:g} V {bottom - 6:g}"/><path class="head" d="{head}"/>'
 
 
 def _escaped(text: str) -> str:

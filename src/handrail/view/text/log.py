@@ -45,7 +45,11 @@ class Story:
     def __init__(self, plan: FlowPlan, clock: Callable[[float], str], past: Sequence[EventRecord] = ()) -> None:
         self.clock = clock
         self.topic = RunTopic(plan, lambda _: None, 1, {}, past)
-        self.rounds = {path_segment(phase.id): _round_words(round_numbers(phase)) for phase in plan.phases}
+        self.rounds: dict[str, str] = {}
+        for phase in plan.phases:
+            numbers = round_numbers(phase)
+            named = [str(number) if len(numbers) == 1 else f"{name} = {number}" for name, number in numbers.items()]
+            self.rounds[path_segment(phase.id)] = f"round {', '.join(named)}" if named else ""
         self._place = ""
         self._failures: set[str] = set()
 
@@ -138,9 +142,7 @@ class Story:
                 return f"waits for a person, after {took}"
         sign = _ENDS.get(event.status, "!")
         why = event.error or reason_words(event.reason or "")
-        return f"{sign} {event.status} after {took}" + (
-            f": {one_line(why)}" if why and why not in self._failures else ""
-        )
+        return f"{sign} {event.status} after {took}{f': {one_line(why)}' if why and why not in self._failures else ''}"
 
     def _took(self, path: str) -> str:
         took = self.topic.tree.get(path)["took"]
@@ -183,12 +185,8 @@ def _shortened(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, st
         before = short[-1] if short else (0.0, "", "")
         of_many = text.replace(_UNMET, _ALL_UNMET)
         is_joinable = text.endswith(KEPT) or text.startswith(f"{SKIPPED.char}  skipped")
-        if (
-            path
-            and before[1] == path
-            and before[2] == RUNNING.char
-            and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
-        ):
+        is_end = before[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
+        if path and is_end:
             short[-1] = (at, path, text)
         elif path and "/" not in path + before[1] and of_many == before[2].replace(_UNMET, _ALL_UNMET) and is_joinable:
             short[-1] = (before[0], f"{before[1]}, {path}", of_many)
@@ -199,12 +197,6 @@ def _shortened(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, st
 
 def _joined(sign: str, *parts: str) -> str:
     return "  ".join([sign, *(one_line(part) for part in parts if part)])
-
-
-def _round_words(numbers: Mapping[str, int]) -> str:
-    if len(numbers) == 1:
-        return f"round {next(iter(numbers.values()))}"
-    return "round " + ", ".join(f"{name} = {number}" for name, number in numbers.items()) if numbers else ""
 
 
 def guided_lines(event: Guided | GuideNews) -> Iterator[str]:
@@ -248,6 +240,10 @@ def _answer(event: run_events.Answered) -> tuple[str, str, str]:
     return "people", how, ": ".join(filter(None, (f"in {where}" if where else "", reason)))
 
 
+def _fact(event: run_events.FactFound) -> tuple[str, str, str]:
+    return "facts", "fact", f"{event.place}: {event.kind} {event.subject} is {as_text(event.value)}"
+
+
 def _check_words(result: Mapping[str, Any]) -> str:
     held = result.get("held")
     words = "not run" if held is None else "holds" if held else f"does not hold ({result.get('detail')})"
@@ -283,11 +279,7 @@ _LINES: dict[type[Event], Callable[[Any], tuple[str, str, str]]] = {
     ),
     run_events.UsageReported: lambda event: ("agent", "usage", usage_words(event.usage)),
     run_events.Checked: lambda event: ("checks", "checked", "; ".join(map(_check_words, event.results))),
-    run_events.FactFound: lambda event: (
-        "facts",
-        "fact",
-        f"{event.place}: {event.kind} {event.subject} is {as_text(event.value)}",
-    ),
+    run_events.FactFound: _fact,
     run_events.TimeSpent: lambda event: ("facts", "time", f"{event.seconds:g} s"),
     run_events.NodeStarted: lambda event: ("steps", "started", f"try {event.attempt}"),
     run_events.AttemptStarted: lambda event: ("steps", "started", f"try {event.attempt}"),

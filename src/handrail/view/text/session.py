@@ -128,19 +128,16 @@ def without_marks(text: str) -> str:
         if line.lstrip().startswith("```"):
             is_code = not is_code
             continue
-        lines.append(f"    {line}" if is_code else _unmarked(line))
+        if is_code:
+            lines.append(f"    {line}")
+            continue
+        begin = line.lstrip("#")
+        text = begin.strip() if line.startswith("#") and begin.startswith(" ") else line
+        for mark in ("**", "__"):
+            if text.count(mark) % 2 == 0 and "`" not in text:
+                text = text.replace(mark, "")
+        lines.append(text)
     return "\n".join(lines)
-
-
-def _unmarked(line: str) -> str:
-    begin = line.lstrip("#")
-    if line.startswith("#") and begin.startswith(" "):
-        line = begin.strip()
-    for mark in ("**", "__"):
-        parts = line.split(mark)
-        if len(parts) % 2 == 1 and "`" not in line:
-            line = "".join(parts)
-    return line
 
 
 def session_json(report: SessionReport) -> dict[str, Any]:
