@@ -18,7 +18,7 @@ from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, of
 from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
-from handrail.tui.widgets import Listing
+from handrail.tui.widgets import Bar, Listing
 from support import Project
 from tui.scene import NOW, entry, picture, played, pressed, settled, shop
 from tui.shop import shown, until
@@ -184,6 +184,27 @@ def test_quitting_leaves_runs_or_stops_them(project: Project, keys: tuple[str, .
 
     assert shown(project, script).bug is None
     assert project.json("runs", run)["status"] == status
+
+
+def test_keys_views_and_answers_can_be_clicked(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        async def click(bar: str, text: str) -> None:
+            at = "".join(piece.text for piece in top.screen.query_one(bar, Bar).pieces).index(text)
+            await pilot.click(bar, offset=(at, 0))
+            await settled(top, pilot)
+
+        top.open("run:r-7f3k2m")
+        await settled(top, pilot)
+        await click("#tabs", "5 Checks")
+        assert isinstance(top.screen, RunScreen)
+        assert top.screen.view == 5
+        top.launched.add("r-loop00")
+        await click("#keys", "q quit")
+        assert isinstance(top.screen, QuitScreen)
+        await click("#answers", "Stay")
+        assert isinstance(top.screen, RunScreen)
+
+    assert played(tmp_path, script, (160, 50)).bug is None
 
 
 def test_text_of_agents_is_never_markup(tmp_path: Path) -> None:
