@@ -90,8 +90,12 @@ def may_ring(channels: tuple[Channel, ...] | None) -> bool:
     return channels is None or BELL in channels
 
 
-def read_notify(reader: MappingReader, node: TreeNode) -> tuple[Channel, ...]:
+def read_notify(
+    reader: MappingReader, node: TreeNode | None, before: tuple[Channel, ...] | None
+) -> tuple[Channel, ...] | None:
     """The channels. Reports each that is wrong, at its place. One that is written twice counts once."""
+    if node is None:
+        return before
     channels = (_channel(reader, item) for item in node.value)
     return tuple(dict.fromkeys(channel for channel in channels if channel is not None))
 
@@ -380,17 +384,10 @@ def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
     return next(iter(agents.values()))
 
 
-def read_acp_agents(reader: MappingReader, before: AcpAgents, *, is_user: bool) -> dict[str, AcpAgent]:
+def read_acp_agents(reader: MappingReader, node: TreeNode | None, before: AcpAgents) -> dict[str, AcpAgent]:
     """The agents of a settings file. Reports each problem at its place."""
-    node = reader.child(ACP_FIELD.name)
-    if node is None:
-        return dict(before)
-    if not is_user:
-        message = f"`{ACP_FIELD.name}` can be set only in the user's settings: a project must not choose a program"
-        reader.on(node, "bad-value", message, "write it in your own settings file")
-        return dict(before)
     agents = dict(before)
-    for name, child in node.value.items():
+    for name, child in node.value.items() if node is not None else ():
         agent = _read_agent(reader, name, child)
         if agent is not None:
             agents[name] = agent
@@ -472,8 +469,12 @@ class ApprovalRule:
         return f"`approve` in {self.source}: {self.effect}" + (f" where {where}" if where else "")
 
 
-def read_rules(reader: MappingReader, node: TreeNode, effects: Effects | None) -> tuple[ApprovalRule, ...]:
+def read_rules(
+    reader: MappingReader, node: TreeNode | None, effects: Effects | None, before: tuple[ApprovalRule, ...]
+) -> tuple[ApprovalRule, ...]:
     """The rules of a settings file. Reports each that is wrong, at its place."""
+    if node is None:
+        return before
     known = effects() if effects is not None else None
     return tuple(rule for item in node.value if (rule := _rule(reader, item, known)) is not None)
 

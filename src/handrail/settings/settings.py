@@ -294,56 +294,46 @@ def _read(
         problems.append(source.problem("not-mapping", tree.place, message, hint))
         return settings
     reader = MappingReader(source, tree, SETTINGS, problems.append)
-    settings = _with_secrets(reader, settings, may_except=is_user)
-    settings = _apply(reader, settings, agents, is_user=is_user)
-    own = {name: _of_user(reader, name, is_user=is_user) for name in ("prune", "approve", "agentLogins", "notify")}
-    rules = read_rules(reader, own["approve"], effects) if own["approve"] is not None else settings.approve
-    logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
-    prune = read_prune(reader, own["prune"], settings.prune)
-    notify = read_notify(reader, own["notify"]) if own["notify"] is not None else settings.notify
-    acp = read_acp_agents(reader, settings.acp, is_user=is_user)
-    worktree = read_worktree(reader, settings.worktree, is_user=is_user)
-    settings = replace(settings, prune=prune, acp=acp, worktree=worktree, notify=notify)
-    return replace(settings, approve=rules, agent_logins=logins)
+    return replace(settings, **_changes(reader, settings, agents, effects, is_user=is_user))
 
 
-def _of_user(reader: MappingReader, name: str, *, is_user: bool) -> TreeNode | None:
-    """A setting that only the user may decide: the settings of a project come with the repository."""
-    node = reader.child(name)
-    if node is not None and not is_user:
-        reader.on(node, "bad-value", f"`{name}` can be set only in the user's settings", "remove it here")
-        return None
-    return node
+def _changes(
+    reader: MappingReader, before: Settings, agents: Agents, effects: Effects | None, *, is_user: bool
+) -> dict[str, Any]:
+    """The values of one file, by the names of the attributes of `Settings`."""
 
+    def of_user(name: str) -> TreeNode | None:
+        """A setting that only the user may decide: the settings of a project come with the repository."""
+        node = reader.child(name)
+        if node is not None and not is_user:
+            reader.on(node, "bad-value", f"`{name}` can be set only in the user's settings", "remove it here")
+        return node if is_user else None
 
-def _apply(reader: MappingReader, settings: Settings, agents: Agents, *, is_user: bool) -> Settings:
-    settings = replace(
-        settings,
-        idle_stops=_read_count(reader, "idleStops", settings.idle_stops),
-        reminders=_read_count(reader, "reminders", settings.reminders),
-        same_failures=_read_count(reader, "sameFailures", settings.same_failures),
-    )
-    if settings.same_failures == 1:
-        message = "`sameFailures` has to be 0, or 2 or more, found `1`"
-        reader.on(reader.node.value["sameFailures"], "bad-value", message, "write `sameFailures: 3`")
-    routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
-    agent, names = reader.child("agent"), reader.child("passEnv")
-    found = dict(settings.routes)
-    if agent is not None:
-        found |= _read_routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}), agents)
-    if routes is not None:
-        found |= _read_routes(reader, routes, agents)
-    passed = _read_names(reader, names, is_user=is_user)
-    return replace(
-        settings,
-        routes=found,
-        presets={**settings.presets, **_read_route_sets(reader, presets, agents)},
-        flows={**settings.flows, **_read_route_sets(reader, flows, agents)},
-        pass_env=(*settings.pass_env, *passed),
-        engine=reader.text("engine") or settings.engine,
-        **_read_limits(reader, settings),
-        check=read_check(reader, settings.check),
-    )
+    logins, agent = of_user("agentLogins"), reader.child("agent")
+    default = agent and agent._replace(kind="mapping", value={DEFAULT: agent}, keys={})
+    return {
+        **_read_secrets(reader, before, may_except=is_user),
+        "idle_stops": _read_count(reader, "idleStops", before.idle_stops),
+        "reminders": _read_count(reader, "reminders", before.reminders),
+        "same_failures": _read_same_failures(reader, before.same_failures),
+        "routes": {
+            **before.routes,
+            **_read_routes(reader, default, agents),
+            **_read_routes(reader, reader.child("routes"), agents),
+        },
+        "presets": {**before.presets, **_read_route_sets(reader, "presets", agents)},
+        "flows": {**before.flows, **_read_route_sets(reader, "flows", agents)},
+        "pass_env": (*before.pass_env, *_read_names(reader, is_user=is_user)),
+        "engine": reader.text("engine") or before.engine,
+        **_read_limits(reader, before),
+        "check": read_check(reader, before.check),
+        "agent_logins": before.agent_logins if logins is None else bool(logins.value),
+        "prune": read_prune(reader, of_user("prune"), before.prune),
+        "approve": read_rules(reader, of_user("approve"), effects, before.approve),
+        "notify": read_notify(reader, of_user("notify"), before.notify),
+        "acp": read_acp_agents(reader, of_user(ACP.name), before.acp),
+        "worktree": read_worktree(reader, before.worktree, is_user=is_user),
+    }
 
 
 def _read_limits(reader: MappingReader, before: Settings) -> dict[str, Any]:
@@ -365,12 +355,13 @@ def _shown(file: str) -> str:
     return f".handrail/{name}" if os.path.basename(folder) == ".handrail" else file
 
 
-def _read_names(reader: MappingReader, node: TreeNode | None, *, is_user: bool) -> list[str]:
+def _read_names(reader: MappingReader, *, is_user: bool) -> list[str]:
     """The names of variables. Patterns are not allowed, because one pattern could match all secrets.
 
     A project must not give the login of a forge to agents.
     """
-    found_: list[str] = []
+    node = reader.child("passEnv")
+    names: list[str] = []
     for item in node.value if node is not None else ():
         if item.kind != "text" or not item.value.isidentifier():
             message = f"an item of `passEnv` has to be the name of a variable, found {quoted(item)}"
@@ -379,28 +370,20 @@ def _read_names(reader: MappingReader, node: TreeNode | None, *, is_user: bool) 
             message = f"a project must not pass {quoted(item)} to agents: it is a login of the user"
             reader.on(item, "bad-value", message, "write it in your own settings file, or let Handrail's nodes use it")
         else:
-            found_.append(item.value)
-    return found_
+            names.append(item.value)
+    return names
 
 
-def _with_secrets(reader: MappingReader, settings: Settings, *, may_except: bool) -> Settings:
-    """The settings with the names in `secrets`. A project may add names, but it must not except any."""
-    node = reader.child("secrets")
-    names: dict[str, tuple[str, ...]] = {"add": (), "except": ()}
-    for key, child in node.value.items() if node is not None else ():
-        if key not in names:
-            hint = did_you_mean(key, names) or "write `add: [NAME]` or `except: [NAME]`"
-            reader.on(child, "unknown-key", f"`secrets` has no key `{key}`", hint)
-        elif key == "except" and not may_except:
+def _read_secrets(reader: MappingReader, before: Settings, *, may_except: bool) -> dict[str, tuple[str, ...]]:
+    """The names in `secrets`. A project may add names, but it must not except any."""
+    names = {"add": before.secrets, "except": before.not_secret}
+    for key, child in known_entries(reader, reader.child("secrets"), SECRETS.by_name, "`secrets`"):
+        if key == "except" and not may_except:
             message = "a project must not except names from the secrets"
             reader.on(child, "bad-value", message, "write `except` in your own settings file, or rename the variable")
         else:
-            names[key] = _read_patterns(reader, child, key)
-    return replace(
-        settings,
-        secrets=(*settings.secrets, *names["add"]),
-        not_secret=(*settings.not_secret, *names["except"]),
-    )
+            names[key] += _read_patterns(reader, child, key)
+    return {"secrets": names["add"], "not_secret": names["except"]}
 
 
 def _read_patterns(reader: MappingReader, node: TreeNode, key: str) -> tuple[str, ...]:
@@ -431,12 +414,24 @@ def _read_count(reader: MappingReader, name: str, before: int) -> int:
     return count
 
 
-def _read_route_sets(reader: MappingReader, node: TreeNode | None, agents: Agents) -> dict[str, dict[str, str]]:
-    return {} if node is None else {name: _read_routes(reader, child, agents) for name, child in node.value.items()}
+def _read_same_failures(reader: MappingReader, before: int) -> int:
+    count = _read_count(reader, "sameFailures", before)
+    if count != 1:
+        return count
+    message = "`sameFailures` has to be 0, or 2 or more, found `1`"
+    reader.on(reader.node.value["sameFailures"], "bad-value", message, "write `sameFailures: 3`")
+    return before
 
 
-def _read_routes(reader: MappingReader, node: TreeNode, agents: Agents) -> dict[str, str]:
+def _read_route_sets(reader: MappingReader, name: str, agents: Agents) -> dict[str, dict[str, str]]:
+    node = reader.child(name)
+    return {} if node is None else {key: _read_routes(reader, child, agents) for key, child in node.value.items()}
+
+
+def _read_routes(reader: MappingReader, node: TreeNode | None, agents: Agents) -> dict[str, str]:
     """The routes by group. Reports each invalid route at its place."""
+    if node is None:
+        return {}
     if node.kind != "mapping":
         reader.on(node, "wrong-type", f"routes have to be a mapping, found {found(node)}", "write `GROUP: AGENT:MODEL`")
         return {}

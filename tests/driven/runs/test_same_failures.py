@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handrail.settings.settings import read_settings
 from support import Project
 
 CHECKED = "{id: check, node: local-script-check, params: {argv: [sh, check.sh], byExitCode: true}}"
@@ -151,3 +153,11 @@ def test_one_in_the_settings_is_located(project: Project) -> None:
     project.write(".handrail/settings.yaml", "agent: scripted\nsameFailures: 1\n")
     problem = project.json("validate", code=2)["problems"][0]
     assert (problem["message"], problem["line"]) == ("`sameFailures` has to be 0, or 2 or more, found `1`", 2)
+
+
+def test_a_wrong_one_of_the_user_does_not_keep_the_project_from_being_read(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text("sameFailures: 1\n")
+    project.write(".handrail/settings.yaml", "agent: scripted\n")
+    settings, problems = read_settings(str(tmp_path), str(project.folder))
+    assert [problem.message for problem in problems] == ["`sameFailures` has to be 0, or 2 or more, found `1`"]
+    assert (settings.same_failures, settings.routes) == (3, {"default": "scripted"})
