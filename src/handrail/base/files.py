@@ -131,6 +131,17 @@ def remove(path: str) -> None:
         return
 
 
+def remove_record(path: str) -> bool:
+    """Remove a file of Handrail's state. False if there was none. Raises `StateError` if it is still there."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StateError(f"`{path}` cannot be removed: {error.strerror}") from error
+    return True
+
+
 def open_private(path: str, flags: int) -> int:
     """An opener for `open` that creates files which only the user can read."""
     return os.open(path, flags | os.O_CLOEXEC, PRIVATE)

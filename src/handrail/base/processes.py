@@ -164,20 +164,19 @@ async def start(
 
 async def run_task(task: Task, keep: int = KEPT_BYTES, heard: Callable[[bytes], None] | None = None) -> ProgramResult:
     """Run a task until it ends. Keeps the last `keep` bytes of its output. `heard` gets all of it while it runs."""
-    begin, kept = time.monotonic(), _Tail(keep, heard)
-    code, timed_out = await _run_to_end(task, kept)
-    text = kept.data.decode("utf-8", "replace")
-    return ProgramResult(code, text, timed_out, time.monotonic() - begin, kept.left_out)
+    begin, output = time.monotonic(), _Part(keep, heard)
+    code, timed_out = await _run_to_end(task, output)
+    return ProgramResult(code, output.text, timed_out, time.monotonic() - begin, output.left_out)
 
 
 async def capture(task: Task, keep: int) -> CapturedOutput:
     """Run a task until it ends. Keeps the first `keep` bytes of its standard output, apart from its errors."""
-    kept, errors = _Head(keep), _Tail(KEPT_BYTES)
-    code, timed_out = await _run_to_end(task, kept, errors)
-    return CapturedOutput(code, bytes(kept.data), errors.data.decode("utf-8", "replace"), timed_out, kept.left_out)
+    output, errors = _Part(keep, is_first=True), _Part()
+    code, timed_out = await _run_to_end(task, output, errors)
+    return CapturedOutput(code, bytes(output.data), errors.text, timed_out, output.left_out)
 
 
-async def _run_to_end(task: Task, kept: _Kept, errors: _Kept | None = None) -> tuple[int, bool]:
+async def _run_to_end(task: Task, kept: _Part, errors: _Part | None = None) -> tuple[int, bool]:
     """Run a task until it ends: its exit code, and whether that was at its timeout. Errors may be kept apart."""
     mark = uuid.uuid4().hex
     apart = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
@@ -246,12 +245,15 @@ async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
         return
 
 
-class _Tail:
-    """The last bytes of an output, and how many came before them."""
+class _Part:
+    """The last bytes of an output, or the first ones, and how many others there were. `heard` gets all of them."""
 
-    def __init__(self, most: int, heard: Callable[[bytes], None] | None = None) -> None:
+    def __init__(
+        self, most: int = KEPT_BYTES, heard: Callable[[bytes], None] | None = None, *, is_first: bool = False
+    ) -> None:
         self.most = most
         self.heard = heard
+        self.is_first = is_first
         self.data = bytearray()
         self.left_out = 0
 
@@ -261,44 +263,29 @@ class _Tail:
         self.data += piece
         too_many = max(0, len(self.data) - self.most)
         self.left_out += too_many
-        del self.data[:too_many]
+        del self.data[slice(self.most, None) if self.is_first else slice(too_many)]
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
 
 
-class _Head:
-    """The first bytes of an output, and how many came after them."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.data = bytearray()
-        self.left_out = 0
-
-    def add(self, piece: bytes) -> None:
-        fits = piece[: self.most - len(self.data)]
-        self.data += fits
-        self.left_out += len(piece) - len(fits)
-
-
-_Kept = _Tail | _Head
-
-
-async def _collect(stream: asyncio.StreamReader | None, kept: _Kept | None) -> None:
-    if stream is None or kept is None:
+async def _collect(stream: asyncio.StreamReader | None, part: _Part | None) -> None:
+    if stream is None or part is None:
         return
     while piece := await stream.read(KEPT_BYTES):
-        kept.add(piece)
+        part.add(piece)
 
 
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
     """Send SIGTERM to the process group, and SIGKILL after `GRACE` seconds."""
-    if process.returncode is not None:
-        return signal_group(process.pid, signal.SIGTERM)
     signal_group(process.pid, signal.SIGTERM)
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), GRACE)
-    signal_group(process.pid, signal.SIGKILL)
-    with contextlib.suppress(TimeoutError):  # stuck in the kernel
-        await asyncio.wait_for(process.wait(), GRACE)
-    return None
+    if process.returncode is None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE)
+        signal_group(process.pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):  # stuck in the kernel
+            await asyncio.wait_for(process.wait(), GRACE)
 
 
 def signal_group(pid: int, number: int) -> None:
@@ -336,7 +323,7 @@ class RunningProgram:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.mark = uuid.uuid4().hex
-        self._errors = _Tail(KEPT_BYTES)
+        self._errors = _Part()
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Future[None]] = []
         self._family: set[int] = set()
@@ -358,7 +345,7 @@ class RunningProgram:
     @property
     def errors(self) -> str:
         """The end of its standard error."""
-        return self._errors.data.decode("utf-8", "replace")
+        return self._errors.text
 
     @property
     def exit_code(self) -> int | None:

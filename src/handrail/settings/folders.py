@@ -10,6 +10,7 @@ import os
 import handrail
 from handrail import SETTINGS_FILE
 from handrail.base.errors import UsageError
+from handrail.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +40,11 @@ def _is_mark(path: str) -> bool:
     return not path.endswith(".git") or not os.path.isdir(path) or os.path.exists(os.path.join(path, "HEAD"))
 
 
-class Checkout:
+class Checkout(Record):
     """A checkout of a Git repository: its top folder, and the folder with the data that all worktrees share."""
 
-    __slots__ = ("data", "top")
-
-    def __init__(self, top: str, data: str) -> None:
-        self.top = top
-        self.data = data
+    top: str
+    data: str
 
 
 def checkout(folder: str) -> Checkout | None:

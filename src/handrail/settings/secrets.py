@@ -131,7 +131,9 @@ class Secrets:
         self._texts = sorted(self._references, key=len, reverse=True)
         self._in_json = [jsonlite.dumps(text)[1:-1] for text in self._texts]
         self._pattern = re.compile("|".join(map(re.escape, [*self._texts, _MARK])))
-        self._long = [text for text in self._texts if len(text) > _CUT and not _has_common_start(text)]
+        long = [text for text in self._texts if len(text) > _CUT]
+        # the beginning of others is not secret: a key's first line, a JSON Web Token's header, a URL
+        self._long = [text for text in long if not text.startswith(("-----", "eyJ")) and "://" not in text]
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -277,11 +279,6 @@ def _forms(value: str) -> dict[str, str]:
         lines = enumerate(whole.splitlines())
         found |= {f"line-{n}": line for n, line in lines if _LINE.fullmatch(line) and not line.startswith("-----")}
     return {form: text for form, text in found.items() if len(text) >= SHORTEST}
-
-
-def _has_common_start(secret: str) -> bool:
-    """True if the beginning of a secret is not secret: a key's first line, a JSON Web Token's header, a URL."""
-    return secret.startswith(("-----", "eyJ")) or "://" in secret
 
 
 def _reference(name: str, form: str) -> str:

@@ -181,10 +181,8 @@ class PruneSettings:
 def read_prune(reader: MappingReader, node: TreeNode | None, before: PruneSettings | None) -> PruneSettings | None:
     if node is None:
         return before
-    older, keep = node.value.get("olderThan"), node.value.get("keep")
-    for name, child in node.value.items():
-        if name not in PRUNE_SHAPE.by_name:
-            reader.on(child, "bad-value", f"`prune` has no key `{name}`", f"its keys: {', '.join(PRUNE_SHAPE.by_name)}")
+    own = dict(known_entries(reader, node, PRUNE_SHAPE.by_name, "`prune`"))
+    older, keep = own.get("olderThan"), own.get("keep")
     seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
     if older is not None and seconds is None:
         reader.on(older, "bad-value", f"`olderThan` has to be {DURATION_EXAMPLE}, found {quoted(older)}", None)

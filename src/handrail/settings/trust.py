@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
-from handrail.base.errors import StateError, UntrustedError
-from handrail.base.files import make_private, read_regular, refuse_shared, replace
+from handrail.base.errors import UntrustedError
+from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace
 from handrail.base.record import Record
-from handrail.settings.folders import file_name
+from handrail.settings.folders import file_name, shown_path
 from handrail.source.plain_text import one_line
 
 TYPE_CHECKING = False
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 TRUST_FOLDER = "trust"
 
 
-class TrustRecord:
+class TrustRecord(Record):
     """A person's word for one folder. With `below` it holds for every project inside of it too."""
 
-    __slots__ = ("at", "below", "path")
-
-    def __init__(self, path: str, at: float, *, below: bool) -> None:
-        self.path = path
-        self.at = at
-        self.below = below
+    path: str
+    at: float
+    below: bool
 
 
 class TrustStore:
@@ -68,14 +65,7 @@ class TrustStore:
     def revoke(self, project: str) -> bool:
         """Take back the word for exactly this folder. False if there was none."""
         refuse_shared(self.state, self.folder)
-        path = self._file(os.path.realpath(project))
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise StateError(f"`{path}` cannot be removed: {error.strerror}") from error
-        return True
+        return remove_record(self._file(os.path.realpath(project)))
 
     def all(self) -> list[TrustRecord]:
         """Every record, by path."""
@@ -196,8 +186,7 @@ class Trust:
 
     def shown(self, path: str) -> str:
         """A path for messages: relative to the project if it is in it."""
-        base = f"{self.project}/"
-        return path[len(base) :] if path.startswith(base) else path
+        return shown_path(path, self.project)
 
     @property
     def cure(self) -> str:

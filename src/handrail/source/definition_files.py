@@ -86,14 +86,11 @@ class Source:
         return self.problem("nested-broken", place, message, hint, "note")._replace(cause=cause)
 
 
-class OpenedFile:
+class OpenedFile(Record):
     """The content and the stamp of a file that was read."""
 
-    __slots__ = ("data", "stamp")
-
-    def __init__(self, data: bytes, stamp: os.stat_result) -> None:
-        self.data = data
-        self.stamp = stamp
+    data: bytes
+    stamp: os.stat_result
 
 
 class UnopenedFile(Record):

@@ -19,8 +19,8 @@ from typing import Any
 
 from handrail import __version__
 from handrail.base.dataclasses import asdict
-from handrail.base.errors import HandrailError, StateError
-from handrail.base.files import make_private, read_regular, refuse_shared, replace, write_whole
+from handrail.base.errors import HandrailError
+from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
 from handrail.extensions.plugins.modules import (
@@ -73,13 +73,7 @@ class TrustedCode:
     def revoke(self, plugin: str) -> bool:
         """Remove the record of a folder. False if there was none."""
         refuse_shared(self.state, self.folder)
-        try:
-            os.unlink(self._file(plugin))
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise StateError(f"`{self._file(plugin)}` cannot be removed: {error.strerror}") from error
-        return True
+        return remove_record(self._file(plugin))
 
     def _file(self, plugin: str) -> str:
         return os.path.join(self.folder, f"{file_name(os.path.realpath(plugin))}.json")

@@ -273,10 +273,6 @@ def _offline(module: Any) -> Iterator[str]:
     yield from _functions(module, Offline)
 
 
-def _engine(module: Any) -> Iterator[str]:
-    yield from _functions(module, EngineKind)
-
-
 _KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "node": _node,
     "check": _check,
@@ -284,7 +280,7 @@ _KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "host": _host,
     "tools": _tools,
     "offline": _offline,
-    "engine": _engine,
+    "engine": lambda module: _functions(module, EngineKind),
 }
 
 

@@ -28,7 +28,11 @@ class Plugins:
 
     def __init__(self, places: list[PluginPlace], ground: PluginSite, taken: Collection[str]) -> None:
         self.ground = ground
-        self.found = _read(places, taken) if places else []
+        self.found: list[Plugin] = []
+        if places:
+            from handrail.extensions.plugins.plugin import read_plugins
+
+            self.found = read_plugins(places, taken)
         self.used = {plugin.id: plugin for plugin in reversed(self.found) if plugin.manifest is not None}
         self._codes: dict[str, PluginCode] = {}
 
@@ -148,12 +152,6 @@ class Plugins:
     def seen_problems(self) -> list[Diagnostic]:
         """The problems that files show. No code is tried."""
         return [problem for plugin in self.found for problem in plugin.problems]
-
-
-def _read(places: list[PluginPlace], taken: Collection[str]) -> list[Plugin]:
-    from handrail.extensions.plugins.plugin import read_plugins
-
-    return read_plugins(places, taken)
 
 
 def _asks_trust(error: HandrailError | None) -> bool:

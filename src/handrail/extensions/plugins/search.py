@@ -36,19 +36,14 @@ class PluginPlace(Record):
     package: str = ""
 
 
-class PluginSite:
+class PluginSite(Record):
     """Where plugins are used. `trusts_call`: a person trusts everything for this one call."""
 
-    __slots__ = ("cache", "env", "project", "state", "trusts_call")
-
-    def __init__(
-        self, project: str, state: str, cache: str, env: Mapping[str, str], trusts_call: Callable[[], bool]
-    ) -> None:
-        self.project = project
-        self.state = state
-        self.cache = cache
-        self.env = env
-        self.trusts_call = trusts_call
+    project: str
+    state: str
+    cache: str
+    env: Mapping[str, str]
+    trusts_call: Callable[[], bool]
 
 
 def plugin_folders(project: str, places: UserFolders) -> dict[str, str]:
