@@ -204,9 +204,9 @@ class Driver:
         """Tells the person about the run, as the settings say; None if they say nothing."""
         if not self.app.settings.notify:
             return None
-        from handrail.project.notifications import make_notifier
+        from handrail.project.notifications import Notifier
 
-        return make_notifier(self.app.runs, partial(write_quietly, sys.stderr, "\a") if sys.stderr.isatty() else None)
+        return Notifier(self.app.runs, partial(write_quietly, sys.stderr, "\a") if sys.stderr.isatty() else None)
 
     async def _notify(self, notifier: Notifier, run: LoadedRun) -> None:
         """Tell the person that the run waits, or that it has ended after a long time."""

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from handrail.base.dataclasses import dataclass
@@ -52,8 +52,7 @@ class Alert:
     @property
     def text(self) -> str:
         """The whole line, of at most `MAX_TEXT` characters. The name is cut first: the question says what to do."""
-        room = MAX_TEXT - len(self.words) - 2
-        name = _cut(self.name, max(room, 20))
+        name = _cut(self.name, max(MAX_TEXT - len(self.words) - 2, 20))
         return _cut(f"{name}: {self.words}", MAX_TEXT)
 
     def to_json(self) -> dict[str, Any]:
@@ -95,13 +94,6 @@ def program_of_desktop(env: Mapping[str, str]) -> str | None:
     return next((name for name in ("notify-send", "osascript") if shutil.which(name, path=env.get("PATH"))), None)
 
 
-def can_send(channel: Channel, env: Mapping[str, str], *, has_bell: bool) -> bool:
-    """True if this process can use the channel. If not, another one may, and nothing is said."""
-    if channel.kind == "bell":
-        return has_bell
-    return channel.kind != "desktop" or program_of_desktop(env) is not None
-
-
 def channel_name(channel: Channel) -> str:
     """The channel for people. It also tells apart the channels of one kind."""
     match channel.kind:
@@ -114,37 +106,30 @@ def channel_name(channel: Channel) -> str:
 
 
 async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rules: SecretRules) -> None:
-    """Send an alert. Raises `NotSent`. The bell is the caller's."""
+    """Send an alert, but not by bell. Raises `NotSent`."""
+    argv, data = [*channel.argv, alert.text], None
     try:
         async with asyncio.timeout(SEND_SECONDS):
-            match channel.kind:
-                case "desktop":
-                    await _run_program(_desktop(alert, env), None, alert, without_secrets(env, rules=rules))
-                case "command":
-                    data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
-                    await _run_program([*channel.argv, alert.text], data, alert, without_secrets(env, rules=rules))
-                case "webhook":
-                    await _post(channel.url, alert)
-                case "bell":
-                    raise AssertionError("the caller rings")
+            if channel.kind == "webhook":
+                return await _post(channel.url, alert)
+            if channel.kind == "command":
+                data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
+            elif program_of_desktop(env) == "notify-send":
+                argv = ["notify-send", "--app-name=Handrail", "--", "Handrail", alert.text]
+            else:  # a word must not begin with a dash
+                argv = ["osascript", "-e", _APPLE, f" {alert.text}", "Handrail"]
+            await _run_program(argv, data, alert, without_secrets(env, rules=rules))
     except TimeoutError:
         raise NotSent(f"{channel_name(channel)} took more than {counted(SEND_SECONDS, 'second')}") from None
-
-
-def _desktop(alert: Alert, env: Mapping[str, str]) -> list[str]:
-    if program_of_desktop(env) == "notify-send":
-        return ["notify-send", "--app-name=Handrail", "--", "Handrail", alert.text]
-    return ["osascript", "-e", _APPLE, f" {alert.text}", "Handrail"]  # a word must not begin with a dash
 
 
 async def _run_program(argv: list[str], stdin: bytes | None, alert: Alert, env: Mapping[str, str]) -> None:
     """Run a program. It is not a person: `HANDRAIL_RUN` keeps it from answering in place of one."""
     words = [word.encode("utf-8", "replace").decode().replace("\0", "") for word in argv]
-    home = env.get("HOME", "")
-    given = {**env, "HANDRAIL_RUN": alert.run}
+    home, own = env.get("HOME", ""), {**env, "HANDRAIL_RUN": alert.run}
     cwd = home if os.path.isdir(home) else "/"
     try:
-        ended = await run_task(Task(argv=words, cwd=cwd, env=given, timeout=SEND_SECONDS, stdin=stdin))
+        ended = await run_task(Task(argv=words, cwd=cwd, env=own, timeout=SEND_SECONDS, stdin=stdin))
     except OSError as error:
         raise NotSent(f"`{argv[0]}` cannot be started: {error.strerror}") from None
     if ended.timed_out:
@@ -170,41 +155,36 @@ OPEN_FOR = 1.0
 """In seconds: how long a question stays open until a person is told while the run goes on."""
 
 
-def make_notifier(runs: Runs, ring: Ring | None = None) -> Notifier:
-    """A teller that uses the channels of the user's settings. Without such a setting, it does nothing."""
-    return Notifier(runs, runs.settings.notify or (), runs.site.env, ring)
-
-
-def claim_desktop(runs: Runs, alert: Alert) -> bool:
-    """True if nobody showed this alert on the desktop yet. The caller shows it then, and nobody else does."""
-    return Notifier(runs, (), {}).is_first(alert, Channel("desktop"))
-
-
 class Notifier:
-    """Tells a person about runs. `ring` rings a bell; None if this process has no terminal."""
+    """Tells a person about runs, by the channels of the user's settings.
 
-    def __init__(
-        self, runs: Runs, channels: Iterable[Channel], env: Mapping[str, str], ring: Ring | None = None
-    ) -> None:
+    `ring` rings a bell; None if this process has no terminal.
+    """
+
+    def __init__(self, runs: Runs, ring: Ring | None = None) -> None:
         self.runs = runs
-        self.channels = list(channels)
-        self.env = env
+        self.env = runs.site.env
         self.ring = ring
 
     async def tell(self, alert: Alert) -> list[str]:
-        """Send an alert by every channel by which nobody sent it yet. Returns the kinds of those that were used."""
-        usable = [one for one in self.channels if can_send(one, self.env, has_bell=self.ring is not None)]
+        """Send an alert by every channel by which nobody sent it yet. Returns the kinds of those that were used.
+
+        A channel that this process cannot use is left to another one.
+        """
+        can_use = {"bell": self.ring is not None, "desktop": program_of_desktop(self.env) is not None}
+        usable = [one for one in self.runs.settings.notify or () if can_use.get(one.kind, True)]
         first = [one for one in usable if self.is_first(alert, one)]
         await asyncio.gather(*(self._send(channel, alert) for channel in first))
         return [channel.kind for channel in first]
 
     async def tell_needs(self, id_: str) -> None:
         """Tell of every open question of a run. Raises `HandrailError` if the run cannot be read."""
-        run = await asyncio.to_thread(self.runs.load, id_) if self.channels else None
-        for alert in open_question_alerts(run) if run is not None else ():
-            await self.tell(alert)
+        if self.runs.settings.notify:
+            for alert in open_question_alerts(await asyncio.to_thread(self.runs.load, id_)):
+                await self.tell(alert)
 
     def is_first(self, alert: Alert, channel: Channel) -> bool:
+        """True if nobody sent this alert by this channel yet. The caller sends it then, and nobody else does."""
         which = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]
         try:
             return self.runs.engine.tell_once(alert.run, f"{alert.key}.{channel.kind}.{which}")
@@ -213,9 +193,7 @@ class Notifier:
 
     async def _send(self, channel: Channel, alert: Alert) -> None:
         if channel.kind == "bell":
-            if self.ring is not None:
-                self.ring()
-            return
+            return self.ring() if self.ring is not None else None
         try:
             await send_alert(channel, alert, self.env, self.runs.site.secrets)
         except NotSent as error:

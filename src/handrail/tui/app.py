@@ -150,10 +150,10 @@ class HandrailApp(App[None], inherit_bindings=False):
     async def _send(self, run: str) -> None:
         """Tell the person also by the other channels of the settings, unless another process did that first."""
         if self.project.settings.notify and not self.project.is_leashed:
-            from handrail.project.notifications import make_notifier
+            from handrail.project.notifications import Notifier
 
             with contextlib.suppress(HandrailError):
-                await make_notifier(self.project.runs).tell_needs(run)
+                await Notifier(self.project.runs).tell_needs(run)
 
     def _show_title(self, count: int) -> None:
         name = clean(os.path.basename(self.project.project))

@@ -30,8 +30,9 @@ from handrail.driven.runs.run_rules import programs_of_run, refuse_phases, refus
 from handrail.driven.runs.runs import ChangedError, refuse_changed
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.store import SessionReport
-from handrail.project.notifications import claim_desktop, open_question_alerts
+from handrail.project.notifications import Notifier, open_question_alerts
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
+from handrail.settings.sections import Channel
 from handrail.settings.settings import GROUPS
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import same, shown, typed_value
@@ -337,9 +338,9 @@ class Actions:
     def claim(self, id_: str, question: str) -> bool:
         """True if this surface is the first that shows an open question on the desktop. Nobody else does it then."""
         self.refuse("told", run=id_)
-        runs = self.app.runs
-        alerts = (alert for alert in open_question_alerts(runs.load(id_)) if alert.key == f"need.{question}")
-        return any(claim_desktop(runs, alert) for alert in alerts)
+        notifier, desktop = Notifier(self.app.runs), Channel("desktop")
+        alerts = (alert for alert in open_question_alerts(self.app.runs.load(id_)) if alert.key == f"need.{question}")
+        return any(notifier.is_first(alert, desktop) for alert in alerts)
 
     def cancel(self, session: str) -> None:
         """Cancel the workflow of a session. The person has confirmed it."""

@@ -17,7 +17,6 @@ import pytest
 
 from handrail.app import App
 from handrail.project.notifications import Notifier, ended_run_alert, open_question_alerts, question_alert
-from handrail.settings.sections import BELL, Channel
 from support import Project
 
 ASKS = """
@@ -126,9 +125,9 @@ def test_of_two_processes_that_race_one_tells(project: Project, tmp_path: Path) 
     run = waiting(project)
     code = (
         "import asyncio, os, sys; from handrail.app import App\n"
-        "from handrail.project.notifications import make_notifier\n"
+        "from handrail.project.notifications import Notifier\n"
         "app = App(sys.argv[1], os.environ, by='person'); sys.stdin.readline()\n"
-        "asyncio.run(make_notifier(app.runs).tell_needs(sys.argv[2]))"
+        "asyncio.run(Notifier(app.runs).tell_needs(sys.argv[2]))"
     )
     settings(project, keeping(tmp_path / "told"))
     argv = [sys.executable, "-c", code, str(project.folder), run]
@@ -144,17 +143,16 @@ def test_of_two_processes_that_race_one_tells(project: Project, tmp_path: Path) 
 def test_a_channel_that_a_process_cannot_use_is_left_to_another(project: Project) -> None:
     settings(project)
     run = waiting(project)
-    app = App(str(project.folder), os.environ, by="person")
+    settings(project, "bell", "desktop")
+    app = App(str(project.folder), {**os.environ, "PATH": str(project.folder)}, by="person")
     alert = open_question_alerts(app.runs.load(run))[0]
     rings: list[int] = []
-    channels = [BELL, Channel("desktop")]
-    nowhere = {"PATH": str(project.folder)}
-    assert asyncio.run(Notifier(app.runs, channels, nowhere).tell(alert)) == []
-    assert asyncio.run(Notifier(app.runs, channels, nowhere, lambda: rings.append(1)).tell(alert)) == ["bell"]
-    assert asyncio.run(Notifier(app.runs, channels, nowhere, lambda: rings.append(2)).tell(alert)) == []
+    assert asyncio.run(Notifier(app.runs).tell(alert)) == []
+    assert asyncio.run(Notifier(app.runs, lambda: rings.append(1)).tell(alert)) == ["bell"]
+    assert asyncio.run(Notifier(app.runs, lambda: rings.append(2)).tell(alert)) == []
     assert rings == [1]
     other = question_alert(run, "x", "q2", "ask/go", {"title": "Another one?"})
-    assert asyncio.run(Notifier(app.runs, channels, nowhere, lambda: rings.append(3)).tell(other)) == ["bell"]
+    assert asyncio.run(Notifier(app.runs, lambda: rings.append(3)).tell(other)) == ["bell"]
 
 
 def test_the_desktop_gets_the_text_as_one_argument(project: Project, tmp_path: Path) -> None:
@@ -165,9 +163,10 @@ def test_the_desktop_gets_the_text_as_one_argument(project: Project, tmp_path: P
     fake = programs / "notify-send"
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\n')
     fake.chmod(0o755)
+    settings(project, "desktop")
     app = App(str(project.folder), {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, by="person")
     alert = question_alert(run, "--urgent", "q9", "ask/go", {"title": "$(touch x)?"})
-    assert asyncio.run(Notifier(app.runs, [Channel("desktop")], app.env).tell(alert)) == ["desktop"]
+    assert asyncio.run(Notifier(app.runs).tell(alert)) == ["desktop"]
     assert (tmp_path / "said").read_text().splitlines()[1:] == ["--", "Handrail", "--urgent: $(touch x)?"]
 
 
