@@ -14,7 +14,7 @@ from functools import cached_property
 
 import handrail
 from handrail.base.errors import HandrailError, NotFound
-from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path, workflow_roots
+from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path
 from handrail.settings.trust import Trust, without_trust_variable
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from handrail.project.definitions import Definitions
     from handrail.project.prune import Pruned, PruneRule
     from handrail.project.scopes import Scopes
-    from handrail.project.validation import CheckedDefinitions, ProjectContents
+    from handrail.project.validation import CheckedDefinitions
     from handrail.settings.secrets import Secrets
     from handrail.settings.settings import Settings
     from handrail.source.diagnostics import Diagnostic
@@ -238,9 +238,9 @@ class App:
         Names of tools are checked for these agents; by default for those into which Handrail is installed. `is_nested`:
         the path is a project that was found below another path, and may have no definitions.
         """
-        from handrail.project.validation import check_all, check_paths, project_of
+        from handrail.project.validation import ProjectContents, check_all, check_paths, project_of
 
-        ground = self._ground(agents)
+        ground = ProjectContents(self.definitions, self._settings[1], agents or tuple(self.installed()))
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
@@ -264,30 +264,6 @@ class App:
         A surface stays open while people edit files; each of its actions uses the files as they are then.
         """
         return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
-
-    def _ground(self, agents: tuple[str, ...]) -> ProjectContents:
-        from handrail import SETTINGS_FILE
-        from handrail.extensions.registry import workflow_folders
-        from handrail.project.validation import ProjectContents
-
-        folders, plugins = workflow_folders(self.env, self.places.home), self.definitions.plugins
-        return ProjectContents(
-            project=self.project,
-            catalog=self.catalog,
-            flows=self.flows,
-            known=self.definitions.known,
-            workflow_roots=tuple(path for _, path in workflow_roots(self.project, self.places, folders)),
-            flow_roots=tuple(path for _, path in self.definitions.flow_roots),
-            settings=tuple(
-                os.path.join(folder, SETTINGS_FILE)
-                for folder in (self.places.config, os.path.join(self.project, ".handrail"))
-            ),
-            settings_problems=tuple(self._settings[1]),
-            plugin_problems=tuple(plugins.all_problems),
-            plugins=tuple(plugin.place.folder for plugin in plugins.found),
-            agents=agents or tuple(self.installed()),
-            registry=self.registry,
-        )
 
     def installed(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""

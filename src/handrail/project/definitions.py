@@ -130,7 +130,12 @@ class Definitions:
         flow = None if kind == MARKS[0] else self.flows.named(wanted)
         is_own = flow is not None and not flow.is_shipped
         if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(wanted)):
-            return self._as_flow(wanted)
+            from handrail.driven.flows.loader import flow_resources
+            from handrail.driven.runs.request import workflow_as_flow
+
+            spec = self.catalog.find(wanted)
+            self.catalog.refuse_hidden(spec)
+            return workflow_as_flow(spec, flow_resources(self.registry))
         flow = flow or self.with_shipped(wanted).named(wanted)
         if flow is None:
             raise self._missing(wanted)
@@ -166,14 +171,6 @@ class Definitions:
         """The ids of all flows that run alone."""
         own = [id_ for id_, flow in self.flows.flows.items() if flow.plan is not None and flow.plan.visible]
         return [*own, *(entry.id for entry in self.shipped.entries() if entry.visible)]
-
-    def _as_flow(self, name: str) -> FoundFlow:
-        from handrail.driven.flows.loader import flow_resources
-        from handrail.driven.runs.request import workflow_as_flow
-
-        spec = self.catalog.find(name)
-        self.catalog.refuse_hidden(spec)
-        return workflow_as_flow(spec, flow_resources(self.registry))
 
     def _missing(self, name: str) -> HandrailError:
         from handrail.source.suggestions import did_you_mean

@@ -82,19 +82,15 @@ def write_schemas(project: str, folder: str, registry: Registry) -> dict[str, bo
         inside = os.path.relpath(path, project)
         if not inside.startswith("..") and real_inside(project, inside) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link")
-        written[path] = _read(path) != text
+        try:
+            with open(path, "rb") as file:
+                written[path] = file.read() != text.encode()
+        except OSError:
+            written[path] = True
         if written[path]:
             os.makedirs(folder, exist_ok=True)
             write_whole(path, text.encode(), durable=False, mode=0o644)
     return written
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _with_markdown(schema: Any) -> Any:

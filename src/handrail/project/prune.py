@@ -87,16 +87,22 @@ def prune(
 ) -> Pruned:
     """Remove what a rule chooses. With `dry_run`, only say what that is."""
     all_runs = [_run_item(summary) for summary in runs.engine.summaries()]
+
+    def has_work(item: PruneItem) -> bool:
+        """True if a run has a worktree with work that is nowhere else: it is kept with its run."""
+        return bool(worktrees.of_run(item.id)) and asyncio.run(worktrees.would_lose(item.id))
+
     ended = {item.id for item in all_runs if item.status in ENDED}
     all_sessions = _session_items(sessions, ended)
-    chosen = [item for item in items_to_remove(all_runs, rule, now) if not _has_work(worktrees, item)]
+    chosen = [item for item in items_to_remove(all_runs, rule, now) if not has_work(item)]
     gone = {item.id for item in chosen}
     if not rule.damaged:
         own = [item for item in all_sessions if item.run is not None and item.run in gone]
         chosen += own + items_to_remove([item for item in all_sessions if item not in own], rule, now)
     if not dry_run:
-        for item in chosen if not rule.damaged else ():
-            _remove_trees(worktrees, item)
+        for item in chosen:
+            for tree in worktrees.of_run(item.id) if item.kind == "run" and not rule.damaged else ():
+                asyncio.run(worktrees.remove(tree, force=False))
         chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
     kept = len(all_runs) + len(all_sessions) - len(chosen)
     removed, held = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
@@ -117,16 +123,6 @@ def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tupl
     return removed, held
 
 
-def _has_work(worktrees: Worktrees, item: PruneItem) -> bool:
-    """True if a run has a worktree with work that is nowhere else: it is kept with its run."""
-    return bool(worktrees.of_run(item.id)) and asyncio.run(worktrees.would_lose(item.id))
-
-
-def _remove_trees(worktrees: Worktrees, item: PruneItem) -> None:
-    for tree in worktrees.of_run(item.id) if item.kind == "run" else ():
-        asyncio.run(worktrees.remove(tree, force=False))
-
-
 def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, gone: set[str]) -> bool:
     """Remove a run or a session. False if it is used again by now."""
     if item.kind == "run":
@@ -135,11 +131,7 @@ def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, gon
 
 
 def _run_item(summary: Summary) -> PruneItem:
-    status = summary.status
-    if summary.driver is not None:
-        status = "running"
-    elif status == "running":
-        status = INTERRUPTED
+    status = "running" if summary.driver is not None else INTERRUPTED if summary.is_interrupted else summary.status
     return PruneItem("run", summary.id, summary.flow, status, summary.ended or summary.started)
 
 

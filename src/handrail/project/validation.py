@@ -11,20 +11,21 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from handrail import SETTINGS_FILE
 from handrail.base.dataclasses import dataclass, field
 from handrail.base.errors import UsageError
 from handrail.base.files import is_below
 from handrail.driven.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
-from handrail.driven.flows.catalog import FlowCatalog, problems_at
+from handrail.driven.flows.catalog import problems_at
 from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
-from handrail.driven.flows.load_state import FlowResources
 from handrail.extensions.plugins.plugin import MANIFEST_FILE
-from handrail.extensions.registry import Registry
-from handrail.guided.workflows.catalog import Catalog, FoundWorkflow, read_given, workflow_folders
+from handrail.extensions.registry import workflow_folders as installed_workflow_folders
+from handrail.guided.workflows.catalog import FoundWorkflow, read_given, workflow_folders
 from handrail.guided.workflows.spec import WORKFLOW_FILE
 from handrail.guided.workflows.tool_names import not_understood
-from handrail.settings.folders import MARKERS, find_root
+from handrail.project.definitions import Definitions
+from handrail.settings.folders import MARKERS, find_root, workflow_roots
 from handrail.source.diagnostics import Diagnostic, errors_behind, file_problem
 from handrail.source.plain_text import counted
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
@@ -101,22 +102,21 @@ def _scan(folder: str, found: Selection, *, has_flows: bool) -> list[str]:
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in _SKIPPED and (not entry.name.startswith(".") or entry.name in FLOW_FOLDERS):
                 below.append(entry.path)
-        elif not entry.is_file(follow_symlinks=False):
-            continue
-        elif entry.name == WORKFLOW_FILE:
-            if _OF_WORKFLOW.search(_beginning(entry.path)):
-                found.workflows.append(folder)
-        elif has_flows and entry.name.endswith(ENDINGS) and _OF_FLOW.search(_beginning(entry.path)):
-            found.flows.append(entry.path)
+        elif entry.is_file(follow_symlinks=False):
+            if entry.name == WORKFLOW_FILE:
+                found.workflows += [folder] if _begins_with(_OF_WORKFLOW, entry.path) else []
+            elif has_flows and entry.name.endswith(ENDINGS):
+                found.flows += [entry.path] if _begins_with(_OF_FLOW, entry.path) else []
     return below
 
 
-def _beginning(path: str) -> str:
+def _begins_with(pattern: re.Pattern[str], path: str) -> bool:
+    """True if a file can be read, and has this pattern in its beginning."""
     try:
         with open(path, "rb") as file:
-            return file.read(_BEGINNING_BYTES).decode("utf-8", "replace")
+            return pattern.search(file.read(_BEGINNING_BYTES).decode("utf-8", "replace")) is not None
     except OSError:
-        return ""
+        return False
 
 
 _NOUNS = {
@@ -128,22 +128,23 @@ _NOUNS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProjectContents:
-    """All that a project has: its definitions with their folders, its settings files and what is wrong with them."""
+    """All that a project has. `agents` are those for which names of tools are checked."""
 
-    project: str
-    catalog: Catalog
-    flows: FlowCatalog
-    known: FlowResources
-    workflow_roots: tuple[str, ...]
-    flow_roots: tuple[str, ...]
-    settings: tuple[str, ...]
-    settings_problems: tuple[Diagnostic, ...]
-    plugin_problems: tuple[Diagnostic, ...]
-    plugins: tuple[str, ...]
-    agents: tuple[str, ...]
-    registry: Registry
+    def __init__(
+        self, definitions: Definitions, settings_problems: Iterable[Diagnostic], agents: tuple[str, ...]
+    ) -> None:
+        self.project, self.catalog, self.flows = definitions.project, definitions.catalog, definitions.flows
+        self.known, self.registry, self.agents = definitions.known, definitions.registry, agents
+        places, plugins = definitions.places, definitions.plugins
+        folders = installed_workflow_folders(definitions.env, places.home)
+        self.workflow_roots = [path for _, path in workflow_roots(self.project, places, folders)]
+        self.flow_roots = [path for _, path in definitions.flow_roots]
+        settings_folders = (places.config, os.path.join(self.project, ".handrail"))
+        self.settings = [os.path.join(folder, SETTINGS_FILE) for folder in settings_folders]
+        self.settings_problems = list(settings_problems)
+        self.plugins = [plugin.place.folder for plugin in plugins.found]
+        self.plugin_problems = list(plugins.all_problems)
 
     @cached_property
     def playbook(self) -> FoundPlaybook:
@@ -284,22 +285,16 @@ def _select_folder(ground: ProjectContents, path: str, below: Selection) -> Sele
     is_loose = not ground.holds(path)
     is_root = is_loose and not below.projects
     if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
-        found.workflows += _loose_workflows(path)
+        problems: list[Diagnostic] = []
+        found.workflows += [path] if list(workflow_folders(path, problems)) or problems else []
     found.workflows += [] if is_root else below.workflows
-    found.flows += [*(_loose_flows(path) if is_loose else []), *below.flows]
+    if is_loose:
+        in_folder = os.path.basename(path) in FLOW_FOLDERS
+        folders = [path] if in_folder else [os.path.join(path, name) for name in FLOW_FOLDERS]
+        found.flows += [file for folder in folders for file in flow_files(folder, [])]
+    found.flows += below.flows
     found.problems += below.problems
     return found
-
-
-def _loose_workflows(path: str) -> list[str]:
-    problems: list[Diagnostic] = []
-    return [path] if list(workflow_folders(path, problems)) or problems else []
-
-
-def _loose_flows(path: str) -> list[str]:
-    """The flow files in a folder `flows`: this one or one in it."""
-    folders = [path] if os.path.basename(path) in FLOW_FOLDERS else [os.path.join(path, n) for n in FLOW_FOLDERS]
-    return [file for folder in folders for file in flow_files(folder, [])]
 
 
 def _names_for_agents(ground: ProjectContents, found: Iterable[FoundWorkflow]) -> list[Diagnostic]:
