@@ -104,7 +104,7 @@ WAYS: dict[str, tuple[str, Misbehaves]] = {
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can reach."""
     limits = HttpLimits(seconds=0.7, size=1_000_000, pages=5, tries=3)
-    for name in ("jira.LIMITS", "gitlab.LIMITS", "github.LIMITS", "chat.LIMITS"):
+    for name in ("http.LIMITS", "chat.LIMITS"):
         monkeypatch.setattr(f"handrail.steps.services.{name}", limits)
 
 

@@ -109,13 +109,16 @@ def select(playbook: Playbook, request: SelectionRequest) -> Selection:
     scored = [_scored(entry, playbook, request, is_strict) for entry in playbook.entries]
     ordered = sorted((one for one in scored if one is not None), key=_order)
     if is_strict:
-        ordered = _with_fewer_examples(ordered, playbook)
+        examples = [one for one in ordered if one.entry.kind == "example"]
+        most = playbook.max_examples if playbook.include_examples else 0
+        left_out = [] if most is None else examples[most:]
+        ordered = [one for one in ordered if one not in left_out]
     chosen, used = _with_full_texts(ordered, limit, request.threshold)
-    named = _named_entries(chosen) if is_strict else chosen
+    too_many = [one for one in chosen if not one.is_told][MAX_NAMED:] if is_strict else []
     return Selection(
         phase=request.phase,
-        chosen=tuple(named),
-        dropped=tuple(one for one in chosen if one not in named),
+        chosen=tuple(one for one in chosen if one not in too_many),
+        dropped=tuple(too_many),
         always=playbook.always,
         limit=limit,
         used=used,
@@ -143,19 +146,6 @@ def _with_full_texts(ordered: list[ChosenEntry], limit: int, threshold: int) -> 
             used += one.tokens if is_told else 0
             entries.append(replace(one, is_told=is_told))
     return entries, used
-
-
-def _named_entries(chosen: list[ChosenEntry]) -> list[ChosenEntry]:
-    """What is told in full, and the best of the others."""
-    others = [one for one in chosen if not one.is_told][:MAX_NAMED]
-    return [one for one in chosen if one.is_told or one in others]
-
-
-def _with_fewer_examples(ordered: list[ChosenEntry], playbook: Playbook) -> list[ChosenEntry]:
-    examples = [one for one in ordered if one.entry.kind == "example"]
-    most = playbook.max_examples if playbook.include_examples else 0
-    wanted = examples if most is None else examples[:most]
-    return [one for one in ordered if one.entry.kind == "practice" or one in wanted]
 
 
 def _scored(entry: PlaybookEntry, playbook: Playbook, request: SelectionRequest, is_strict: bool) -> ChosenEntry | None:

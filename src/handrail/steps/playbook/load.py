@@ -58,6 +58,11 @@ def text_items(reader: MappingReader, name: str) -> tuple[TreeNode, ...] | None:
     return tuple(items)
 
 
+def texts(reader: MappingReader | None, name: str) -> tuple[str, ...]:
+    """The texts of a list; empty if the list is missing or invalid."""
+    return tuple(node.value for node in text_items(reader, name) or ()) if reader else ()
+
+
 def whole_number(reader: MappingReader, name: str) -> int | None:
     """A whole number, 0 or more. None if it is missing or invalid."""
     node = reader.child(name)
@@ -95,7 +100,7 @@ def read_entry(source: Source, path: str, kind: EntryKind, report: Report) -> Lo
         applies=_applies(reader),
         priority=whole_number(reader, "priority"),
         severity=reader.text("severity"),
-        related=tuple(node.value for name in RELATIONS for node in text_items(reader, name) or ()),
+        related=tuple(text for name in RELATIONS for text in texts(reader, name)),
     )
     return (entry, reader) if id_ is not None and title is not None else None
 
@@ -241,8 +246,8 @@ class _PlaybookLoad:
         return Playbook(
             folder=self.folder,
             name=(about.text("name") if about else None) or "",
-            languages=_about(about, "languages"),
-            frameworks=_about(about, "frameworks"),
+            languages=texts(about, "languages"),
+            frameworks=texts(about, "frameworks"),
             practices=tuple(entry for entry, _ in practices),
             examples=tuple(entry for entry, _ in examples),
             templates=tuple(name for name, _ in sections["templates"]),
@@ -345,10 +350,6 @@ def _check_version(reader: MappingReader) -> None:
         reader.child("version")
     elif node.kind not in ("integer", "number") or node.value != 1:
         reader.on(node, "playbook-version", f"`version` has to be 1, found {found(node)}", "write `version: 1`")
-
-
-def _about(reader: MappingReader | None, name: str) -> tuple[str, ...]:
-    return tuple(node.value for node in text_items(reader, name) or ()) if reader else ()
 
 
 def _files(root: str) -> Iterator[str]:

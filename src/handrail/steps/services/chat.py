@@ -126,5 +126,5 @@ async def send_to_webhook(url: str, text: str) -> None:
 
 def webhook_text(text: str) -> str:
     """The text, cut to what such services accept, without halves of surrogate pairs."""
-    whole = text.encode("utf-8", "replace").decode()
+    whole = _without_surrogates(text)
     return whole if len(whole) <= LONGEST_WEBHOOK else f"{whole[: LONGEST_WEBHOOK - 1]}…"

@@ -45,9 +45,8 @@ from handrail.steps.services.forges import (
     text_or_reason,
     with_mark,
 )
-from handrail.steps.services.http import HttpLimits, JsonObject, Service
+from handrail.steps.services.http import JsonObject, Service
 
-LIMITS = HttpLimits()
 _NAME = r"[A-Za-z0-9._-]{1,100}"
 _REPOSITORY = re.compile(rf"(?!\.{{1,2}}/){_NAME}/(?!\.{{1,2}}$){_NAME}")
 _SHORT = re.compile(rf"(?P<repository>{_NAME}/{_NAME})#(?P<number>[0-9]{{1,12}})")
@@ -111,7 +110,6 @@ def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
             "X-GitHub-Api-Version": "2022-11-28",
         },
         secrets=(secret,),
-        limits=LIMITS,
         reason=_reason,
         advice={
             401: "check GITHUB_TOKEN",

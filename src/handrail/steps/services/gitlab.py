@@ -34,9 +34,8 @@ from handrail.steps.services.forges import (
     text_or_reason,
     with_mark,
 )
-from handrail.steps.services.http import UNKNOWN, HttpLimits, JsonObject, Service
+from handrail.steps.services.http import UNKNOWN, JsonObject, Service
 
-LIMITS = HttpLimits()
 _PAGE = re.compile(
     r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/(?P<kind>merge_requests|issues|work_items)/(?P<number>[0-9]{1,12})"
     r"(?:/.*)?"
@@ -89,7 +88,6 @@ def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
         base=base,
         headers={"PRIVATE-TOKEN": secret},
         secrets=(secret,),
-        limits=LIMITS,
         reason=lambda said: next(filter(None, map(said.data.get, ("message", "error_description", "error"))), None),
         advice={
             401: "check GITLAB_TOKEN",

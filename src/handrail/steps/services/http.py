@@ -145,6 +145,9 @@ class HttpLimits:
     pages: int = 500
 
 
+LIMITS = HttpLimits()
+
+
 class HttpAnswer(NamedTuple):
     """A complete answer of the service."""
 
@@ -243,7 +246,7 @@ class Service:
     headers: Mapping[str, str]
     rest: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: tuple[str, ...] = ()
-    limits: HttpLimits = field(default_factory=HttpLimits)
+    limits: HttpLimits = field(default_factory=lambda: LIMITS)
     reason: Callable[[JsonObject], object] = lambda said: said.data.get("message")
     asked: Callable[[JsonObject], float | None] = lambda _: None
     advice: Mapping[int, str] = field(default_factory=dict)
@@ -377,14 +380,12 @@ class Service:
                     if len(body) > most:
                         raise self._final("service-large", f"its answer is larger than {most} bytes")
                 return HttpAnswer(response.status_code, response.headers, bytes(body), url)
-        except httpx2.ConnectError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if _is_certificate(error):
                 message = "its certificate is not valid for this host, or not trusted on this machine"
                 raise self._final("service-certificate", message) from None
-            message = f"`{host_of(url)}` cannot be reached ({_reason(error)})"
-            raise RetryableFailure("service-unreachable", self._told(message)) from None
-        except httpx2.ConnectTimeout:
-            message = f"`{host_of(url)}` cannot be reached in time"
+            reason = "in time" if isinstance(error, httpx2.ConnectTimeout) else f"({_reason(error)})"
+            message = f"`{host_of(url)}` cannot be reached {reason}"
             raise RetryableFailure("service-unreachable", self._told(message)) from None
         except httpx2.TimeoutException:
             raise self._slow() from None

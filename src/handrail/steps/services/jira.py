@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.values import shown
 from handrail.steps.services.addresses import JIRA, is_issue_key, is_same_host, jira_base, origin
-from handrail.steps.services.http import HttpLimits, JsonObject, Service, json_object
+from handrail.steps.services.http import JsonObject, Service, json_object
 
-LIMITS = HttpLimits()
 MOST_FILES = 50
 LARGEST_FILE = 8 * 1024 * 1024
 LARGEST_TOTAL = 32 * 1024 * 1024
@@ -100,7 +99,6 @@ def jira(env: Mapping[str, str]) -> Service:
         base=base,
         headers={"Authorization": authorization},
         secrets=secrets,
-        limits=LIMITS,
         reason=_reason,
         advice={
             401: f"check {names} (JIRA_AUTH_MODE is {mode})",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import partial
 from typing import Any, cast
 
 from handrail.base.dataclasses import dataclass, replace
@@ -324,41 +323,6 @@ Nodes = Mapping[str, NodeKind]
 """All nodes, by name. `propose` runs one of them."""
 
 
-def _declared(nodes: Nodes, effect: Any) -> Node | None:
-    """The declaration of a node that can be proposed. None if there is no such node."""
-    node = nodes[effect].NODE if isinstance(effect, str) and effect in nodes else None
-    return None if node is None or node.where is None or node.stops is not None else node
-
-
-def _why_not(nodes: Nodes, effect: str) -> tuple[str, str]:
-    known = [name for name in nodes if _declared(nodes, name) is not None]
-    if effect in nodes:
-        message = f"`{effect}` cannot be proposed: it does not say in advance what it would change outside"
-        return message, f"effects: {', '.join(known)}"
-    return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or f"effects: {', '.join(known)}"
-
-
-def _check_effect(nodes: Nodes, reader: MappingReader, node: TreeNode) -> None:
-    declared = _declared(nodes, node.value) if node.kind == "text" else None
-    if node.kind == "text" and declared is None:
-        reader.on(node, "bad-value", *_why_not(nodes, node.value))
-    elif declared is not None and "params" not in reader.node.value:
-        _check_missing(reader, node, node.value, declared, ())
-
-
-def _check_params(nodes: Nodes, reader: MappingReader, node: TreeNode) -> None:
-    effect = reader.node.value.get("effect")
-    declared = _declared(nodes, effect.value) if effect is not None and effect.kind == "text" else None
-    if declared is None or node.kind != "mapping":
-        return
-    inner = MappingReader(reader.source, node._replace(keys={}), declared.shape, reader.report)
-    check_fields(inner)
-    meant: set[str] = set()
-    if declared.others != "used":
-        meant = refuse_unknown(inner, node, effect.value, only_typos=declared.others == "ignored")
-    _check_missing(reader, node, effect.value, declared, {*node.value, *meant})
-
-
 def _check_missing(reader: MappingReader, node: TreeNode, effect: str, declared: Node, given: Collection[str]) -> None:
     for field in declared.params:
         if field.required and field.name not in given:
@@ -366,48 +330,71 @@ def _check_missing(reader: MappingReader, node: TreeNode, effect: str, declared:
             reader.on(node, "param-missing", f"`{effect}` needs the param `{field.name}`", hint)
 
 
-def _members(nodes: Nodes, params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
-    effect = params.get("effect")
-    declared = None if isinstance(effect, Later) else _declared(nodes, effect)
-    is_known = declared is not None and not declared.open_outputs
-    return {
-        **dict.fromkeys(APPROVAL_OUTPUTS),
-        "result": list(declared.outputs) if declared is not None and is_known else None,
-    }
-
-
-def _declaration(nodes: Nodes) -> Node:
-    effect = Field(
-        "effect",
-        ("text",),
-        "the node that changes something outside, such as `git-push`",
-        required=True,
-        shortest=1,
-        check=partial(_check_effect, nodes),
-        also=("node", "action"),
-    )
-    return Node(
-        about="Shows exactly what another node would change outside: a push, a pull request, a comment, a message. It "
-        "is done after a person or a rule says yes. If something that it depends on changes after the yes, the person "
-        "is asked again.",
-        params=(
-            effect,
-            Field("params", ("mapping",), "the params of that node", check=partial(_check_params, nodes)),
-            Field("title", (*SCALARS, "null"), "the question in one line; by default the effect says it itself"),
-            OTHERWISE,
-        ),
-        outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
-        members=partial(_members, nodes),
-        stops="stopped",
-    )
-
-
 class ProposeNode:
     """`propose` for these nodes."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self.NODE = _declaration(nodes)
         self._nodes = nodes
+        effect = Field(
+            "effect",
+            ("text",),
+            "the node that changes something outside, such as `git-push`",
+            required=True,
+            shortest=1,
+            check=self._check_effect,
+            also=("node", "action"),
+        )
+        self.NODE = Node(
+            about="Shows exactly what another node would change outside: a push, a pull request, a comment, a message. "
+            "It is done after a person or a rule says yes. If something that it depends on changes after the yes, the "
+            "person is asked again.",
+            params=(
+                effect,
+                Field("params", ("mapping",), "the params of that node", check=self._check_params),
+                Field("title", (*SCALARS, "null"), "the question in one line; by default the effect says it itself"),
+                OTHERWISE,
+            ),
+            outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
+            members=self._members,
+            stops="stopped",
+        )
+
+    def _declared(self, effect: Any) -> Node | None:
+        """The declaration of a node that can be proposed. None if there is no such node."""
+        node = self._nodes[effect].NODE if isinstance(effect, str) and effect in self._nodes else None
+        return None if node is None or node.where is None or node.stops is not None else node
+
+    def _why_not(self, effect: str) -> tuple[str, str]:
+        known = [name for name in self._nodes if self._declared(name) is not None]
+        listed = f"effects: {', '.join(known)}"
+        if effect in self._nodes:
+            return f"`{effect}` cannot be proposed: it does not say in advance what it would change outside", listed
+        return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or listed
+
+    def _check_effect(self, reader: MappingReader, node: TreeNode) -> None:
+        declared = self._declared(node.value) if node.kind == "text" else None
+        if node.kind == "text" and declared is None:
+            reader.on(node, "bad-value", *self._why_not(node.value))
+        elif declared is not None and "params" not in reader.node.value:
+            _check_missing(reader, node, node.value, declared, ())
+
+    def _check_params(self, reader: MappingReader, node: TreeNode) -> None:
+        effect = reader.node.value.get("effect")
+        declared = self._declared(effect.value) if effect is not None and effect.kind == "text" else None
+        if declared is None or node.kind != "mapping":
+            return
+        inner = MappingReader(reader.source, node._replace(keys={}), declared.shape, reader.report)
+        check_fields(inner)
+        meant: set[str] = set()
+        if declared.others != "used":
+            meant = refuse_unknown(inner, node, effect.value, only_typos=declared.others == "ignored")
+        _check_missing(reader, node, effect.value, declared, {*node.value, *meant})
+
+    def _members(self, params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
+        effect = params.get("effect")
+        declared = None if isinstance(effect, Later) else self._declared(effect)
+        result = None if declared is None or declared.open_outputs else list(declared.outputs)
+        return {**dict.fromkeys(APPROVAL_OUTPUTS), "result": result}
 
     async def run(self, work: Work, context: NodeContext) -> Any:
         otherwise = work.params[OTHERWISE.name] or STOP
@@ -432,8 +419,8 @@ class ProposeNode:
     def _proposed(self, work: Work) -> tuple[Work, EffectKind]:
         effect = work.params["effect"]
         inner = replace(work, node=effect, params=work.params.get("params") or {})
-        if _declared(self._nodes, effect) is None:
-            raise LastingError("params", "; ".join(_why_not(self._nodes, effect)))
+        if self._declared(effect) is None:
+            raise LastingError("params", "; ".join(self._why_not(effect)))
         kind = cast(EffectKind, self._nodes[effect])
         if wrong := _wrong(kind.NODE, inner.params):
             raise LastingError("params", f"`{effect}`: {wrong}")
