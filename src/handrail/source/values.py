@@ -67,6 +67,14 @@ def typed_value(text: str) -> Any:
     return _restored(value, text)
 
 
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text. None if it is not JSON, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def number_text(value: float) -> str:
     """The text of a number: as it was written, else as JavaScript writes it (`2`, `0.5`, `1e-7`, `1e+21`)."""
     if isinstance(value, WrittenInteger | WrittenFloat):

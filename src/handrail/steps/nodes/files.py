@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeE
 from handrail.extensions.contracts.node import LITTER
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
-from handrail.source.values import as_json, as_text, parse_float
+from handrail.source.values import as_json, as_text, json_value, parse_float
 from handrail.steps.nodes.params import path_param, unused_param
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -207,11 +206,8 @@ _READ_FILE = Node(
 
 async def _read_file(work: Work, context: NodeContext) -> Any:
     path = work.params["path"]
-    text, data = read_text(context, path).strip(), None
-    if path.endswith(".json"):
-        with contextlib.suppress(ValueError, RecursionError):
-            data = json.loads(text)
-    return {"text": text, "data": data}
+    text = read_text(context, path).strip()
+    return {"text": text, "data": json_value(text) if path.endswith(".json") else None}
 
 
 _WRITE_FILE = Node(

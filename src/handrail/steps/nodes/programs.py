@@ -24,7 +24,7 @@ from handrail.settings.secrets import without_secrets
 from handrail.source.fields import SCALARS, Field, MappingReader, quoted, shape
 from handrail.source.plain_text import counted
 from handrail.source.tree import TreeNode
-from handrail.source.values import as_text, parse_float, shown
+from handrail.source.values import as_text, json_value, parse_float, shown
 from handrail.steps.nodes.files import path_inside, write_json
 from handrail.steps.nodes.params import text_param, unused_param
 
@@ -330,9 +330,7 @@ async def _run_check_program(argv: list[str], work: Work, context: NodeContext) 
 
 def _printed_result(output: str) -> dict[str, Any] | None:
     for line in reversed(_COLOURS.sub("", output).splitlines()):
-        data: Any = None
-        with contextlib.suppress(ValueError, RecursionError):
-            data = json.loads(line[line.find("{") : line.rfind("}") + 1])
+        data = json_value(line[line.find("{") : line.rfind("}") + 1])
         if isinstance(data, dict) and _is_result(data):
             names = ("ok", "kind", "stage", "exitCode", "summary", "command")
             return {**{name: data[name] for name in names}, "details": data.get("details") or {}}

@@ -18,6 +18,7 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.base.files import Unreadable, path_flaw, read_limited
 from handrail.source.definition_files import Root, UnopenedFile
+from handrail.source.values import json_value
 
 TASK_LANGUAGES = ("typescript", "javascript", "node", "go", "golang", "python", "react", "vue", "svelte")
 TASK_FRAMEWORKS = ("express", "fastify", "nestjs", "react", "vite", "vitest", "node:test", "jest", "ink")
@@ -297,7 +298,7 @@ class ProjectTree:
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        scripts = _mapping(_mapping(_json(self.text("package.json"))).get("scripts"))
+        scripts = _mapping(_mapping(json_value(self.text("package.json"))).get("scripts"))
         return {name: line for name, line in sorted(scripts.items()) if isinstance(line, str)}
 
 
@@ -441,7 +442,7 @@ def find_check_commands(project: str) -> list[CheckCommand]:
 
 
 def _node(folder: Folder) -> Iterator[CheckCommand]:
-    about = _mapping(_json(folder.text("package.json")))
+    about = _mapping(json_value(folder.text("package.json")))
     script = _mapping(about.get("scripts")).get("test")
     if isinstance(script, str) and script.strip() and _NO_TEST not in script:
         said = str(about.get("packageManager") or "").partition("@")[0]
@@ -515,13 +516,6 @@ _LOOKS: tuple[Callable[[Folder], Iterator[CheckCommand]], ...] = (
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -130,11 +130,9 @@ async def fetch(service: Service, api: str, *, with_attachments: bool) -> Fetche
 
 
 async def _parent(service: Service, api: str, fields: dict[str, Any]) -> Parent | None:
-    kind, parent = fields.get("issuetype"), fields.get("parent")
-    if not isinstance(kind, dict) or kind.get("subtask") is not True or not isinstance(parent, dict):
-        return None
-    key = parent.get("key")
-    if not isinstance(key, str) or not is_issue_key(key):
+    known = json_object(fields)
+    key = known.child("parent").raw("key")
+    if not known.child("issuetype").flag("subtask") or not is_issue_key(key):
         return None
     url = urlsplit(api)
     beside = url._replace(path=f"{url.path.rstrip('/').rpartition('/')[0]}/{key}").geturl()

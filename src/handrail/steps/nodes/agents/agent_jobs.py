@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -39,6 +38,7 @@ from handrail.settings.secrets import allowed_variables
 from handrail.settings.sections import NoSuchAgent, agent_named
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
+from handrail.source.values import json_value
 
 KEEP_NOISE = 2_000
 
@@ -93,8 +93,8 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentS
             except TimeoutError:
                 in_time = False
                 break
-            data = _object(line)
-            if data is None:
+            data = json_value(line)
+            if not isinstance(data, dict):
                 noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
                 continue
             for said in reader.take(data):
@@ -105,15 +105,6 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentS
             yield AgentSaid("finished", {**said.data, "outcome": "timeout", "message": message, "resetsAt": None})
         else:
             yield said
-
-
-def _object(line: bytes) -> dict[str, object] | None:
-    """The JSON object in a line; None for any other output."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
 
 
 EXECUTOR = Field(

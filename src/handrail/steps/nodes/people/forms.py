@@ -18,7 +18,7 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNo
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
 from handrail.source.tree import TreeNode
-from handrail.source.values import Unresolved, as_text
+from handrail.source.values import Unresolved, as_text, json_value
 from handrail.steps.nodes.files import path_inside, read_text, time_text, write_json
 from handrail.steps.nodes.params import path_param
 
@@ -232,10 +232,7 @@ def _files_field(work: Work, context: NodeContext) -> dict[str, Any]:
 def _proposed_message(work: Work, context: NodeContext) -> tuple[str, str]:
     """The subject and the body of a message. A file that is not JSON holds the message itself."""
     text = read_text(context, work.params["commitMessageFile"])
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
+    data = json_value(text)
     return (_stripped(data, "subject"), _stripped(data, "body")) if isinstance(data, dict) else (text.strip(), "")
 
 
