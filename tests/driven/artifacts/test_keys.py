@@ -55,5 +55,5 @@ def test_a_shelf_of_the_first_version_is_read(tmp_path: Path) -> None:
     old = Shelf(str(tmp_path)).publish(draft, b"old")
     new = Shelf(str(tmp_path)).publish(replace(draft, key="d/a.md", run="r2"), b"new")
     shelf = Shelf(str(tmp_path))
-    assert (shelf.find("a.md@latest"), shelf.find("d/a.md@latest")) == (old, new)
+    assert (shelf.find(old.id), shelf.find(new.id)) == (old, new)
     assert (shelf.at("d/a.md"), new.version, new.supersedes) == (new, 1, None)

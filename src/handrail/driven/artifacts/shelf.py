@@ -20,7 +20,7 @@ from handrail.base.dataclasses import dataclass, fields, replace
 from handrail.base.errors import NotFound, StateError
 from handrail.base.files import Unreadable, make_private, read_limited
 from handrail.base.jsonlite import encode_line
-from handrail.driven.artifacts.names import artifact_id, is_key, parse_reference
+from handrail.driven.artifacts.names import artifact_id, is_key
 from handrail.settings.folders import file_name
 from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
@@ -102,7 +102,6 @@ class Shelf:
 
     def _reset(self) -> None:
         self._all: list[ArtifactVersion] = []
-        self._versions: dict[tuple[str, int], ArtifactVersion] = {}
         self._latest: dict[str, ArtifactVersion] = {}
         self._at: dict[str, ArtifactVersion] = {}
         self._made: dict[tuple[str, str, str, str], ArtifactVersion] = {}
@@ -140,23 +139,13 @@ class Shelf:
         self._catch_up()
         return self._made.get((draft.run, draft.step, draft.key, sha256))
 
-    def latest(self, key: str) -> ArtifactVersion | None:
-        self._catch_up()
-        return self._latest.get(key)
-
     def at(self, path: str) -> ArtifactVersion | None:
         """The newest artifact from a path."""
         self._catch_up()
         return self._at.get(path)
 
-    def find(self, reference: str) -> ArtifactVersion | None:
-        """The artifact for `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`. None if there is none."""
-        wanted = parse_reference(reference)
-        if wanted is None:
-            return None
-        latest = self.latest(wanted.key)
-        found = latest if wanted.version is None else self._versions.get((wanted.key, wanted.version))
-        return found if found is not None and wanted.scope in (None, found.scope) else None
+    def find(self, id_: str) -> ArtifactVersion | None:
+        return next((record for record in self.records() if record.id == id_), None)
 
     def content(self, record: ArtifactVersion) -> bytes:
         """The content of an artifact when it was published. A link in its place is not followed."""
@@ -197,7 +186,7 @@ class Shelf:
 
     def _add(self, record: ArtifactVersion) -> None:
         self._all.append(record)
-        self._versions[record.key, record.version] = self._latest[record.key] = self._at[record.path] = record
+        self._latest[record.key] = self._at[record.path] = record
         self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
 
     def _busy(self) -> StateError:

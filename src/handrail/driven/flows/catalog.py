@@ -7,7 +7,7 @@ problems.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from posixpath import basename, splitext
@@ -257,6 +257,14 @@ def _read_shipped(
     names = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
     if any(computes_nested_flow(flow.plan) for flow in own if flow.plan is not None):
         names += shipped.files
+
+    def other_id(name: str) -> str | None:
+        """The id of the flow that a name in a shipped flow means. None if only that flow has the name."""
+        id_ = shipped.named(name)
+        if id_ is None or (id_ not in overriding and not {name, id_} & taken):
+            return None
+        return overriding.get(id_) or (id_ if id_ not in taken else SHIPPED_PREFIX + id_)
+
     waiting = [id_ for name in names if name not in taken and (id_ := shipped.named(name)) is not None]
     found: dict[str, FoundFlow] = {}
     while waiting:
@@ -265,22 +273,11 @@ def _read_shipped(
             continue
         file = shipped.files[id_.removeprefix(SHIPPED_PREFIX)]
         for flow in _read_file(SHIPPED_SOURCE, Root(shipped.root), file, known, problems, id_):
-            meant = {use.name: _shipped_id(use.name, shipped, taken, overriding) for use in flow.nested}
+            meant = {use.name: other_id(use.name) for use in flow.nested}
             found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
             used = [inner or shipped.named(name) for name, inner in meant.items()]
             waiting += [one for one in used if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
     return [found[id_] for id_ in sorted(found)]
-
-
-def _shipped_id(name: str, shipped: ShippedFlows, taken: Collection[str], overriding: Mapping[str, str]) -> str | None:
-    """The id of the flow that a name in a shipped flow means. None if only that flow has the name.
-
-    `overriding` has the ids of the flows that replace shipped flows.
-    """
-    id_ = shipped.named(name)
-    if id_ is None or (id_ not in overriding and not {name, id_} & set(taken)):
-        return None
-    return overriding.get(id_) or (id_ if id_ not in taken else SHIPPED_PREFIX + id_)
 
 
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:

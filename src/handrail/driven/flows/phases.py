@@ -13,6 +13,7 @@ from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated
 from handrail.driven.flows.results import steps_read
 from handrail.driven.flows.steps import StepsReader, bounded, read_timeout, read_when
 from handrail.source.fields import MappingReader, found, quoted
+from handrail.source.plain_text import counted
 from handrail.source.tree import TreeNode
 
 MAX_PHASES = 10_000
@@ -184,13 +185,10 @@ class PhasesReader:
         hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
         self.job.problem(node.value["repeat"], "missing-key", message, hint)
         if id(node) not in self.meant:
-            phase = node._replace(
-                value={name: child for name, child in node.value.items() if name != "repeat"},
-                keys={name: place for name, place in node.keys.items() if name != "repeat"},
-            )
-            phases = node._replace(kind="list", value=[phase], keys={})
-            keys = {"repeat": node.keys["repeat"]}
-            self.meant[id(node)] = node._replace(value={"repeat": node.value["repeat"], "phases": phases}, keys=keys)
+            members, keys = dict(node.value), dict(node.keys)
+            how, place = members.pop("repeat"), keys.pop("repeat")
+            phases = node._replace(kind="list", value=[node._replace(value=members, keys=keys)], keys={})
+            self.meant[id(node)] = node._replace(value={"repeat": how, "phases": phases}, keys={"repeat": place})
         return self.meant[id(node)]
 
     def repeat(self, node: TreeNode, around: Enclosure) -> None:
@@ -248,8 +246,13 @@ class PhasesReader:
                 expressions = self.job.expressions(inner, bound=True)
                 stops += (Items("not", (expressions.condition(repeat.until),)),)
                 self.job.keep(PlaceReferences(phase=len(self.job.phases), around=inner), expressions)
-                if number == repeat.last and len(self.job.phases) > before:
-                    self.bound(repeat, (*inner.guards, stops[-1]))
+                is_bounded = repeat.over is None and not repeat.may_exhaust  # the end of a list is no failure
+                if is_bounded and number == repeat.last and len(self.job.phases) > before:
+                    count = repeat.last - repeat.first + 1
+                    message = f"`until` did not hold after {counted(count, 'round')}"
+                    message = f"{self.place(repeat.until)}: {message} (`onExhausted: continue` allows this)"
+                    bounds = (*self.job.phases[-1].bounds, Bound((*inner.guards, stops[-1]), message))
+                    self.job.phases[-1] = replace(self.job.phases[-1], bounds=bounds)
             earlier = self.link(repeat, before, earlier, stops[-1:])
 
     def link(self, repeat: Repeat, first: int, earlier: list[Phase], until: tuple[Expression, ...]) -> list[Phase]:
@@ -274,16 +277,6 @@ class PhasesReader:
             hint = "write `sameFailures: 3`"
             reader.on(node, "bad-value", f"`sameFailures` has to be 0, or 2 or more, found {quoted(node)}", hint)
         return int(node.value)
-
-    def bound(self, repeat: Repeat, conditions: tuple[Expression, ...]) -> None:
-        """Note on the last phase of the last round that `until` has to hold now. The end of a list is no failure."""
-        if repeat.until is None or repeat.over is not None or repeat.may_exhaust:
-            return
-        rounds = repeat.last - repeat.first + 1
-        message = f"{self.place(repeat.until)}: `until` did not hold after {rounds} round{'s' * (rounds > 1)}"
-        bound = Bound(conditions, f"{message} (`onExhausted: continue` allows this)")
-        last = self.job.phases[-1]
-        self.job.phases[-1] = replace(last, bounds=(*last.bounds, bound))
 
     def place(self, node: TreeNode) -> str:
         return f"{self.job.source.file.rsplit('/', 1)[-1]}:{node.line}:{node.column}"

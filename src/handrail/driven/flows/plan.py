@@ -112,6 +112,9 @@ class Parallelism:
     limit: int = 1
     on_failure: str = "stop"
 
+    def to_json(self) -> dict[str, Any]:
+        return {"limit": self.limit, "onFailure": self.on_failure}
+
 
 @dataclass(frozen=True)
 class Lane:
@@ -362,8 +365,8 @@ def _phases_to_json(plan: FlowPlan, find: FlowFinder | None) -> list[dict[str, A
             "items": {name: as_data(item) for name, item in phase.items},
             "guards": [guards[id(guard)] for guard in phase.guards],
             "when": _words(phase.when),
-            "parallel": _parallelism(phase.parallel) if phase.parallel.limit > 1 else None,
-            "lane": {**vars(phase.lane), **_parallelism(plan.groups[phase.lane.group])} if phase.lane else None,
+            "parallel": phase.parallel.to_json() if phase.parallel.limit > 1 else None,
+            "lane": {**vars(phase.lane), **plan.groups[phase.lane.group].to_json()} if phase.lane else None,
             "timeout": phase.timeout,
             "steps": [_step_to_json(step, find) for step in phase.steps],
         }
@@ -414,7 +417,3 @@ def _values(values: Mapping[str, Expression]) -> dict[str, Any]:
 
 def _words(expression: Expression | None) -> str | None:
     return None if expression is None else in_words(expression)
-
-
-def _parallelism(how: Parallelism) -> dict[str, Any]:
-    return {"limit": how.limit, "onFailure": how.on_failure}

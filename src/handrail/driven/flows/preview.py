@@ -241,12 +241,10 @@ class _FlowPreview:
         runs = row.verdict == "runs"
         if runs and is_sure:
             self.steps[phase.id][step.id] = {"status": "done"}
-        always = False
-        if step.stop_if is not None:
-            stop = self.show(step.stop_if)
-            always = isinstance(stop, Const) and is_true(stop.value)
-            if always or not isinstance(stop, Const):
-                row = replace(row, stops=in_words(step.stop_if if always else stop))
+        stop = Const(False) if step.stop_if is None else self.show(step.stop_if)
+        always = isinstance(stop, Const) and is_true(stop.value)
+        if step.stop_if is not None and (always or not isinstance(stop, Const)):
+            row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
         failed = child.run(PreviewPart()) if child is not None else None
         if failed is not None and failed.is_failure:
@@ -264,13 +262,17 @@ class _FlowPreview:
         """The flow that a step runs, and its row with params, prompt, expectations and files."""
         seen = {name: self.evaluate(value) for name, value in step.params.items()}
         shown = {name: self.show(value) for name, value in step.params.items()}
-        self._refuse_paths(step, seen, shown)
+        for name in (param.name for param in step.declared.params if param.names == "path"):
+            value, project = seen.get(name), str(self.given.context.get("project", ""))
+            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
+                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
+                raise NodeError("path-escape", message, transient=False)
         nests = step.declared.nests
         child = self._child(nests, seen, shown, row.path) if nests is not None else None
         prompt = None if step.prompt is None else self.prompt(step.prompt)
         self.exists = None  # expectations are checked after the node has run
         expect = filter(None, map(self.expectation, step.expect or ()))
-        makes = [replace(made, path=self.show(made.path)) for made in step.makes]
+        makes = (replace(file, path=self.show(file.path)) for file in step.makes)
         return child, replace(
             row,
             flow=None if child is None else child.plan.id,
@@ -281,14 +283,6 @@ class _FlowPreview:
             expect=tuple(map(expectation_words, expect)),
             makes=tuple(map(made_file_words, makes)),
         )
-
-    def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
-        """Raise an error for a known path that is outside the project."""
-        for name in (param.name for param in step.declared.params if param.names == "path"):
-            value, project = seen.get(name), str(self.given.context.get("project", ""))
-            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
-                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
-                raise NodeError("path-escape", message, transient=False)
 
     def _child(
         self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str
@@ -380,7 +374,7 @@ class _FlowPreview:
         left: list[Expression] = []
         for condition in (*guards, *([when] if when is not None else [])):
             try:
-                seen = self._guard(condition) if condition is not when else self.evaluate(condition)
+                seen = self.evaluate(condition) if condition is when else self._guard(condition)
             except Unresolved:
                 if not left:
                     raise
@@ -477,22 +471,15 @@ def _head(row: PreviewRow) -> str:
     if row.kind == "step":
         return f"{row.id}: {row.node}"
     about = [f"{name} = {in_words(Const(value))}" for name, value in row.rounds.items()]
-    if row.lane is not None:
-        about.append(f"lane {row.lane}")
-    if row.parallel is not None:
-        about.append(f"steps in parallel, up to {row.parallel}")
+    about += [] if row.lane is None else [f"lane {row.lane}"]
+    about += [] if row.parallel is None else [f"steps in parallel, up to {row.parallel}"]
     return row.id + (f" ({', '.join(about)})" if about else "")
 
 
 def _verdict(row: PreviewRow) -> str:
-    match row.verdict:
-        case "skipped" | "fails":
-            return f": {row.verdict}, {row.why}"
-        case "depends" if row.on:
-            return f": depends on {', '.join(f'`{name}`' for name in row.on)}: {row.why}"
-        case "depends":
-            return row.why
-    return ""
+    if row.verdict != "depends":
+        return "" if row.verdict == "runs" else f": {row.verdict}, {row.why}"
+    return f": depends on {', '.join(f'`{name}`' for name in row.on)}: {row.why}" if row.on else row.why
 
 
 def _details(row: PreviewRow) -> Iterator[str]:

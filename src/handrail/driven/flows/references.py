@@ -276,27 +276,19 @@ def _known(what: str, names: tuple[str, ...]) -> str:
 
 def _order(flow: LoadState, slot: PlaceReferences, ref: Ref, target: tuple[int, int]) -> WrongReference | None:
     """A reference needs a step that is finished. Only `expect`, `makes` and the like may refer to their own step."""
-    here = (slot.phase, slot.step or 0)
+    here, phase, lane = (slot.phase, slot.step or 0), flow.phases[target[0]], slot.around.lane
     message = f"`{ref.path}` refers to a step that has not run yet"
     if target == here and slot.step is None:
         return WrongReference("ref-self", message, "refer only to steps of phases above this place")
     if target == here:
         hint = "only `expect`, `makes`, `stopFlowIf` and `after` may refer to their own step"
         return None if slot.own else WrongReference("ref-self", f"`{ref.path}` refers to its own step", hint)
-    parallel = _runs_in_parallel(flow, slot, target)
-    if parallel is None and target < here:
-        return None
-    return WrongReference("ref-forward", message, parallel or "refer only to steps above this place")
-
-
-def _runs_in_parallel(flow: LoadState, slot: PlaceReferences, target: tuple[int, int]) -> str | None:
-    """Why a step runs in parallel with this place. None if it does not."""
-    phase, mine = flow.phases[target[0]], slot.around.lane
+    hint = "" if target < here else "refer only to steps above this place"
     if target[0] == slot.phase and phase.parallel.limit > 1:
-        return "the steps of a parallel phase run at the same time"
-    if mine is None or phase.lane is None or mine.group != phase.lane.group or mine.number == phase.lane.number:
-        return None
-    return "the rounds of a parallel repeat and the phases of a parallel block run at the same time"
+        hint = "the steps of a parallel phase run at the same time"
+    elif lane is not None and phase.lane not in (None, lane) and phase.lane.group == lane.group:
+        hint = "the rounds of a parallel repeat and the phases of a parallel block run at the same time"
+    return WrongReference("ref-forward", message, hint) if hint else None
 
 
 def _maybe_skipped(

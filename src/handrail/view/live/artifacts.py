@@ -87,8 +87,7 @@ def _find(kept: Shelves, id_: str) -> ArtifactVersion | None:
     wanted = parse_reference(id_)
     if wanted is None or wanted.scope is None:
         return None
-    record = Shelf(kept.folder_of(wanted.scope)).find(id_)
-    return record if record is not None and record.id == id_ else None
+    return Shelf(kept.folder_of(wanted.scope)).find(id_)
 
 
 def _text(data: bytes) -> str | None:
