@@ -116,7 +116,7 @@ def test_a_replaced_shelf_is_read_from_the_start(tmp_path: Path, others: int) ->
     shutil.rmtree(tmp_path / "shelf")
     for turn in range(others):
         Shelf(str(tmp_path / "shelf")).publish(draft("qa.md"), b"new %d" % turn)
-    assert not mine.records()
+    assert all(record.key == "qa.md" for record in mine.records())
     assert mine.publish(draft(), b"new").version == 1
     assert len(Shelf(str(tmp_path / "shelf")).records()) == others + 1
 

@@ -125,7 +125,6 @@ class ArtifactTable:
         return [self.path(replace(wanted, kind=member), project, names) for member in members]
 
     def key(self, path: str, project: str, scope: str) -> str:
-        """The key of a file on the shelf."""
         below = _below(posixpath.normpath(path), AGENTWEAVER, scope)
         named = {file.replace("{key}", scope): key for file, key in self.keys.items()}
         return named.get(below or "") or artifact_key(path, project, scope)

@@ -1,9 +1,7 @@
 """The shelf of a scope: every artifact that was published in it, with its digest, its lineage and its content.
 
 The shelf is an append-only journal, and a folder with one file per content, named after its digest. A process reads
-the journal once, and later only new records. `publish` returns after the data are on the disk. `Shelves` are those of
-all scopes and runs of a project, including runs that `prune` removed. A fingerprint tells whether a file was changed
-between two looks at it: its identity, its time and its content.
+the journal once, and later only new records. `publish` returns after the data are on the disk.
 """
 
 from __future__ import annotations
@@ -115,7 +113,8 @@ class Shelf:
         assert is_key(draft.key), draft.key
         sha256 = hashlib.sha256(content).hexdigest()
         make_private(os.path.join(self.folder, "content"))
-        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
+        busy = f"`{self.folder}` is locked by another process", "wait until it ends, then run the command again"
+        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, lambda: StateError(*busy)):
             self._catch_up()
             self._store(sha256, content)
             if (record := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
@@ -140,7 +139,6 @@ class Shelf:
         return self._made.get((draft.run, draft.step, draft.key, sha256))
 
     def at(self, path: str) -> ArtifactVersion | None:
-        """The newest artifact from a path."""
         self._catch_up()
         return self._at.get(path)
 
@@ -188,10 +186,6 @@ class Shelf:
         self._all.append(record)
         self._latest[record.key] = self._at[record.path] = record
         self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
-
-    def _busy(self) -> StateError:
-        hint = "wait until it ends, then run the command again"
-        return StateError(f"`{self.folder}` is locked by another process", hint)
 
     def _store(self, sha256: str, content: bytes) -> None:
         """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""

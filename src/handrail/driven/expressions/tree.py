@@ -294,7 +294,11 @@ class PartialEvaluator:
             case Default():
                 return self._default(expression)
             case Defined():
-                return self._defined(expression)
+                try:
+                    seen = self.evaluate(expression.value)
+                except Unresolved:
+                    return Const(False)
+                return Const(seen.value is not None) if isinstance(seen, Const) else Defined(seen)
             case Comparison() if expression.is_equality:
                 test = with_each(expression, self._side)
                 return test if is_open(test) else self._constant(test)
@@ -354,13 +358,6 @@ class PartialEvaluator:
             if left and isinstance(left[-1], Const):
                 break
         return left[0] if len(left) == 1 else Default(tuple(left))
-
-    def _defined(self, defined: Defined) -> Expression:
-        try:
-            seen = self.evaluate(defined.value)
-        except Unresolved:
-            return Const(False)
-        return Const(seen.value is not None) if isinstance(seen, Const) else Defined(seen)
 
 
 def is_open(expression: Expression) -> bool:

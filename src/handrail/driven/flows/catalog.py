@@ -51,7 +51,6 @@ class FoundFlow:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Its id and its other ids."""
         return self.id, *(name for name, _ in self.also)
 
     @property
@@ -59,7 +58,6 @@ class FoundFlow:
         return self.source == SHIPPED_SOURCE
 
     def with_names(self, names: Mapping[str, str]) -> FoundFlow:
-        """The same flow with other names for the flows that it runs."""
         if self.plan is None or not names:
             return self
         nested = tuple(replace(use, name=names.get(use.name, use.name)) for use in self.nested)

@@ -21,39 +21,26 @@ MAX_FOLDERS = 20_000
 
 
 def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
-    """All flow files below a folder, sorted by path."""
-    found: list[str] = []
-    waiting = [path] if os.path.isdir(path) else []
-    for seen in range(MAX_FOLDERS + 1):
-        if not waiting:
-            return sorted(found)
-        if seen == MAX_FOLDERS or len(found) > MAX_FLOWS:
-            break
-        waiting.extend(_scan(waiting.pop(), found, problems))
-    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
-    problems.append(file_problem("too-many-folders", path, message, "keep only flows here"))
-    return sorted(found)[:MAX_FLOWS]
+    """All flow files below a folder, sorted by path. Links to folders are not followed."""
 
-
-def _scan(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
-    """The subfolders of a folder. Adds its flow files to `found`."""
-    below: list[str] = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-                elif entry.is_symlink() and os.path.isdir(entry.path):
-                    message = f"`{entry.name}` is a link to a folder and is not followed"
-                    hint = "copy or move the folder here"
-                    problems.append(file_problem("folder-link", entry.path, message, hint, severity="warning"))
-                elif entry.name.endswith(ENDINGS):
-                    found.append(entry.path)
-    except OSError as error:
+    def unreadable(error: OSError) -> None:
         message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
         hint = "change its permissions, or move it elsewhere"
-        problems.append(file_problem("folder-unreadable", folder, message, hint))
-    return below
+        problems.append(file_problem("folder-unreadable", str(error.filename), message, hint))
+
+    files: list[str] = []
+    for count, (folder, folders, names) in enumerate(os.walk(path, onerror=unreadable) if os.path.isdir(path) else ()):
+        if count == MAX_FOLDERS or len(files) > MAX_FLOWS:
+            message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
+            problems.append(file_problem("too-many-folders", path, message, "keep only flows here"))
+            return sorted(files)[:MAX_FLOWS]
+        for link in (os.path.join(folder, name) for name in folders):
+            if os.path.islink(link):
+                message = f"`{os.path.basename(link)}` is a link to a folder and is not followed"
+                hint = "copy or move the folder here"
+                problems.append(file_problem("folder-link", link, message, hint, severity="warning"))
+        files += [os.path.join(folder, name) for name in names if name.endswith(ENDINGS)]
+    return sorted(files)
 
 
 def is_flow_file(path: str) -> bool:
@@ -79,8 +66,6 @@ class ShippedFlow:
 
 
 class ShippedFlows:
-    """The folder of the shipped flows."""
-
     def __init__(self, root: str) -> None:
         self.root = root
 
@@ -88,12 +73,8 @@ class ShippedFlows:
     def files(self) -> Mapping[str, str]:
         """The file of each flow, by the id of the flow."""
         walked = (os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names)
-        found = {
-            os.path.relpath(file, self.root)[: -len(SHIPPED_ENDING)]: file
-            for file in walked
-            if file.endswith(SHIPPED_ENDING)
-        }
-        return dict(sorted(found.items()))
+        ids = ((os.path.relpath(file, self.root).removesuffix(SHIPPED_ENDING), file) for file in walked)
+        return dict(sorted((id_, file) for id_, file in ids if file.endswith(SHIPPED_ENDING)))
 
     def named(self, name: str) -> str | None:
         """The id of the flow with this id, this other id, or this last part of one of them.

@@ -392,6 +392,7 @@ SHAPES = (FLOW, PARAM, PHASE, STEP, PROMPT, MADE_FILE, RETRY, PARALLEL, BLOCK, R
 def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[str, Any]:
     """The schema. The params of each node are in `definitions`, as `params:NAME`."""
     usable = {name: check for name, check in checks.items() if "expect" in check.places}
+    others = {"refused": False, "ignored": True, "used": ANY_SCHEMA}
     plain = {"type": ["string", "number", "boolean", "null", "array"]}  # a mapping with a single key has to be a form
     definitions = {
         "value": _computed(VALUES),
@@ -403,7 +404,10 @@ def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[
         "entry": _entry(),
         "step": _step(nodes),
         "expectation": kinds_schema(usable, EXPECTATION, VALUE_SCHEMA),
-        **{f"params:{name}": _params_schema(node) for name, node in nodes.items()},
+        **{
+            f"params:{name}": {**json_schema(node.shape, VALUE_SCHEMA), "additionalProperties": others[node.others]}
+            for name, node in nodes.items()
+        },
     }
     return {**json_schema(FLOW), "definitions": definitions}
 
@@ -472,9 +476,3 @@ def _node_rule(name: str, node: Node) -> dict[str, Any]:
         named = [{"required": ["params"], "properties": {"params": {"required": [one]}}} for one in node.must_route]
         then["anyOf"] = [{"required": ["routingGroup"]}, *named]
     return {"if": {"properties": {"node": {"pattern": exact_pattern(name)}}, "required": ["node"]}, "then": then}
-
-
-def _params_schema(node: Node) -> dict[str, Any]:
-    """The schema of a node's params. Each may also be a value that is known only when the flow runs."""
-    others: Any = {"refused": False, "ignored": True, "used": ANY_SCHEMA}[node.others]
-    return {**json_schema(node.shape, VALUE_SCHEMA), "additionalProperties": others}

@@ -103,7 +103,6 @@ class DeclaredNames:
 
     @property
     def names(self) -> set[str]:
-        """The names of all params and constants."""
         return {*(self.params or ()), *self.constants}
 
 
@@ -134,7 +133,6 @@ class Enclosure:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that `repeat.NAME` may use here."""
         return (*self.rounds, *(name for name, _ in self.items))
 
     @property
@@ -228,7 +226,6 @@ class LoadState:
         self.report(self.source.problem(code, node.place, message, hint, severity))
 
     def unknown_keys(self, node: TreeNode, known: Collection[str]) -> None:
-        """Report the keys of a mapping that are not known."""
         for name, at in node.keys.items():
             if name not in known:
                 self.report(unknown_key(self.source, name, at, known))

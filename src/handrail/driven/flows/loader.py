@@ -1,7 +1,6 @@
-"""Turns the text of a flow file into a plan and reports every problem in it.
+"""Turns the text of a flow file into a plan and reports every problem in it. It reads no flow files itself.
 
-It reads no flow files itself. There is a plan only if the text has no errors. Some rules need the whole flow: unique
-ids, valid references, no unreachable steps. `flow_resources` collects what the flows of a project may use.
+Some rules need the whole flow: unique ids, valid references, no unreachable steps.
 """
 
 from __future__ import annotations

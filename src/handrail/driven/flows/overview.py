@@ -50,7 +50,6 @@ Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
 
 
 def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
-    """All blocks of a plan, in order."""
     blocks: list[Block] = []
     for lane, members in itertools.groupby(plan.phases, key=lambda phase: phase.lane and phase.lane.group):
         inner = tuple(_folded(list(members), ()))
@@ -121,6 +120,7 @@ def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
     """A flow in short. `find` returns the flow that a step runs."""
     plans = with_nested(plan, find)
     steps = [step for one in plans for step in one.steps]
+    agents = (agent for step in steps for agent in (*_constant(step, "executor"), step.declared.agent))
     writes = dict.fromkeys(written for one in plans for written in _writes(one))
     return Brief(
         plan=plan,
@@ -128,8 +128,8 @@ def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
         blocks=blocks_of(plan),
         writes=tuple(sorted(writes, key=lambda one: one.path)),
         groups=tuple(dict.fromkeys(step.routing_group or DEFAULT for step in steps if step.declared.routed)),
-        agents=tuple(dict.fromkeys(agent for step in steps for agent in _agents(step))),
-        asks=tuple(dict.fromkeys(form for step in steps for form in _forms(step))),
+        agents=tuple(dict.fromkeys(agent for agent in agents if agent is not None)),
+        asks=tuple(dict.fromkeys(form for step in steps for form in _constant(step, "formId"))),
         runs=tuple(one.id for one in plans[1:]),
     )
 
@@ -142,18 +142,11 @@ def takes_task(plan: FlowPlan) -> bool:
     return read is None or bool(read & {"task", "jiraRef", "jiraApiUrl"}) or uses_task(plan)
 
 
-def _agents(step: Step) -> Iterator[str]:
-    own = step.params.get("executor")
-    if isinstance(own, Const) and isinstance(own.value, str):
-        yield own.value
-    if step.declared.agent is not None:
-        yield step.declared.agent
-
-
-def _forms(step: Step) -> Iterator[str]:
-    form = step.params.get("formId")
-    if isinstance(form, Const) and isinstance(form.value, str):
-        yield form.value
+def _constant(step: Step, name: str) -> Iterator[str]:
+    """The value of a param, if the file has it as text."""
+    value = step.params.get(name)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        yield value.value
 
 
 def _writes(plan: FlowPlan) -> Iterator[WrittenFile]:

@@ -23,8 +23,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """A repeat as the file describes it."""
-
     node: TreeNode
     var: str | None
     item: str | None
@@ -88,7 +86,6 @@ class PhasesReader:
             self.job.problem(node, "flow-empty", message, hint, "warning")
 
     def entry(self, item: TreeNode, around: Enclosure) -> None:
-        """A phase, a repeat or a parallel block."""
         if self.job.is_cut_short:
             return
         if item.kind != "mapping":
@@ -143,7 +140,6 @@ class PhasesReader:
         self.job.places.append(node)
 
     def together(self, reader: MappingReader) -> Parallelism:
-        """How many run in parallel. The default is one after the other."""
         node = reader.child("parallel", "write `parallel: true`, or a limit: `parallel: 4`")
         if node is None or node.value is False:
             return SEQUENTIAL

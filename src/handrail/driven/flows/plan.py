@@ -100,7 +100,6 @@ class Step:
 
     @property
     def flow(self) -> Expression | None:
-        """The name of the flow that the step runs."""
         nests = self.declared.nests
         return self.params.get(nests, Const("")) if nests is not None else None
 
@@ -225,7 +224,6 @@ class FlowPlan:
 
     @property
     def steps(self) -> Iterator[Step]:
-        """The steps of all phases, in order."""
         return (step for phase in self.phases for step in phase.steps)
 
 

@@ -184,7 +184,6 @@ class _FlowPreview:
         return end
 
     def lane(self, phases: Iterable[Phase], end: _EarlyEnd | None, before: set[str]) -> _EarlyEnd | None:
-        """Preview phases that run one after the other."""
         for phase in phases:
             if end is None and phase.id not in before:
                 end = self.phase(phase)
@@ -398,7 +397,6 @@ class _FlowPreview:
         return self._guards[key]
 
     def prompt(self, prompt: Prompt) -> str:
-        """The prompt for an agent."""
         for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
             self.evaluate(value)
         body = in_words(self.show(Template(prompt.text, prompt.names, prompt.values)))

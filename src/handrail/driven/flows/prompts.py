@@ -1,8 +1,7 @@
 """The prompts that flows use by name, and how the prompt for an agent is put together.
 
-A prompt is one Markdown file, from the project, the user or Handrail itself. The whole file is the template. Its
-`{name}` placeholders get the values of the step's `vars`. A line `<!-- schema: ID -->` is replaced by the JSON Schema
-with this id. The task, additional instructions and the language in which the agent writes make the whole prompt.
+A prompt is one Markdown file. Its `{name}` placeholders get the values of the step's `vars`, and a line
+`<!-- schema: ID -->` is replaced by the JSON Schema with this id.
 """
 
 from __future__ import annotations

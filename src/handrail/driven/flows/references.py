@@ -1,8 +1,7 @@
 """Checks references: the scope and the name exist, and the step has run before. Pure.
 
-Also finds the phases and steps that may be skipped: a `when` always holds if its opposite has ended the flow before
-(`stopFlowIf: X` above, and `when: {not: X}` here). References into the result of a nested flow are checked when the
-files of both flows are read.
+A phase or a step may be skipped if it has a `when`, unless the opposite of that has ended the flow before. References
+into the result of a nested flow are checked when the files of both flows are read.
 """
 
 from __future__ import annotations
@@ -204,8 +203,7 @@ def _repeat(slot: PlaceReferences, ref: Ref, name: str) -> WrongReference | None
     if not known:
         message = f"`{ref.path}`: this place is not inside a repeat"
         return WrongReference("ref-repeat", message, "move it into a repeat")
-    message = f"`{ref.path}`: no repeat around this place defines `{name}`"
-    return WrongReference("ref-repeat", message, f"known: {some(known)}", name, known)
+    return _lacks(ref.path, "ref-repeat", "no repeat around this place defines", name, known)
 
 
 def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> WrongReference | None:
@@ -234,14 +232,10 @@ def _step(flow: LoadState, layout: Layout, slot: PlaceReferences, use: UsedRefer
         hint = f"name one round: {rounds}; inside the repeat, `steps.{phase}` is this round's phase"
         return WrongReference("ref-phase", f"`{ref.path}`: `{phase}` has one phase per round", hint)
     if phase not in layout.phases:
-        known = tuple(layout.phases)
-        message = f"`{ref.path}`: there is no phase `{phase}`"
-        return WrongReference("ref-phase", message, _known("phases", known), phase, known)
+        return _lacks(ref.path, "ref-phase", "there is no phase", phase, tuple(layout.phases), "phases")
     steps = layout.steps[layout.phases[phase]]
     if step not in steps:
-        known = tuple(steps)
-        message = f"`{ref.path}`: phase `{phase}` has no step `{step}`"
-        return WrongReference("ref-step", message, _known("its steps", known), step, known)
+        return _lacks(ref.path, "ref-step", f"phase `{phase}` has no step", step, tuple(steps), "its steps")
     target = (layout.phases[phase], steps[step])
     wrong = _order(flow, slot, ref, target) or _output(flow, use, target)
     if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
@@ -261,17 +255,11 @@ def _output(flow: LoadState, use: UsedReference, target: tuple[int, int]) -> Wro
     outputs = declared.members(given) if declared.members else dict.fromkeys(declared.outputs)
     members = outputs.get(parts[4])
     if parts[4] not in outputs:
-        known, what, name = tuple(outputs), f"`{step.node}` has no output `{parts[4]}`", parts[4]
-    elif members is not None and len(parts) > 5 and parts[5] not in members:
-        known, what, name = tuple(members), f"`{parts[4]}` has no `{parts[5]}`", parts[5]
-    else:
-        return None
-    hint = _known("its outputs" if name == parts[4] else "it has", known)
-    return WrongReference("ref-output", f"`{use.ref.path}`: {what}", hint, name, known)
-
-
-def _known(what: str, names: tuple[str, ...]) -> str:
-    return f"{what}: {some(names)}" if names else "there are none"
+        what = f"`{step.node}` has no output"
+        return _lacks(use.ref.path, "ref-output", what, parts[4], tuple(outputs), "its outputs")
+    if members is not None and len(parts) > 5 and parts[5] not in members:
+        return _lacks(use.ref.path, "ref-output", f"`{parts[4]}` has no", parts[5], tuple(members), "it has")
+    return None
 
 
 def _order(flow: LoadState, slot: PlaceReferences, ref: Ref, target: tuple[int, int]) -> WrongReference | None:
@@ -358,27 +346,28 @@ def wrong_nested_reference(inside: NestedReference, plan: FlowPlan) -> WrongRefe
     """The first name that the nested flow does not have. None if all are there."""
     field, *names = inside.names
     if field not in RESULT_FIELDS:
-        return _lacks(inside, "ref-output", f"`{NESTED_RESULT}` has no", field, RESULT_FIELDS)
+        return _lacks(inside.path, "ref-output", f"`{NESTED_RESULT}` has no", field, RESULT_FIELDS)
     if field != "phases" or not names:
         return None
     phases = tuple(phase.id for phase in plan.phases)
     at = _index_in(names[0], phases)
     if at is None:
-        return _lacks(inside, "ref-phase", f"flow `{plan.id}` has no phase", names[0], phases)
+        return _lacks(inside.path, "ref-phase", f"flow `{plan.id}` has no phase", names[0], phases)
     if len(names) > 1 and names[1] not in PHASE_FIELDS:
-        return _lacks(inside, "ref-field", "a phase has no", names[1], PHASE_FIELDS)
+        return _lacks(inside.path, "ref-field", "a phase has no", names[1], PHASE_FIELDS)
     if len(names) < 3 or names[1] != "steps":
         return None
     steps = tuple(step.id for step in plan.phases[at].steps)
     if _index_in(names[2], steps) is None:
-        return _lacks(inside, "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step", names[2], steps)
+        return _lacks(inside.path, "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step", names[2], steps)
     if len(names) > 3 and names[3] not in STEP_FIELDS:
-        return _lacks(inside, "ref-field", "a step has no", names[3], STEP_FIELDS)
+        return _lacks(inside.path, "ref-field", "a step has no", names[3], STEP_FIELDS)
     return None
 
 
-def _lacks(inside: NestedReference, code: str, what: str, name: str, known: tuple[str, ...]) -> WrongReference:
-    return WrongReference(code, f"`{inside.path}`: {what} `{name}`", f"known: {some(known)}", name, known)
+def _lacks(path: str, code: str, what: str, name: str, known: tuple[str, ...], label: str = "known") -> WrongReference:
+    hint = f"{label}: {some(known)}" if known else "there are none"
+    return WrongReference(code, f"`{path}`: {what} `{name}`", hint, name, known)
 
 
 def _index_in(name: str, ids: tuple[str, ...]) -> int | None:

@@ -7,7 +7,16 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import ABSENT, Const, Expression, Ref, walk
-from handrail.driven.flows.plan import FlowPlan, Phase, Step
+from handrail.driven.flows.plan import (
+    AfterAction,
+    Bound,
+    Expectation,
+    FlowPlan,
+    MadeFile,
+    Phase,
+    Prompt,
+    Step,
+)
 from handrail.extensions.contracts import NodeError
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import same, shown
@@ -152,7 +161,7 @@ WHOLE = "value"
 def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
     """The names of the outputs that expressions of the flow use; `value` if one uses the whole result."""
     found: dict[str, None] = {}
-    for names in references_of(*expressions_of(plan)):
+    for names in references_of(*expressions_of(plan.phases)):
         if names[:3] == ["steps", phase, step] and len(names) > 3 and names[3] in ("outputs", "value"):
             found[names[4] if len(names) > 4 else WHOLE] = None
     return tuple(sorted(found))
@@ -160,7 +169,7 @@ def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
 
 def params_read(plan: FlowPlan) -> set[str] | None:
     """The names of the params that a flow uses; None if it may use any, because it uses them as a whole."""
-    refs = list(references_of(*expressions_of(plan)))
+    refs = list(references_of(*expressions_of(plan.phases)))
     if ["params"] in refs:
         return None
     return {names[1] for names in refs if names[0] == "params"}
@@ -168,7 +177,7 @@ def params_read(plan: FlowPlan) -> set[str] | None:
 
 def uses_task(plan: FlowPlan) -> bool:
     """True if a flow uses `context.task`, or the context as a whole."""
-    refs = references_of(*expressions_of(plan))
+    refs = references_of(*expressions_of(plan.phases))
     return any(names[:2] in (["context"], ["context", "task"]) for names in refs)
 
 
@@ -192,28 +201,18 @@ def references_of(*expressions: Expression) -> Iterator[list[str]]:
         yield from (part.names for part in walk(expression) if isinstance(part, Ref))
 
 
-def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
-    for phase in plan.phases:
-        yield from phase.guards
-        yield from (item for _, item in phase.items)
-        if phase.when is not None:
-            yield phase.when
-        yield from (condition for bound in phase.bounds for condition in bound.conditions)
-        for step in phase.steps:
-            yield from filter(None, _of_step(step))
+_PARTS = (Phase, Bound, Step, Prompt, Expectation, AfterAction, MadeFile)
+"""The parts of a plan that have expressions."""
 
 
-def _of_step(step: Step) -> Iterator[Expression | None]:
-    yield step.when
-    yield from step.params.values()
-    if step.prompt is not None:
-        yield from step.prompt.values
-        yield step.prompt.extra
-    for expectation in step.expect or ():
-        yield expectation.when
-        yield from expectation.params.values()
-    for action in step.after:
-        yield action.when
-        yield from action.params.values()
-    yield from (output.path for output in step.makes)
-    yield step.stop_if
+def expressions_of(part: Any) -> Iterator[Expression]:
+    """All expressions in the phases of a plan, or in a part of them."""
+    if isinstance(part, _PARTS):
+        part = vars(part)
+    if isinstance(part, dict):
+        part = tuple(part.values())
+    if isinstance(part, tuple):
+        for inner in part:
+            yield from expressions_of(inner)
+    elif hasattr(part, "resolve"):
+        yield part

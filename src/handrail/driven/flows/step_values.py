@@ -189,26 +189,19 @@ def look_up(flow: LoadState) -> TextCheck:
         del reader
         if field.names == "schema":
             _check_schema(flow, node, node.value, is_versioned=bool(_VERSIONED.fullmatch(node.value)))
-        elif field.names == "workflow":
-            _check_workflow(flow, node)
+        elif field.names == "workflow" and (wrong := flow.known.workflow_problem(node.value)) is not None:
+            message, hint, broken = wrong
+            if broken is None:
+                flow.problem(node, "workflow-missing", message, hint)
+                return
+            message = f"workflow {quoted(node)} has errors, so this flow cannot be used"
+            flow.report(flow.source.echo(node.place, message, f"fix {quoted(node)} first", broken))
         elif field.names == "agent" and (hint := flow.known.agent_hint(node.value)) is not None:
             flow.problem(node, "bad-value", f"there is no agent {quoted(node)}", hint)
         elif field.names == "path":
             _check_path(flow, node, node.value, f"`{field.name}`")
 
     return look
-
-
-def _check_workflow(flow: LoadState, node: TreeNode) -> None:
-    wrong = flow.known.workflow_problem(node.value)
-    if wrong is None:
-        return
-    message, hint, broken = wrong
-    if broken is None:
-        flow.problem(node, "workflow-missing", message, hint)
-    else:
-        message, hint = f"workflow {quoted(node)} has errors, so this flow cannot be used", f"fix {quoted(node)} first"
-        flow.report(flow.source.echo(node.place, message, hint, broken))
 
 
 COMMON = tuple(field.name for field in EXPECTATION)

@@ -1,9 +1,7 @@
 """Forms: questions for a person, which answers are valid, and what is told about the answers. Pure.
 
 Values are plain JSON: true or false, text, the value of an option, or a list of such values; null is "not answered".
-User interfaces show a form and send values. Only `accept` decides which answers a flow gets. Three forms of
-AgentWeaver have words of their own; every other form is told as a list of its answers. The severities of a review's
-findings are here as well, and which of them block a merge.
+Three forms of AgentWeaver have words of their own. The severities of a review's findings are here as well.
 """
 
 from __future__ import annotations
@@ -117,7 +115,6 @@ def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
 
 
 def initial(form: Form) -> dict[str, Any]:
-    """The values that a form shows before a person answers."""
     before: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for field in form.fields:

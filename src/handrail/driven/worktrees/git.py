@@ -115,30 +115,29 @@ async def refuse_old(git: Git) -> None:
 def entries_of(tree: Worktree) -> list[str]:
     """The folders that git keeps for a worktree: those that lead to it, and those that lead nowhere yet."""
     own = re.compile(re.escape(os.path.basename(tree.path)) + r"\d*")
-    targets = {path: target_of(path) for path in _entries(tree.repository)}
     return [
         path
-        for path, target in targets.items()
+        for path, target in _entries(tree.repository).items()
         if target == tree.path or (target is None and own.fullmatch(os.path.basename(path)))
     ]
 
 
 def missing_worktrees(repository: str) -> dict[str, str]:
     """Entries whose worktree does not exist: entry → path of the worktree. One that a person locked is left out."""
-    targets = {path: target_of(path) for path in _entries(repository)}
     return {
         path: target
-        for path, target in targets.items()
+        for path, target in _entries(repository).items()
         if target is not None and not os.path.exists(target) and not os.path.exists(os.path.join(path, "locked"))
     }
 
 
-def _entries(repository: str) -> list[str]:
+def _entries(repository: str) -> dict[str, str | None]:
+    """The folders that git keeps for the worktrees of a repository, each with the worktree that it leads to."""
     folder = os.path.join(repository, "worktrees")
     try:
-        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+        return {path: target_of(path) for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))}
     except OSError:
-        return []
+        return {}
 
 
 def target_of(entry: str) -> str | None:

@@ -1,8 +1,7 @@
 """The life of a worktree: it is planned, made, prepared, merged into its base branch, and removed.
 
-The plan changes nothing. A worktree that is half made is removed and made again. Two histories are joined in the
-worktree itself, never in the checkout of the person: that is only moved forward, and only without uncommitted changes.
-So a conflict changes nothing. A removal keeps what is nowhere else, unless a person forces it.
+Two histories are joined in the worktree itself, never in the checkout of the person: that is only moved forward, and
+only without uncommitted changes. So a conflict changes nothing. A removal keeps what is nowhere else, unless forced.
 """
 
 from __future__ import annotations

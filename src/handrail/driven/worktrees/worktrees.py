@@ -115,7 +115,6 @@ class Worktrees:
 
     @property
     def parent(self) -> str:
-        """The folder in which worktrees are made."""
         given = self.settings.folder
         return self.places.trees if given is None else given.replace("~", self.places.home, 1)
 
