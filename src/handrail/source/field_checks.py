@@ -36,17 +36,20 @@ def check_fields(reader: MappingReader, look: TextCheck | None = None) -> None:
         if node.kind == "list":
             _check_list(reader, field, node, look)
         elif node.kind in ("integer", "number"):
-            _check_bounds(reader, field, node)
+            check_bounds(reader, field, node)
         elif node.kind == "text":
             _check_text(reader, field, node, look)
         if field.check is not None:
             field.check(reader, node)
 
 
-def _check_bounds(reader: MappingReader, field: Field, node: TreeNode) -> None:
-    if not _is_within(field, node.value):
+def check_bounds(reader: MappingReader, field: Field, node: TreeNode) -> bool:
+    """Report a number that is out of bounds. True if it is within them."""
+    is_within = _is_within(field, node.value)
+    if not is_within:
         message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
         reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
+    return is_within
 
 
 def _is_within(field: Field, value: float) -> bool:

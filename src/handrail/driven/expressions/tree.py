@@ -497,9 +497,6 @@ def _condition(expression: Expression) -> str:
 
 def _clause(condition: Expression) -> str:
     """A condition that is part of another, in brackets if it has parts itself."""
-    match condition:
-        case Items("truth", (value,)):
-            is_one = not _is_condition(value)
-        case _:
-            is_one = isinstance(condition, Const)
+    is_truth = isinstance(condition, Items) and condition.rule == "truth" and not _is_condition(condition.items[0])
+    is_one = is_truth or isinstance(condition, Const)
     return _condition(condition) if is_one else f"({_condition(condition)})"

@@ -20,7 +20,7 @@ from handrail.driven.flows.files import SHIPPED_PREFIX, SHIPPED_SOURCE, ShippedF
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.load_state import FlowResources, NestedFlow, Suggestions
 from handrail.driven.flows.loader import is_foreign, read_flow
-from handrail.driven.flows.plan import FlowPlan, with_nested_names
+from handrail.driven.flows.plan import FlowPlan, with_nested, with_nested_names
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import NestedReference, nested_references, wrong_nested_reference
 from handrail.driven.flows.results import computes_nested_flow
@@ -173,14 +173,9 @@ class FlowCatalog:
 
     def warnings_of(self, flow: FoundFlow) -> list[Diagnostic]:
         """The warnings in the files of a flow and of all flows that it runs."""
-        used, waiting = {flow.file}, [flow]
-        while waiting:
-            plan = waiting.pop().plan
-            nested = [self.named(name) for name in plan.nested] if plan is not None else []
-            new = [found for found in nested if found is not None and found.file not in used]
-            used.update(found.file for found in new)
-            waiting.extend(new)
-        return [p for p in self.problems if p.severity == "warning" and p.file in used]
+        plans = [] if flow.plan is None else with_nested(flow.plan, self.plan_named)
+        files = {flow.file, *(plan.file for plan in plans)}
+        return [problem for problem in self.problems if problem.severity == "warning" and problem.file in files]
 
 
 def read_flows(

@@ -93,19 +93,6 @@ class NestedFlow:
     given: tuple[tuple[str, SourcePlace], ...] = ()
 
 
-@dataclass(frozen=True)
-class DeclaredNames:
-    """Names that a flow declares for its steps. If `params` is None, the flow takes any param."""
-
-    params: tuple[str, ...] | None = None
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    env: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> set[str]:
-        return {*(self.params or ()), *self.constants}
-
-
 class Suggestions:
     """Suggests similar names, up to a fixed cost: a file may have thousands of wrong names."""
 
@@ -179,7 +166,9 @@ class LoadState:
         self.slots: list[PlaceReferences] = []
         self.same_in_rounds: dict[int, tuple[Step, tuple[PlaceReferences, ...]]] = {}
         self.groups: list[Parallelism] = []
-        self.declared = DeclaredNames()
+        self.params: tuple[str, ...] | None = None  # those that the flow declares; if None, it takes any
+        self.constants: Mapping[str, Any] = {}
+        self.env: tuple[str, ...] = ()
         self.nested: dict[NestedFlow, None] = {}
         self.also: list[tuple[str, SourcePlace]] = []
         self.suggestions = Suggestions()
@@ -248,7 +237,7 @@ class LoadState:
             self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:
             if self.is_first(template.node, template.vars):
-                for problem in template_problems(self.source, template, self.declared.names):
+                for problem in template_problems(self.source, template, {*(self.params or ()), *self.constants}):
                     self.report(problem)
 
 

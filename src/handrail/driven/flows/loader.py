@@ -23,7 +23,7 @@ from handrail.driven.artifacts.schemas import (
 )
 from handrail.driven.expressions.parser import SourcePlace, UsedReference
 from handrail.driven.flows.keys import FLOW, PARAM
-from handrail.driven.flows.load_state import DeclaredNames, FlowResources, LoadState
+from handrail.driven.flows.load_state import FlowResources, LoadState
 from handrail.driven.flows.phases import PhasesReader
 from handrail.driven.flows.plan import FlowPlan, Param
 from handrail.driven.flows.prompts import PromptFile
@@ -153,9 +153,10 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
     params, env, again = _params(reader), _env(reader), reader.text("continue")
     family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
-    names = None if params is None or has_form else tuple(param.name for param in params)
     job.also = _also(reader, id_)
-    job.declared = DeclaredNames(names, plain_data(constants) if constants is not None else {}, tuple(env))
+    job.params = None if params is None or has_form else tuple(param.name for param in params)
+    job.constants = plain_data(constants) if constants is not None else {}
+    job.env = tuple(env)
     if phases is not None:
         PhasesReader(job).flow(phases)
     return FlowPlan(
@@ -165,13 +166,13 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
         version=version or 1,
         description=reader.text("description") or "",
         visible=reader.text("catalogVisibility") != "hidden",
-        constants=dict(job.declared.constants),
+        constants=dict(job.constants),
         params=params,
         phases=tuple(job.phases),
         timeout=read_timeout(reader),
         overrides=reader.flag("overrides", False),
         nested=tuple(dict.fromkeys(use.name for use in job.nested)),
-        env=tuple(env),
+        env=job.env,
         again=again or (CONTINUES_BY_KIND.get(family) if has_form else None),
         groups=tuple(job.groups),
         needs=_needs(job, env),

@@ -142,14 +142,14 @@ def wrong_reference(
         return None
     match parts[0]:
         case "params":
-            is_given = flow.source.is_foreign and flow.declared.params is None
-            return _given(ref, parts[1]) if is_given else _param(flow.declared.params, ref, parts[1])
+            is_given = flow.source.is_foreign and flow.params is None
+            return _given(ref, parts[1]) if is_given else _param(flow.params, ref, parts[1])
         case "flow":
-            return _constant(flow.declared.constants, ref, parts[1:])
+            return _constant(flow.constants, ref, parts[1:])
         case "repeat":
             return _repeat(slot, ref, parts[1])
         case _:
-            return _context(flow.declared.env, ref, parts[1:])
+            return _context(flow.env, ref, parts[1:])
 
 
 def _scope(slot: PlaceReferences, ref: Ref, parts: list[str]) -> WrongReference:

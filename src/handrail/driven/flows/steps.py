@@ -27,8 +27,8 @@ from handrail.driven.flows.step_values import (
     read_values,
 )
 from handrail.extensions import contracts
-from handrail.source.field_checks import check_fields, plain_data, refuse_unknown
-from handrail.source.fields import MappingReader, found, limits, quoted
+from handrail.source.field_checks import check_bounds, check_fields, plain_data, refuse_unknown
+from handrail.source.fields import MappingReader, found, quoted
 from handrail.source.suggestions import did_you_mean
 from handrail.source.templates import placeholders
 from handrail.source.tree import TreeNode
@@ -309,14 +309,9 @@ def read_when(
 
 def bounded(reader: MappingReader, name: str) -> float | None:
     """A number within the bounds of its field. None if it is missing or out of range."""
-    node, field = reader.child(name), reader.shape.by_name[name]
-    if node is None or field.least is None or field.most is None:
-        return None
-    if not field.least <= node.value <= field.most:
-        message = f"`{name}` has to be {limits(field)}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`{name}` means: {field.about}")
-        return None
-    return float(node.value)
+    node = reader.child(name)
+    is_usable = node is not None and check_bounds(reader, reader.shape.by_name[name], node)
+    return float(node.value) if node is not None and is_usable else None
 
 
 def read_timeout(reader: MappingReader) -> float | None:

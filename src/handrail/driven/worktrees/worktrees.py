@@ -213,10 +213,8 @@ class Worktrees:
     async def _left_of(self, tree: Worktree, exists: Callable[[str], bool]) -> Leftover | None:
         if self.trees.is_used(tree):
             return None
-        if tree.phase == "making":
-            return Leftover("half-made", tree.path, tree.run, tree=tree)
-        if tree.phase == "removing":
-            return Leftover("half-removed", tree.path, tree.run, tree=tree)
+        if tree.phase in ("making", "removing"):
+            return Leftover("half-made" if tree.phase == "making" else "half-removed", tree.path, tree.run, tree=tree)
         if not os.path.isdir(tree.repository):
             return Leftover("missing", tree.path, tree.run, "its files" if os.path.exists(tree.path) else None, tree)
         now = await standing(tree, self.git(self.project))
