@@ -138,8 +138,8 @@ class ArtifactTable:
         if path.endswith(".json"):
             is_free = base in (f"{scope}.json", f"{scope}-enriched.json") or f"/{HANDRAIL}/" in f"/{path}"
             begins = [] if is_free else [start for start in self.prefixes if base.startswith(start)]
-            found = self.prefixes[max(begins, key=len)] if begins else "helper-json/v1"
-            return _contract("helper-json" if found.startswith("helper-json/") else "structured-json", found)
+            schema_id = self.prefixes[max(begins, key=len)] if begins else "helper-json/v1"
+            return _contract("helper-json" if schema_id.startswith("helper-json/") else "structured-json", schema_id)
         family = {"md": "markdown", "txt": "plain-text"}.get(base.rpartition(".")[2] if "." in base else "")
         return _contract(family or "opaque-file", f"{family or 'opaque-file'}/v1")
 
@@ -154,8 +154,8 @@ def _file_path(pattern: str, key: str, iteration: int | None, names: FileLister)
     folder, name = posixpath.split(pattern)
     before, mark, after = (part.replace("{key}", key) for part in name.partition("{iteration}"))
     if mark:
-        found = _turns(names(folder), before, after) if iteration is None else {whole_iteration(iteration)}
-        before = f"{before}{max(found, default=1)}"
+        turns = _turns(names(folder), before, after) if iteration is None else {whole_iteration(iteration)}
+        before = f"{before}{max(turns, default=1)}"
     file = before + after
     if len(file.encode()) > MAX_NAME_BYTES:
         raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
@@ -175,13 +175,13 @@ def _turns(names: Iterable[str], before: str, after: str) -> set[int]:
 def whole_iteration(value: Any) -> int:
     """The number of an iteration. Raises `Unresolved` unless it is a whole number, 1 or more."""
     try:
-        found = 0 if isinstance(value, bool) else number(value)
+        turn = 0 if isinstance(value, bool) else number(value)
     except Unresolved:
-        found = 0
-    if not 1 <= found <= MAX_ITERATION or int(found) != found:
+        turn = 0
+    if not 1 <= turn <= MAX_ITERATION or int(turn) != turn:
         given = "nothing" if value in (None, "") else f"`{shown(value)}`"
         raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {given}")
-    return int(found)
+    return int(turn)
 
 
 def name_text(value: Any, what: str) -> str:
@@ -282,12 +282,12 @@ def artifact_id(scope: str, key: str, version: int) -> str:
 
 def parse_reference(text: str) -> ShelfReference | None:
     """Parse `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`. None for any other text."""
-    found = re.fullmatch(r"(?P<scope>.+):(?P<key>[^:@\n]+):v(?P<version>[1-9][0-9]{0,14})", text)
-    if found and is_key(found["key"]):
-        return ShelfReference(found["key"], int(found["version"]), found["scope"])
-    found = re.fullmatch(r"(?P<key>[^:@\n]+)@(?:latest|v(?P<version>[1-9][0-9]{0,14}))", text)
-    if found and is_key(found["key"]):
-        return ShelfReference(found["key"], int(found["version"]) if found["version"] else None)
+    match = re.fullmatch(r"(?P<scope>.+):(?P<key>[^:@\n]+):v(?P<version>[1-9][0-9]{0,14})", text)
+    if match and is_key(match["key"]):
+        return ShelfReference(match["key"], int(match["version"]), match["scope"])
+    match = re.fullmatch(r"(?P<key>[^:@\n]+)@(?:latest|v(?P<version>[1-9][0-9]{0,14}))", text)
+    if match and is_key(match["key"]):
+        return ShelfReference(match["key"], int(match["version"]) if match["version"] else None)
     return None
 
 

@@ -171,16 +171,16 @@ class Shelf:
         known, start = self._all[-1:], self._last
         try:
             scan = journal.read(self.journal, start, len(self._all) - len(known))
-            found = [ArtifactVersion.from_json(line["artifact"]) for line in scan.records]
+            records = [ArtifactVersion.from_json(line["artifact"]) for line in scan.records]
         except (journal.JournalDamaged, KeyError, TypeError, AttributeError) as error:
             if known:
                 return None
             hint = f"move `{self.folder}` away and publish again; the published files in the project are unchanged"
             raise StateError(f"the journal `{self.journal}` of published artifacts is damaged", hint) from error
-        if found[: len(known)] != known:
+        if records[: len(known)] != known:
             return None
         self._last, self._end = start + scan.last, start + scan.end
-        return found[len(known) :]
+        return records[len(known) :]
 
     def _add(self, record: ArtifactVersion) -> None:
         self._all.append(record)
@@ -225,13 +225,13 @@ class Shelves:
             return []
         except OSError as error:
             raise StateError(f"`{self.folder}` cannot be read: {error.strerror}") from error
-        found: list[ArtifactVersion] = []
+        records: list[ArtifactVersion] = []
         for scope in scopes:
             try:
-                found += Shelf(os.path.join(self.folder, scope)).records()
+                records += Shelf(os.path.join(self.folder, scope)).records()
             except StateError as error:
                 self.damaged.append(error)
-        return sorted((record for record in found if run in (None, record.run)), key=lambda record: record.created)
+        return sorted((record for record in records if run in (None, record.run)), key=lambda record: record.created)
 
     def run_named(self, name: str) -> str | None:
         """The id of a run that published something: this id, or the only one that begins like this."""
@@ -249,9 +249,9 @@ class Shelves:
 
 def pick_artifact(records: list[ArtifactVersion], name: str) -> ArtifactVersion:
     """The artifact that a person names. The newest one wins. Raises `NotFound` if there is none."""
-    found = artifact_named(records, name)
-    if found is not None:
-        return found
+    record = artifact_named(records, name)
+    if record is not None:
+        return record
     paths = list(dict.fromkeys(record.path for record in records))
     hint = did_you_mean(name, paths) or f"its artifacts: {some(paths)}"
     raise NotFound(f"this run has no artifact `{name}`", hint)

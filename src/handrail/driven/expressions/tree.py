@@ -61,22 +61,22 @@ class Ref:
         return [name for name in self.path.split(".") if name]
 
     def resolve(self, scope: ExpressionScope) -> Any:
-        found = self.find(scope)
-        return None if found is ABSENT else found
+        value = self.find(scope)
+        return None if value is ABSENT else value
 
     def find(self, scope: ExpressionScope) -> Any:
         """The same, but `ABSENT` for a field that a step does not have."""
         names = self.names
         if not names or names[0] not in SCOPES:
             raise Unresolved("ref-scope-unknown", f"`{self.path}` does not begin with one of {', '.join(SCOPES)}")
-        found: Any = scope.values
+        value: Any = scope.values
         for place in range(len(names)):
-            found = member_at(found, names, place)
-            if found is ABSENT and place + 1 < len(names):
+            value = member_at(value, names, place)
+            if value is ABSENT and place + 1 < len(names):
                 raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
         if scope.refuse is not None:
-            scope.refuse(found)
-        return found
+            scope.refuse(value)
+        return value
 
 
 ABSENT = object()
@@ -103,11 +103,11 @@ class BoundedList:
     place: str = field(compare=False, repr=False)
 
     def resolve(self, scope: ExpressionScope) -> Any:
-        found = self.items.resolve(scope)
-        if isinstance(found, list) and len(found) > self.most:
-            message = f"{self.place}: the list has {len(found)} items, but the repeat has at most {self.most} rounds"
+        items = self.items.resolve(scope)
+        if isinstance(items, list) and len(items) > self.most:
+            message = f"{self.place}: the list has {len(items)} items, but the repeat has at most {self.most} rounds"
             raise Unresolved("repeat-exhausted", f"{message} (`onExhausted: continue` allows this)", is_located=True)
-        return found
+        return items
 
 
 @dataclass(frozen=True)

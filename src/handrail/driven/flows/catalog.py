@@ -155,14 +155,14 @@ class FlowCatalog:
 
     def plan_named(self, name: str) -> FlowPlan | None:
         """The plan of the flow that `named` returns. None if there is none, or if it has errors."""
-        found = self.named(name)
-        return None if found is None else found.plan
+        flow = self.named(name)
+        return None if flow is None else flow.plan
 
     def find(self, name: str) -> FoundFlow:
         flow = self.named(name)
         if flow is not None:
             return flow
-        file = next((found.file for found in self.found if name in found.ids), None)
+        file = next((one.file for one in self.found if name in one.ids), None)
         if file is not None:
             hint = f"run `{command_line('handrail', 'validate', file)}`"
             why = blame(file, (*self.problems, *self.workflow_problems()))
@@ -189,15 +189,15 @@ def read_flows(
     Of the shipped flows, only those are read that another flow runs, or that have the wanted name.
     """
     problems: list[Diagnostic] = []
-    found: list[FoundFlow] = []
+    flows: list[FoundFlow] = []
     for source, path in roots:
         root = Root(path)
         for file in flow_files(path, problems):
-            found += _read_file(source, root, file, known, problems)
+            flows += _read_file(source, root, file, known, problems)
     if shipped is not None:
-        found += _read_shipped(shipped, found, wanted, known, problems)
+        flows += _read_shipped(shipped, flows, wanted, known, problems)
     usable: dict[str, FoundFlow] = {}
-    for flow in (one for one in found if one.plan is not None):
+    for flow in (one for one in flows if one.plan is not None):
         first = usable.setdefault(flow.id, flow)
         if first is not flow and first.plan is not None and not first.plan.overrides:
             other = f"`{os.path.basename(flow.file)}` ({flow.source})"
@@ -207,7 +207,7 @@ def read_flows(
             hint = "rename one of them, or write `overrides: true` here; until then, only this one is used"
             problems.append(file_problem("flow-id-twice", first.file, message, hint))
     problems.extend(taken_id_warnings(usable.values()))
-    catalog = FlowCatalog(usable, tuple(found), (), known.workflow_problems, known.prompts)
+    catalog = FlowCatalog(usable, tuple(flows), (), known.workflow_problems, known.prompts)
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
     return replace(catalog, flows=left, problems=tuple(sorted_problems(problems)))
@@ -259,18 +259,18 @@ def _read_shipped(
         return overriding.get(id_) or (id_ if id_ not in taken else SHIPPED_PREFIX + id_)
 
     waiting = [id_ for name in names if name not in taken and (id_ := shipped.named(name)) is not None]
-    found: dict[str, FoundFlow] = {}
+    flows: dict[str, FoundFlow] = {}
     while waiting:
         id_ = waiting.pop()
-        if id_ in found or id_ in overriding:
+        if id_ in flows or id_ in overriding:
             continue
         file = shipped.files[id_.removeprefix(SHIPPED_PREFIX)]
         for flow in _read_file(SHIPPED_SOURCE, Root(shipped.root), file, known, problems, id_):
             meant = {use.name: other_id(use.name) for use in flow.nested}
-            found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
+            flows[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
             used = [inner or shipped.named(name) for name, inner in meant.items()]
             waiting += [one for one in used if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
-    return [found[id_] for id_ in sorted(found)]
+    return [flows[id_] for id_ in sorted(flows)]
 
 
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
@@ -366,18 +366,18 @@ def _mark_users(
 
 def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: FlowResources) -> list[Diagnostic]:
     """The problems of single flow files, from the catalog if it contains them, else from reading them alone."""
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
     for path in map(os.path.realpath, paths):
         if path in catalogued:
-            found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
+            problems.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
             continue
         try:
             source, wrong = decode(path, read_limited(path, MAX_BYTES))
         except Unreadable as error:
-            found.append(file_problem("file-unreadable", path, f"`{os.path.basename(path)}` {error.message}"))
+            problems.append(file_problem("file-unreadable", path, f"`{os.path.basename(path)}` {error.message}"))
             continue
-        found.extend(wrong)
+        problems.extend(wrong)
         if not wrong:
-            found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
-    return found
+            problems.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
+    return problems

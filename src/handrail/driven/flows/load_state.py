@@ -18,7 +18,7 @@ from handrail.driven.flows.prompts import PromptFile
 from handrail.extensions import contracts
 from handrail.source.definition_files import Source
 from handrail.source.diagnostics import Diagnostic, Severity
-from handrail.source.fields import MappingReader, Shape, unknown_key
+from handrail.source.fields import MappingReader, Shape
 from handrail.source.suggestions import did_you_mean
 from handrail.source.templates import given_names, placeholders
 from handrail.source.tree import TreeNode
@@ -213,11 +213,6 @@ class LoadState:
         self, node: TreeNode, code: str, message: str, hint: str | None = None, severity: Severity = "error"
     ) -> None:
         self.report(self.source.problem(code, node.place, message, hint, severity))
-
-    def unknown_keys(self, node: TreeNode, known: Collection[str]) -> None:
-        for name, at in node.keys.items():
-            if name not in known:
-                self.report(unknown_key(self.source, name, at, known))
 
     def unusable(self, name: str, node: TreeNode) -> None:
         """Warn if a node or a check is of a plugin that cannot be used now."""

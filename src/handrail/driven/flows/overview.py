@@ -86,8 +86,8 @@ def _name(phase: Phase, done: tuple[str, ...]) -> str:
     """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
     name = phase.id
     for number in reversed([phase.rounds[one] for one in done]):
-        head, found, tail = name.rpartition(str(number))
-        name = f"{head}N{tail}" if found else name
+        head, number_text, tail = name.rpartition(str(number))
+        name = f"{head}N{tail}" if number_text else name
     return name
 
 

@@ -238,14 +238,14 @@ def child_of(step: Step, find: FlowFinder) -> FlowPlan | None:
 
 def with_nested(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
     """A flow and all flows that it may run, each once."""
-    found, waiting = {plan.id: plan}, [plan]
+    plans, waiting = {plan.id: plan}, [plan]
     while waiting:
         for step in waiting.pop(0).steps:
             child = child_of(step, find)
-            if child is not None and child.id not in found:
-                found[child.id] = child
+            if child is not None and child.id not in plans:
+                plans[child.id] = child
                 waiting.append(child)
-    return list(found.values())
+    return list(plans.values())
 
 
 def step_at(plan: FlowPlan, path: str, find: FlowFinder) -> Step | None:

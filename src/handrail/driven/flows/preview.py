@@ -416,15 +416,15 @@ class _FlowPreview:
 
 def _waits_for(expression: Expression) -> list[str]:
     """What an expression depends on: steps as `steps.PHASE.STEP`, other references in full, files by path."""
-    found: list[str] = []
+    names: list[str] = []
     for part in walk(expression):
         if isinstance(part, Ref):
-            found.append(".".join(part.names[:3] if part.names[:1] == ["steps"] else part.names))
+            names.append(".".join(part.names[:3] if part.names[:1] == ["steps"] else part.names))
         elif isinstance(part, Exists) and not is_open(part.path):
-            found.append(in_words(part.path))
+            names.append(in_words(part.path))
         elif isinstance(part, Artifact):
-            found.append(in_words(part)[2:-1])
-    return list(dict.fromkeys(found))
+            names.append(in_words(part)[2:-1])
+    return list(dict.fromkeys(names))
 
 
 SIGNS = {"runs": "●", "skipped": "·", "depends": "?", "fails": "✗"}

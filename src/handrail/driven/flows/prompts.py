@@ -34,11 +34,6 @@ class PromptFile:
     file: str
     text: str
 
-    @property
-    def stored(self) -> list[str]:
-        """As a run keeps it: its file and its text."""
-        return [self.file, self.text]
-
 
 class PromptLibrary(Mapping[str, PromptFile]):
     """Prompts by name: the path below their folder without the extension. An earlier folder wins.

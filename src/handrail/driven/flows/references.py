@@ -185,10 +185,10 @@ def _given(ref: Ref, name: str) -> WrongReference | None:
 
 def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> WrongReference | None:
     """Constants are known at load, so every member is checked."""
-    found: Any = constants
+    value: Any = constants
     for place, name in enumerate(names):
-        whole, found = found, member(found, name)
-        if found is MISSING:
+        whole, value = value, member(value, name)
+        if value is MISSING:
             known = tuple(whole) if isinstance(whole, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
             hint = f"it {contents(whole)}" if place else f"add it: `constants: {{{name}: ...}}`"

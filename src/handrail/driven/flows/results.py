@@ -69,14 +69,14 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lacks(names: set[str], unknown: list[str], missing: list[str], given: dict[str, Any]) -> str:
-    found = []
+    problems = []
     if missing:
-        found.append(f"no value for `{missing[0]}`")
-        found[-1] += ": it is required, and null is no value" if missing[0] in given else ""
+        problems.append(f"no value for `{missing[0]}`")
+        problems[-1] += ": it is required, and null is no value" if missing[0] in given else ""
     if unknown:
         close = did_you_mean(unknown[0], sorted(names))
-        found.append(f"no param `{unknown[0]}`" + (f"; {close}" if close else ""))
-    return ", and ".join(found)
+        problems.append(f"no param `{unknown[0]}`" + (f"; {close}" if close else ""))
+    return ", and ".join(problems)
 
 
 def nested_flow_result(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:
@@ -160,11 +160,11 @@ WHOLE = "value"
 
 def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
     """The names of the outputs that expressions of the flow use; `value` if one uses the whole result."""
-    found: dict[str, None] = {}
+    outputs: dict[str, None] = {}
     for names in references_of(*expressions_of(plan.phases)):
         if names[:3] == ["steps", phase, step] and len(names) > 3 and names[3] in ("outputs", "value"):
-            found[names[4] if len(names) > 4 else WHOLE] = None
-    return tuple(sorted(found))
+            outputs[names[4] if len(names) > 4 else WHOLE] = None
+    return tuple(sorted(outputs))
 
 
 def params_read(plan: FlowPlan) -> set[str] | None:

@@ -238,7 +238,9 @@ def chosen_kinds(
             flow.unusable(chosen.kind, item)
         else:
             kind = (KIND,) if chosen.short is None else ()
-            flow.unknown_keys(item, (*kind, *chosen.shape.by_name, *common))
+            allowed = (*kind, *chosen.shape.by_name, *common)
+            for name in (one for one in item.keys if one not in allowed):
+                flow.report(unknown_key(flow.source, name, item.keys[name], allowed))
         yield item, chosen
 
 

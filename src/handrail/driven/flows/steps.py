@@ -133,7 +133,7 @@ class StepsReader:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.same_as_before(item) or self.new(item, len(steps))
+            step = self.one(item, len(steps))
             if step.id in lines:
                 hint = f"the first one is on line {lines[step.id]}; give each step its own id"
                 message = f"step id `{step.id}` is used twice in this phase"
@@ -152,19 +152,20 @@ class StepsReader:
         names = [name for name in item.keys if name in declared.shape.by_name and name not in STEP.by_name]
         return {name: f"it is a param of `{kind.value}`: write `params: {{{name}: ...}}`" for name in names}
 
-    def same_as_before(self, item: TreeNode) -> Step | None:
-        """The step as another round has it, if it is the same in all rounds. Its references are checked in each."""
-        step, slots = self.flow.same_in_rounds.get(id(item), (None, ()))
-        self.flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
-        return step
+    def one(self, item: TreeNode, number: int) -> Step:
+        """A step. If it has no problem and nothing of it depends on the round, it is read once, for all rounds.
 
-    def new(self, item: TreeNode, number: int) -> Step:
-        """Read a step. It is kept for other rounds if it has no problem and nothing of it depends on the round."""
+        Its references are checked in each round.
+        """
         flow = self.flow
-        before, slots = (flow.reports, flow.of_round), len(flow.slots)
+        if id(item) in flow.same_in_rounds:
+            step, slots = flow.same_in_rounds[id(item)]
+            flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
+            return step
+        before, count = (flow.reports, flow.of_round), len(flow.slots)
         step = self.step(flow.reader(item, STEP, self.misplaced(item)), number)
         if self.around.within and (flow.reports, flow.of_round) == before:
-            flow.same_in_rounds[id(item)] = step, tuple(flow.slots[slots:])
+            flow.same_in_rounds[id(item)] = step, tuple(flow.slots[count:])
         return step
 
     def step(self, reader: MappingReader, number: int) -> Step:

@@ -183,7 +183,8 @@ class Runs:
         found = needed_flows(catalog, flow)
         texts = {id_: [one.file, one.text] for id_, one in found.items()}
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
-        prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
+        named = ((name, catalog.prompts[name]) for name in prompt_names(plans))
+        prompts = {name: [prompt.file, prompt.text] for name, prompt in named}
         env = self.secrets.variables(_env_names(plans))
         folder = request.folder(self.project)
         implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}

@@ -161,14 +161,14 @@ class Worktrees:
     def named(self, run: str, branch: str | None = None) -> Worktree:
         """The worktree of a run. If it has several, `branch` chooses one."""
         known = self.trees.of_project(self.project)
-        found = [tree for tree in known if tree.run == run and branch in (None, tree.branch)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            own = [tree for tree in found if not tree.step]
+        trees = [tree for tree in known if tree.run == run and branch in (None, tree.branch)]
+        if len(trees) == 1:
+            return trees[0]
+        if trees:
+            own = [tree for tree in trees if not tree.step]
             if len(own) == 1:
                 return own[0]
-            branches = ", ".join(tree.branch for tree in found)
+            branches = ", ".join(tree.branch for tree in trees)
             raise UsageError(f"run `{run}` has several worktrees", f"choose one with `--branch`: {branches}")
         hint = did_you_mean(run, [tree.run for tree in known]) or "`handrail worktrees` lists them"
         raise NotFound(f"run `{run}` has no worktree" + (f" on branch `{branch}`" if branch else ""), hint)
@@ -200,15 +200,15 @@ class Worktrees:
         trees = self.trees.all()
         paths = {tree.path for tree in trees}
         own = [await self._left_of(tree, exists) for tree in trees if tree.project == self.project]
-        found = [left for left in own if left is not None] + [*self._folders(paths), *self._files(trees)]
+        leftovers = [left for left in own if left is not None] + [*self._folders(paths), *self._files(trees)]
         repository = await self._repository()
         if repository is not None:
             base, missing = os.path.realpath(self.places.trees) + "/", missing_worktrees(repository)
             gone = (entry for entry, path in missing.items() if path.startswith(base) and path not in paths)
-            found += (Leftover("entry", entry) for entry in gone)
+            leftovers += (Leftover("entry", entry) for entry in gone)
             branches = {tree.branch for tree in trees if tree.repository == repository}
-            found += await self._branches(self.git(repository), branches)
-        return found
+            leftovers += await self._branches(self.git(repository), branches)
+        return leftovers
 
     async def _left_of(self, tree: Worktree, exists: Callable[[str], bool]) -> Leftover | None:
         if self.trees.is_used(tree):
@@ -242,7 +242,7 @@ class Worktrees:
                 yield Leftover("file", path)
 
     async def _branches(self, git: Git, known: set[str]) -> list[Leftover]:
-        found = []
+        leftovers = []
         lines = await git.read("for-each-ref", "--format=%(refname)%00%(worktreepath)", f"refs/heads/{BRANCH_PREFIX}")
         for line in lines.split("\n"):
             ref, mark, place = line.partition("\0")
@@ -250,8 +250,8 @@ class Worktrees:
             if branch in known or place or not mark:  # without a mark, it is the rest of a place with a newline
                 continue
             count = await own_commits(branch, git)
-            found.append(Leftover("branch", branch, work=counted(count, "commit") if count else None))
-        return found
+            leftovers.append(Leftover("branch", branch, work=counted(count, "commit") if count else None))
+        return leftovers
 
     async def sweep(self, left: Leftover) -> bool:
         """Remove a leftover. False if it holds work, or is used by now."""
