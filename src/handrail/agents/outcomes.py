@@ -7,6 +7,7 @@ lines and records that are read here, so a reader may only assume that each line
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -126,7 +127,6 @@ def last_error(exit_code: int, output: str) -> str:
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP status in a text; None if there is none."""
     found = _STATUS.search(text)
     return int(found[1] or found[2]) if found else None
 
@@ -213,7 +213,6 @@ def _normalized(name: str) -> str:
 
 
 def _time_in_member(name: str, value: Any, now: float) -> float | None:
-    """The time in a JSON member or header."""
     known, number = _normalized(name), _number(value)
     if known in _MOMENTS:
         return _iso(str(value)) if number is None else number / 1000 if number > 1e11 else number
@@ -227,7 +226,6 @@ def _time_in_member(name: str, value: Any, now: float) -> float | None:
 
 
 def _time_in_sentence(text: str, now: float) -> float | None:
-    """The time in a sentence."""
     if found := _EPOCH.search(text):
         return float(found[1])
     if found := _IN.search(text):
@@ -354,7 +352,6 @@ def total(data: dict[str, Any], *names: str) -> float:
 
 
 def http_status(data: dict[str, Any]) -> int | None:
-    """The HTTP status of a response; None if it is missing."""
     value = data.get("statusCode")
     return value if isinstance(value, int) else None
 
@@ -418,15 +415,8 @@ class NewRecords:
         for path in paths:
             for line in self.files.setdefault(path, NewLines(path)).read():
                 if all(mark in line for mark in self.marks):
-                    yield _object(line)
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    """The JSON object in a line; empty if there is none."""
-    try:
-        return within(json.loads(line))
-    except ValueError:
-        return {}
+                    with contextlib.suppress(ValueError):
+                        yield within(json.loads(line))
 
 
 def checked_id(session: str, product: str) -> str:

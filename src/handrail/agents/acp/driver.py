@@ -46,19 +46,15 @@ class Policy:
     project: str
     guarded: tuple[str, ...] = ()
 
-    @property
-    def only_reads(self) -> bool:
-        return self.permissions == "read"
-
     def may_go_unasked(self, kind: str | None) -> bool:
         """True if the agent may do this without a request: it can be seen only afterwards."""
-        return not self.only_reads or kind not in (*CHANGES, "execute")
+        return self.permissions != "read" or kind not in (*CHANGES, "execute")
 
     def refusal(self, kind: str | None, paths: Iterable[str]) -> str | None:
         """Why a tool call is refused; None if it is allowed."""
         if self.permissions == "full":
             return None
-        if self.only_reads and kind not in READS:
+        if self.permissions == "read" and kind not in READS:
             return ONLY_READ
         for path in paths:
             why = self.refused_write(path) if kind in CHANGES else self._outside(path)
@@ -71,7 +67,7 @@ class Policy:
 
     def refused_write(self, path: str) -> str | None:
         """Why a file may not be written; None if it may. Guarded paths are guarded in every step."""
-        if self.only_reads:
+        if self.permissions == "read":
             return ONLY_READ
         real = os.path.realpath(os.path.join(self.project, path))
         if any(real == one or is_below(real, one) for one in map(os.path.realpath, self.guarded)):
@@ -112,14 +108,11 @@ class LineTransport:
                 continue
             if not line:
                 return None
-            try:
+            with contextlib.suppress(ValueError, RecursionError):
                 data = json.loads(line)
-            except (ValueError, RecursionError):
-                data = None
-            if isinstance(data, dict):
-                return data
-            noise = line[:LONGEST_NOISE].decode("utf-8", "replace").strip()
-            if noise:
+                if isinstance(data, dict):
+                    return data
+            if noise := line[:LONGEST_NOISE].decode("utf-8", "replace").strip():
                 sys.stderr.write(f"{shown(noise, LONGEST_NOISE)}\n")
 
     async def close(self) -> None:
@@ -275,7 +268,6 @@ class AcpCall:
         return self
 
     def begin(self, say: Say) -> None:
-        """Report the call, once."""
         if not self._has_begun:
             self._has_begun = True
             given = self.input if self.input not in (None, {}) else {"paths": self.paths} if self.paths else {}
@@ -288,7 +280,6 @@ class AcpCall:
 
 
 def _output(update: schema.ToolCallUpdate | schema.ToolCallStart) -> str:
-    """The text that a call returned, cut."""
     texts = [
         one.content.text
         for one in update.content or ()
@@ -404,7 +395,6 @@ class AcpTurn:
         return await self._begun()
 
     async def _choose(self, state: SessionResponse, kind: str, wanted: str | None) -> None:
-        """Choose the model or the mode of the conversation."""
         if wanted is None:
             return
         option = _option(state, kind)
@@ -485,13 +475,6 @@ def _unasked(name: str, state: SessionResponse) -> str:
     return f"{told}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {known}" if known else told
 
 
-def _signing_in(methods: list[Any], message: str) -> str:
-    """What a person can do if the agent is not signed in."""
-    named = ", ".join(f"`{one.id}` ({one.name})" for one in methods)
-    advice = f"it is not signed in ({message}): start it yourself and sign in"
-    return f"{advice}, or set `auth` in your settings to one of its methods: {named}" if named else advice
-
-
 async def main() -> int:
     logging.disable(logging.CRITICAL)  # the package logs whole tracebacks about lines that are not valid
     job = json.load(sys.stdin)
@@ -509,7 +492,10 @@ async def main() -> int:
         await turn.take()
     except RequestError as error:
         if error.code == AUTH_REQUIRED:
-            say("failed", outcome="auth", message=_signing_in(turn.methods, str(error)), data=None)
+            message = f"it is not signed in ({error}): start it yourself and sign in"
+            if named := ", ".join(f"`{one.id}` ({one.name})" for one in turn.methods):
+                message = f"{message}, or set `auth` in your settings to one of its methods: {named}"
+            say("failed", outcome="auth", message=message, data=None)
         else:
             say("failed", outcome=None, message=str(error), data=error.data)
     except TurnFailed as failed:

@@ -110,17 +110,13 @@ def expect_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
     A conversation that had a session of its own is no new fork, whatever the host says: its workflow has ended.
     """
     link = hook_files.link_path(places, agent, request["conversation"])
-    if not next(_candidates(os.path.dirname(link)), None) or _had_session(agent, request, places):
+    if not next(_candidates(os.path.dirname(link)), None):
+        return None
+    projects, own = os.path.dirname(places.sessions("")), file_name(session_name(agent, request["conversation"]))
+    if os.path.isdir(projects) and any(os.path.isdir(os.path.join(projects, id_, own)) for id_ in os.listdir(projects)):
         return None
     hook_files.write_unsettled_link(link)
     return settle_fork(host, agent, request, places)
-
-
-def _had_session(agent: str, request: HostRequest, places: UserFolders) -> bool:
-    """True if this conversation ever had a workflow, in any project."""
-    folder = os.path.dirname(places.sessions(""))
-    own = file_name(session_name(agent, request["conversation"]))
-    return os.path.isdir(folder) and any(os.path.isdir(os.path.join(folder, name, own)) for name in os.listdir(folder))
 
 
 def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from handrail.extensions.contracts import Host, messages
     from handrail.extensions.contracts.messages import BranchChanged, CommandTyped, NamesAsked, PromptGiven
-    from handrail.guided.sessions.store import SessionReport
 
 REPLACE = "--replace"
 PERSON = "person"
@@ -93,8 +92,14 @@ class _TypedCommand:
             if not self.app.sessions.session(self.conversation.session).exists:
                 hook_files.remove_link(self.link)
             raise
-        opening = context(self._opening(report, turn), notice="\n".join(report.notices) or None)
-        return {**opening, "opening": report.message, "mark": context_mark(state_to_json(report.state))}
+        session, mark = self.app.sessions.session(report.session), context_mark(state_to_json(report.state))
+        card = session.card()
+        assert card is not None, "a session that was just started has a card"
+        hook_files.remember_shown(session.folder, mark)
+        hook_files.clear_mark(session.folder, hook_files.PAUSED)
+        hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
+        text = f"{report.message}\n\n{card['context']}"
+        return {**context(text, notice="\n".join(report.notices) or None), "opening": report.message, "mark": mark}
 
     def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.
@@ -116,16 +121,6 @@ class _TypedCommand:
         if other.project != self.app.project:
             other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
         return None
-
-    def _opening(self, report: SessionReport, turn: str | None) -> str:
-        """The first message and the context text. Also records that the agent has been told."""
-        session = self.app.sessions.session(report.session)
-        card = session.card()
-        assert card is not None, "a session that was just started has a card"
-        hook_files.remember_shown(session.folder, context_mark(card["state"]))
-        hook_files.clear_mark(session.folder, hook_files.PAUSED)
-        hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
-        return f"{report.message}\n\n{card['context']}"
 
 
 def parse_start(arguments: str) -> tuple[str, str, bool]:

@@ -223,7 +223,8 @@ class McpServer:
         from handrail.guided.sessions.sessions import Sessions
         from handrail.settings.folders import random_token
 
-        sessions = Sessions(ref.project, self.env, time.time, random_token, _practices, lambda: f"agent:{self.agent}")
+        practices = lambda *phase: import_lazily("handrail.steps.playbook.guidance").practices_for(*phase)  # noqa: E731
+        sessions = Sessions(ref.project, self.env, time.time, random_token, practices, lambda: f"agent:{self.agent}")
         if action == "next":
             report = self.next(call, sessions, ref.session, summary.strip(), caller.get("cwd", ""))
         elif action == "loop":
@@ -275,11 +276,6 @@ class McpServer:
         if call.token is not None:
             params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-
-
-def _practices(project: str, names: tuple[str, ...], task: str) -> str:
-    found: str = import_lazily("handrail.steps.playbook.guidance").practices_for(project, names, task)
-    return found
 
 
 def _text_result(text: str, *, failed: bool = False) -> dict[str, Any]:

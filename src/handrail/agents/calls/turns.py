@@ -163,24 +163,21 @@ LET_WAIT = (
 def decide_stop(
     host: Host, agent: str, ref: SessionRef | None, request: messages.AgentStops, env: Mapping[str, str]
 ) -> messages.StopPolicy:
-    if ref is None or current_card(ref) is None or _is_of_another_stub(ref, env):
+    """The policy for a stop. A run that drives the session has its own stubs: an installed one does not count again."""
+    if ref is None or current_card(ref) is None:
         return _policy()
+    if ref.link is not None and not env.get(FOR_ONE_CALL):
+        from handrail.guided.sessions import store
+
+        about = store.read_about(ref.folder)
+        if about is not None and about.run is not None:
+            return _policy()
     answer = _decide_stop(host, agent, ref, request)
     if answer["send_on"] is None:
         hook_files.clear_mark(ref.folder, hook_files.TURN)
     if answer["let_go"] is not None:
         hook_files.set_mark(ref.folder, hook_files.LET_GO, answer["let_go"].partition(". ")[0])
     return answer
-
-
-def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
-    """True if a run drives this session: it has stubs of its own, and an installed stub would count the stop twice."""
-    if env.get(FOR_ONE_CALL):
-        return False
-    from handrail.guided.sessions import store
-
-    known = store.read_about(ref.folder)
-    return ref.link is not None and known is not None and known.run is not None
 
 
 def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> messages.StopPolicy:

@@ -15,7 +15,7 @@ from handrail.guided.sessions.gate import current_card, too_early, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from handrail.extensions.contracts import Host
@@ -90,32 +90,22 @@ def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[
     from handrail.base import jsonlite
 
     path = os.path.join(project, entry[0])
-    try:
-        written = jsonlite.loads(_read(places.installation(agent, project)))["after"][path]
-        now = _member(path, _read(path), entry[1:])
-        return now is not None and bool(now == _member(path, written, entry[1:]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-def _member(path: str, text: str, keys: tuple[str, ...]) -> Any:
-    value: Any
+    loads: Callable[[str], Any] = jsonlite.loads
     if path.endswith(".toml"):
         import tomllib
 
-        value = tomllib.loads(text)
-    else:
-        from handrail.base import jsonlite
-
-        value = jsonlite.loads(text)
-    for key in keys:
-        value = value[key]
-    return value
+        loads = tomllib.loads
+    try:
+        with (
+            open(places.installation(agent, project), encoding="utf-8") as record,
+            open(path, encoding="utf-8") as file,
+        ):
+            now, written = loads(file.read()), loads(jsonlite.loads(record.read())["after"][path])
+        for key in entry[1:]:
+            now, written = now[key], written[key]
+        return now is not None and bool(now == written)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def tool_verdict(

@@ -30,7 +30,8 @@ LONGEST_WAIT = 60.0
 LONGEST_ANSWER = 300.0
 LONGEST_COMPLAINT = 10_000
 LONGEST_HOOK = 20.0
-SHOWN = ("status", "input", "output", "error")
+REPORTED = ("status", "input", "output", "error")
+"""Members of a call. Its metadata for display can be large."""
 OUTSIDE = "external_directory"
 NOT_OUTSIDE = "this path is outside of the project's folder and is not allowed"
 EVERYTHING = {"permission": "*", "pattern": "*", "action": "deny"}
@@ -159,16 +160,13 @@ class OpenCodeTurn:
             case "step-finish":
                 say("step_finish", part=part)
             case "tool":
-                self._on_tool(part, within(part, "state"))
-
-    def _on_tool(self, part: dict[str, Any], state: dict[str, Any]) -> None:
-        """A call begins or ends. Metadata for display is left out, because it can be large."""
-        key, shown = str(part.get("callID")), {name: state[name] for name in SHOWN if name in state}
-        if state.get("status") == "running" and key not in self.begun:
-            self.begun.add(key)
-            say("tool_start", part={**part, "state": shown})
-        elif state.get("status") in ("completed", "error"):
-            say("tool_use", part={**part, "state": shown})
+                state, key = within(part, "state"), str(part.get("callID"))
+                call = {**part, "state": {name: state[name] for name in REPORTED if name in state}}
+                if state.get("status") == "running" and key not in self.begun:
+                    self.begun.add(key)
+                    say("tool_start", part=call)
+                elif state.get("status") in ("completed", "error"):
+                    say("tool_use", part=call)
 
     def _on_wait(self, status: dict[str, Any]) -> None:
         """OpenCode waits before a retry. If the wait is long, abort the turn: the flow can wait without a process."""
