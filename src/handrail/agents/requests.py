@@ -129,6 +129,13 @@ def system_message(text: str | None) -> dict[str, Any] | None:
     return {"systemMessage": text} if text else None
 
 
+def hook_context(event: Any, text: str | None, notice: str | None, **more: Any) -> dict[str, Any] | None:
+    """A text for the agent and a message for the person, for the agents that have these names of fields."""
+    output = {**({"additionalContext": text} if text else {}), **more}
+    answer = {"hookSpecificOutput": {"hookEventName": event, **output}} if output else {}
+    return {**answer, **(system_message(notice) or {})} or None
+
+
 def with_caller(arguments: Any, conversation: str, call: Any, cwd: Any, subagent: Any = None) -> dict[str, Any]:
     """The arguments of `workflow_step`, and who calls it. The model cannot set this: it is written over its values."""
     who = {"session_id": conversation, "agent_id": subagent or "", "call_id": call or "", "cwd": cwd or ""}

@@ -83,8 +83,6 @@ def _prompt(prompt: str, job: AgentJob) -> str:
 
 
 class AcpReader:
-    """Reads the lines of the driver."""
-
     def __init__(self, job: AgentJob, folder: str) -> None:
         del folder
         self.job = job

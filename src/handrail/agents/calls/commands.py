@@ -58,8 +58,6 @@ def held(text: str) -> messages.Held:
 
 
 class _TypedCommand:
-    """One command that a person typed in a conversation."""
-
     def __init__(self, host: Host, app: App, conversation: Conversation) -> None:
         self.host = host
         self.app = app

@@ -178,7 +178,6 @@ def found_agents(registry: Registry, env: Mapping[str, str]) -> list[str]:
 
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
-    """The installer for an agent, for the user or for this project only."""
     project = app.project if for_project else None
     recipe = app.registry.installs(agent).recipe(app.env, project, app.stubs)
     return Installer(agent, recipe, app.places.installation(agent, project), project)

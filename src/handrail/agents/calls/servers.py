@@ -98,7 +98,6 @@ class McpServer:
         self.threads: list[Thread] = []
 
     def take(self, line: str) -> None:
-        """Handle one message of the host."""
         try:
             message = jsonlite.loads(line)
         except ValueError:
@@ -124,7 +123,6 @@ class McpServer:
         return self.threads[-1].start()
 
     def close(self) -> None:
-        """Cancel all calls and wait for their threads."""
         for call in list(self.calls.values()):
             call.withdraw()
         for thread in self.threads:
@@ -283,7 +281,6 @@ def _text_result(text: str, *, failed: bool = False) -> dict[str, Any]:
 
 
 def serve(agent: str, registry: Registry, env: Mapping[str, str], kind: type[McpServer] = McpServer) -> None:
-    """Answer messages until the host closes the connection."""
     lock = allocate_lock()
 
     def say(message: dict[str, Any]) -> None:

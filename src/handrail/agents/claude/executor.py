@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from handrail.agents import outcomes
@@ -233,12 +234,7 @@ reader = ClaudeReader
 def _is_saved(env: Mapping[str, str], session: str) -> bool:
     """True if Claude Code has saved the conversation. Before that, it cannot be resumed."""
     home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
-    try:
-        projects = os.scandir(os.path.join(home, "projects"))
-    except OSError:
-        return False
-    with projects:
-        return any(os.path.isfile(os.path.join(project.path, f"{session}.jsonl")) for project in projects)
+    return any(Path(home, "projects").glob(f"*/{session}.jsonl"))
 
 
 def _retry_words(data: dict[str, Any]) -> str:

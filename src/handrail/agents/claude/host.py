@@ -171,7 +171,6 @@ def _typed_command(word: str) -> Literal["start", "cancel"] | None:
 
 
 def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The ids of the background tasks that are still running."""
     tasks = data.get("background_tasks")
     listed = tasks if isinstance(tasks, list) else [tasks] if tasks else []
     return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in listed)
@@ -190,19 +189,10 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
         if answer["send_on"]:
             return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
         return requests.system_message(requests.for_person(answer))
-    return _context(str(event), answer) if answer["kind"] == "context" else None
-
-
-def _context(event: str, answer: messages.Context) -> dict[str, Any] | None:
-    output: dict[str, Any] = {}
-    if answer["text"]:
-        output["additionalContext"] = fitting(answer["text"])
-    if answer["title"] and event == "UserPromptSubmit":
-        output["sessionTitle"] = answer["title"]
-    out: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, **output}} if output else {}
-    if answer["notice"]:
-        out["systemMessage"] = answer["notice"]
-    return out or None
+    if answer["kind"] != "context":
+        return None
+    title = {"sessionTitle": answer["title"]} if answer["title"] and event == "UserPromptSubmit" else {}
+    return requests.hook_context(event, answer["text"] and fitting(answer["text"]), answer["notice"], **title)
 
 
 def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, Any]:

@@ -39,7 +39,6 @@ def plugin_files(stubs: Stubs) -> dict[str, str]:
 
 
 def marketplace(stubs: Stubs) -> dict[str, str]:
-    """The files of a marketplace folder that contains the plugin."""
     about = manifest(stubs.version)
     entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": about["description"]}
     top = {"name": NAME, "owner": about["author"], "metadata": {"description": "Handrail"}, "plugins": [entry]}

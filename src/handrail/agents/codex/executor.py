@@ -46,8 +46,7 @@ _NOT_STRICT = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSch
 _REJECTED = re.compile(r"tools::router: error=((\w+) rejected.*)")
 _BLOCKED = re.compile(r"error=(?:Command|Tool call) blocked by PreToolUse hook: ((?s:.*?))\. (?:Command|Tool): (.*)")
 """What Codex writes about a call that a hook denied. The reason, and a command, may have several lines."""
-_LOCAL_TIME = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_LOCAL_TIME = re.compile(r"try again at (?:(\w{3} \d{1,2})\w\w, (\d{4}) )?(\d{1,2}:\d\d [AP]M)")
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
@@ -102,8 +101,6 @@ def _requires_all(schema: Any) -> bool:
 
 
 class CodexReader:
-    """Reads the events of one turn."""
-
     def __init__(self, job: AgentJob, folder: str) -> None:
         del folder
         self.job = job
@@ -246,11 +243,9 @@ def _local_reset_time(text: str, env: Mapping[str, str], now: float) -> float | 
         return None
     try:
         zone: tzinfo | None = ZoneInfo(env["TZ"]) if env.get("TZ") else None
-        today = datetime.fromtimestamp(now, zone)
-        month = _MONTHS.index(found[1]) + 1 if found[1] else today.month
-        day, year = int(found[2] or today.day), int(found[3] or today.year)
-        hour = int(found[4]) % 12 + (12 if found[6] == "PM" else 0)
-        moment = datetime(year, month, day, hour, int(found[5]), tzinfo=zone).timestamp() + 60
+        day = f"{found[1]} {found[2]}" if found[1] else datetime.fromtimestamp(now, zone).strftime("%b %d %Y")
+        named = datetime.strptime(f"{day} {found[3]}", "%b %d %Y %I:%M %p")  # noqa: DTZ007 - its zone is set below
+        moment = named.replace(tzinfo=zone).timestamp() + 60
     except (ValueError, LookupError, OSError):
         return None
     return moment if moment > now else None

@@ -64,7 +64,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
 
 
 def bare_name(tool: str) -> str:
-    """The name of a tool without its namespace."""
     for prefix in _NAMESPACES:
         rest = tool[len(prefix) :]
         if tool.startswith(prefix) and (rest in _NAMES or rest in HARMLESS):
@@ -229,11 +228,7 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
         return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None
-    out: dict[str, Any] = {}
-    if answer["text"]:
-        out["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": answer["text"]}
-    notice = answer["notice"] or answer["status_line"]
-    return {**out, "systemMessage": notice} if notice else out or None
+    return requests.hook_context(event, answer["text"], answer["notice"] or answer["status_line"])
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:

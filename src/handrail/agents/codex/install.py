@@ -87,11 +87,7 @@ def server_entry(stubs: Stubs, passed: list[str]) -> dict[str, Any]:
 
 def stub_files(stubs: Stubs, user: str = "") -> dict[str, str]:
     """Name → text of each stub. `user` is the folder of the user's stubs, if these are a project's."""
-    return {
-        "gate": gate_stub(stubs, user),
-        "prompt": prompt_stub(stubs, user),
-        "event": event_stub(stubs, user),
-    }
+    return {"gate": gate_stub(stubs, user), "prompt": prompt_stub(stubs, user), "event": event_stub(stubs, user)}
 
 
 def _begin(stubs: Stubs, name: str, user: str) -> str:
@@ -293,7 +289,6 @@ def _untrusted(hooks: _Hooks, trust: str) -> list[str]:
 
 
 def _switched_off(paths: Iterable[str]) -> list[str]:
-    """The files of settings that switch hooks off."""
     off = [path for path in paths if within(_read_toml(path), "features").get("hooks") is False]
     return [f"`{path}`: `features.hooks`" for path in off]
 

@@ -7,6 +7,7 @@ passed for this call only; nothing is installed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -76,8 +77,6 @@ def _real_program(path: str | None) -> str | None:
 
 
 class CopilotReader:
-    """Reads the events of one run."""
-
     def __init__(self, job: AgentJob, folder: str) -> None:
         self.job = job
         self.folder = folder
@@ -137,7 +136,10 @@ class CopilotReader:
             yield spent.less(self.before).said()
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        spent = _job_usage(_read_text(self.folder, "usage.json"))
+        spent = JobUsage()
+        with contextlib.suppress(ValueError):  # the file has premium requests, but no dollars
+            for model in within(json.loads(_read_text(self.folder, "usage.json") or "{}"), "modelMetrics").values():
+                _count(spent, within(model, "usage"))
         if spent.tokens is not None and self.before is not None:
             yield spent.less(self.before).said()
         yield outcomes.finished(self._outcome(exit_code, errors), self.text, self.job.schema)
@@ -152,18 +154,6 @@ class CopilotReader:
         if self.result is None or self.result.get("exitCode") != 0:
             return outcomes.failure(outcomes.last_error(exit_code, errors))
         return DONE
-
-
-def _job_usage(text: str | None) -> JobUsage:
-    """The usage in its token file. The file has premium requests but no dollars."""
-    spent = JobUsage()
-    try:
-        models = within(json.loads(text or "{}"), "modelMetrics")
-    except ValueError:
-        return spent
-    for model in models:
-        _count(spent, within(models, model, "usage"))
-    return spent
 
 
 def _count(spent: JobUsage, usage: dict[str, Any]) -> None:

@@ -283,7 +283,6 @@ def typed_command(prompt: str) -> tuple[Literal["start", "cancel"], str] | None:
 
 
 def copilot_home(env: Mapping[str, str], folder: str) -> str:
-    """The folder with Copilot CLI's settings and state."""
     return env.get("COPILOT_HOME") or f"{folder}/.copilot"
 
 

@@ -44,11 +44,7 @@ def plugin_files(stubs: Stubs) -> dict[str, str]:
 
 
 def bin_files(stubs: Stubs) -> dict[str, str]:
-    return {
-        "bin/gate": gate_stub(stubs),
-        "bin/prompt": prompt_stub(stubs),
-        "bin/event": event_stub(stubs),
-    }
+    return {"bin/gate": gate_stub(stubs), "bin/prompt": prompt_stub(stubs), "bin/event": event_stub(stubs)}
 
 
 def server_entry(stubs: Stubs) -> dict[str, Any]:

@@ -76,13 +76,9 @@ def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, 
     hooks = dict(within(settings, "hooks"))
     for event, entries in added.items():
         theirs = hooks.get(event)
-        hooks[event] = [*(e for e in (theirs if isinstance(theirs, list) else ()) if not _is_ours(e)), *entries]
+        present = theirs if isinstance(theirs, list) else ()
+        hooks[event] = [*(entry for entry in present if f'"name": "{own.NAME}"' not in json.dumps(entry)), *entries]
     return hooks
-
-
-def _is_ours(entry: Any) -> bool:
-    hooks = within(entry).get("hooks")
-    return isinstance(hooks, list) and any(within(hook).get("name") == own.NAME for hook in hooks)
 
 
 def _read_settings(path: str) -> dict[str, Any]:

@@ -188,18 +188,10 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
         return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None
-    return _before_model(data, answer) if request["event"] == "model" else _context(answer)
-
-
-def _context(answer: messages.Context) -> dict[str, Any] | None:
-    """The text goes into the history of the conversation; the person sees where the workflow stands."""
-    out: dict[str, Any] = {}
-    if answer["text"]:
-        out["hookSpecificOutput"] = {"hookEventName": "BeforeAgent", "additionalContext": answer["text"]}
+    if request["event"] == "model":
+        return _before_model(data, answer)
     notices = [text for text in (answer["status_line"], answer["notice"]) if text]
-    if notices:
-        out["systemMessage"] = "\n".join(notices)
-    return out or None
+    return requests.hook_context("BeforeAgent", answer["text"], "\n".join(notices))
 
 
 def _before_model(data: Mapping[str, Any], answer: messages.Context) -> dict[str, Any] | None:

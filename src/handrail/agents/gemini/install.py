@@ -33,12 +33,10 @@ _SESSION = "${GEMINI_SESSION_ID-}"
 
 
 def stub_files(stubs: Stubs) -> dict[str, str]:
-    """The stubs: name → content."""
     return {"gate": gate_stub(stubs), "event": event_stub(stubs), "prompt": prompt_stub(stubs)}
 
 
 def command_files() -> dict[str, str]:
-    """The commands that a person types: name of the file → content."""
     return {"workflow.toml": _WORKFLOW, "cancel-workflow.toml": _CANCEL}
 
 

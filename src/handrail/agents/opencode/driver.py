@@ -50,8 +50,6 @@ READ = [
 
 
 class ServerClient:
-    """A client of OpenCode's server: requests, and its event stream."""
-
     def __init__(self, url: str, password: str) -> None:
         self.address = urlsplit(url)
         token = base64.b64encode(f"opencode:{password}".encode()).decode()
@@ -204,7 +202,6 @@ def stop_policy(guide: dict[str, Any], session: str, was_aborted: bool) -> str |
 
 
 def say(kind: str, **members: Any) -> None:
-    """Print one line and flush it."""
     sys.stdout.write(json.dumps({"type": kind, **members}) + "\n")
     sys.stdout.flush()
 

@@ -86,8 +86,6 @@ def _model(name: str | None) -> dict[str, str] | None:
 
 
 class OpenCodeReader:
-    """Reads the lines of one turn."""
-
     def __init__(self, job: AgentJob, folder: str) -> None:
         del folder
         self.job = job
@@ -154,7 +152,6 @@ class OpenCodeReader:
             yield self.spent.said()
 
     def _end(self, data: dict[str, Any]) -> None:
-        """The server reports the end of the turn."""
         self.is_over = data.get("role") == "assistant"
         self.finish = data.get("finish") or self.finish
         self.structured = data.get("structured")

@@ -43,8 +43,6 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 
 class PiReader:
-    """Reads the events of one run."""
-
     def __init__(self, job: AgentJob, folder: str) -> None:
         del folder
         self.job = job

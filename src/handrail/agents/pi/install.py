@@ -44,7 +44,6 @@ _ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRecipe:
-    """Our extension, and the settings without pi-workflows."""
     user = env.get("PI_CODING_AGENT_DIR") or os.path.join(home(env), ".pi", "agent")
     base = user if project is None else os.path.join(project, ".pi")
     settings = os.path.join(base, "settings.json")
@@ -81,7 +80,6 @@ class _WithoutOriginal:
 
 
 def _notes(settings: str, texts: Mapping[str, str | None]) -> list[str]:
-    """What the person should know about this installation."""
     text = texts[settings]
     if text is None or not any(is_original(entry) for name in _LISTS for entry in _list(text, name)):
         return []

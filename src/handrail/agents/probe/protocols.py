@@ -161,7 +161,9 @@ class Chat(ScriptedModel):
     def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
         message: Json = {"role": "assistant", "content": turn.text or None}
         if turn.tools:
-            message["tool_calls"] = [_chat_call(name, arguments) for name, arguments in turn.tools]
+            texts = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in turn.tools]
+            calls = [{"name": name, "arguments": text} for name, text in texts]
+            message["tool_calls"] = [{"id": _new("call"), "type": "function", "function": call} for call in calls]
         finishes = {"": "tool_calls" if turn.tools else "stop", "length": "length", "refusal": "content_filter"}
         tokens = turn.usage
         return {
@@ -195,11 +197,6 @@ class Chat(ScriptedModel):
         yield "", "[DONE]"
 
 
-def _chat_call(name: str, arguments: Json | str) -> Json:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": _new("call"), "type": "function", "function": {"name": name, "arguments": text}}
-
-
 def _chat_head(whole: Json) -> Json:
     return {"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"]}
 
@@ -230,7 +227,9 @@ class Responses(ScriptedModel):
         return found if isinstance(found, str) else None
 
     def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
-        items = [_response_message(turn.text)] if turn.text else []
+        part = {"type": "output_text", "text": turn.text, "annotations": []}
+        message = {"id": _new("msg"), "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+        items = [message] if turn.text else []
         items += [_response_call(name, arguments) for name, arguments in turn.tools]
         items += [_response_call(WAIT, {"timeout_ms": 60_000}) for name, _ in turn.tools if name == SPAWN]
         reason = INCOMPLETE.get(turn.finish)
@@ -282,11 +281,6 @@ def _response_item(index: int, item: Json, turn: Turn) -> Iterator[StreamEvent]:
     else:
         yield named_event("response.output_item.added", output_index=index, item=item)
     yield named_event("response.output_item.done", output_index=index, item=item)
-
-
-def _response_message(text: str) -> Json:
-    part = {"type": "output_text", "text": text, "annotations": []}
-    return {"id": _new("msg"), "type": "message", "role": "assistant", "status": "completed", "content": [part]}
 
 
 def _response_call(name: str, arguments: Json | str) -> Json:

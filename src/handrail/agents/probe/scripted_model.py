@@ -55,7 +55,6 @@ class Turn(NamedTuple):
 
 
 def tool_turn(*tools: ScriptedCall, text: str = "", usage: Usage | None = None) -> Turn:
-    """A turn that calls tools."""
     return Turn(text, tools, usage=usage or Usage())
 
 
@@ -106,7 +105,6 @@ def with_members(**members: Any) -> Callable[[str], str]:
 
 
 def printing(answer: Json) -> str:
-    """A shell command that prints an object."""
     return f"printf '%s' {shlex.quote(json.dumps(answer))}"
 
 
@@ -165,7 +163,6 @@ class ScriptedModel(ABC):
         return f"http://127.0.0.1:{self.server.server_address[1]}{self.version}"
 
     def script(self, *turns: Turn) -> None:
-        """Set the next turns of the model."""
         with self.lock:
             self.turns = deque(turns)
 

@@ -134,13 +134,9 @@ def read_script(path: str, prompt: str = "") -> list[ScriptLine]:
         problems.append(source.problem(t.code, t.place, t.message, t.hint))
     lines = reading.lines_for(tree, prompt) if not problems else []
     if problems:
-        raise HandrailError("\n".join(map(_place_and_message, sorted_problems(problems))))
+        mistakes = [(f"{p.file}:{p.line}:{p.column}: {p.message}", p.hint) for p in sorted_problems(problems)]
+        raise HandrailError("\n".join(f"{line} ({hint})" if hint else line for line, hint in mistakes))
     return lines
-
-
-def _place_and_message(problem: Diagnostic) -> str:
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"{problem.file}:{problem.line}:{problem.column}: {problem.message}{hint}"
 
 
 class _ScriptReader:
@@ -207,8 +203,6 @@ class ToolRefused(Exception):
 
 
 class ScriptedAgent:
-    """An agent in one session, with five tools."""
-
     def __init__(self, project: str, session: str) -> None:
         self.project = project
         self.session = session
