@@ -1,11 +1,8 @@
 """Runs one turn of an agent that speaks the Agent Client Protocol, and prints what it does as JSON lines.
 
-The job is read from stdin. This is a process of its own: the protocol's package takes long to import, and only steps
-that use such an agent pay for it. Our side of the conversation reports what the agent does, and answers what it asks by
-the step's permissions. An agent says of each tool call what kind it is, and which paths it is about. A step that may
-only read refuses what it does not know. Handrail offers to write text files, inside the project only. It does not offer
-to read them: that a file does not exist would be an error of the protocol, with which Gemini CLI cannot write a new
-file. It offers no terminals either. Agents then read and run commands themselves. Thoughts are not kept.
+The job is read from stdin. This is a process of its own, because the protocol's package takes long to import. Handrail
+answers what the agent asks by the step's permissions, and offers to write text files inside the project. It does not
+offer to read them: a missing file would be an error of the protocol, with which Gemini CLI cannot write a new file.
 """
 
 from __future__ import annotations

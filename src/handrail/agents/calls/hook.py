@@ -1,9 +1,8 @@
 """`handrail hook AGENT`: one message of a host on stdin, at most one JSON object on stdout.
 
-This is a new process for every tool call, so it does little: read the session's card, answer, exit. Each kind of
-request has its own module, which is imported on demand. Without an active workflow it prints nothing. With one, it
-denies any call that it cannot decide. Standard library only, except for requests that need definitions: for those it
-makes the installed packages importable first. Also prints the status line of a conversation.
+This is a new process for every tool call: each kind of request has its own module, which is imported on demand. With an
+active workflow, it denies any call that it cannot decide. Standard library only, except for requests that need
+definitions: for those it makes the installed packages importable first. Also prints the status line.
 """
 
 from __future__ import annotations

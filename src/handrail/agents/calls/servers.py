@@ -1,9 +1,7 @@
 """The servers that an agent keeps open: `handrail mcp` with `workflow_step`, and `handrail serve`.
 
-Newline-delimited JSON-RPC on stdin and stdout, without the MCP SDK: a host waits for this server before its first turn,
-and the SDK starts many times slower (docs/design/mcp.md). `serve` is for plugins that stay loaded: one more method,
-`hook`, takes a message of the host, and most answers also say where the session is. The host's hook adds the calling
-conversation to the arguments; the model cannot set it. Standard library only; a call imports what it needs.
+Newline-delimited JSON-RPC without the MCP SDK, which starts many times slower (docs/design/mcp.md). `serve` is for
+plugins: one more method, `hook`, takes a message of the host. Standard library only; a call imports what it needs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Claude Code as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
-Without an answer, Claude Code decides as it would without Handrail. `install` defines the stubs. Runs at every tool
-call, so it imports little, and only from the standard library. Some names of tools are those of pi's tools, because
-workflows for pi-workflows use them.
+Without an answer, Claude Code decides as it would without Handrail. Standard library only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Codex as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
-Without an answer, Codex decides as it would without Handrail. `install` defines the stubs. Runs at every tool call, so
-it imports little, not even `re`. Codex has few tools: it reads and searches with the shell, and writes with patches,
-which it also takes from the shell. So the names of a shell call depend on its command: one that surely only reads is
-also called `read`. That test is strict on purpose: a command that is not understood does not count.
+Codex reads, searches and patches with the shell. So the names of a shell call depend on its command: one that surely
+only reads is also called `read`; a command that is not understood does not count. Standard library only, not even `re`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Copilot CLI as a host: its tools, its hook messages as Handrail's requests, our answers in its format.
 
 Without an answer, Copilot CLI decides as it would without Handrail. A message does not name its event, so its fields
-tell. In a terminal, Copilot CLI replaces a command by the text of its skill before it calls a hook; without a terminal,
-the hook gets what was typed. Its own record of a conversation says where it is, whose subagent wrote, and what was
-typed. `install` defines the stubs. Runs at every tool call, so it imports little, and only from the standard library.
+tell. Where a conversation is, and what was typed, is in Copilot CLI's own record of it. Standard library only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """OpenCode as a host: its tools, the messages of our plugin as Handrail's requests, our answers to the plugin.
 
-The plugin (`plugin.js`) has no logic of its own: it names the conversation and the caller, which OpenCode tells it.
-Runs at every tool call, so it imports little, and only from the standard library. Some names of tools are those of pi's
-tools, because workflows for pi-workflows use them.
+The plugin (`plugin.js`) only names the conversation and the caller, which OpenCode tells it. Standard library only.
 """
 
 from __future__ import annotations
