@@ -69,8 +69,8 @@ def _program_names(words: Sequence[str]) -> list[str]:
 def _driven(words: Sequence[str]) -> str | None:
     """The run that a command line drives, `unknown` if it does not name one; None if it drives none."""
     at = next((at for at, word in enumerate(words[:4]) if word.rpartition("/")[2] == "handrail"), None)
-    if at is None or not _runs_module(words[:at]):
-        return None
+    if at is None or (at and not (_name(words[0]).startswith("python") and "-c" not in words[:at])):
+        return None  # it is not the program, and no option of Python that runs it is before it
     rest = list(words[at + 1 :])
     if "--project" in rest:
         folder = rest.index("--project")
@@ -79,11 +79,6 @@ def _driven(words: Sequence[str]) -> str | None:
     if not others or others[0] not in _DRIVES:
         return None
     return others[1] if others[0] != "run" and len(others) > 1 else "unknown"
-
-
-def _runs_module(before: Sequence[str]) -> bool:
-    """True if what stands before a word makes it the program: nothing, or Python with options that run it."""
-    return not before or (_name(before[0]).startswith("python") and "-c" not in before)
 
 
 def _name(path: str) -> str:

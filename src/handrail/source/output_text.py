@@ -60,18 +60,13 @@ def _shown(line: str, at: int) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\N{SYMBOL FOR DELETE}"
-    if code == _JOINER and _joins(line, at):
-        return char
+    if code == _JOINER and 0 < at < len(line) - 1 and unicodedata.category(line[at + 1]) == "So":
+        return char  # it joins two parts of an emoji, where it is not seen and hides nothing
     if code in _INVISIBLE or code in _TAGS:
         return f"⟨U+{code:04X}⟩"
     if 0x80 <= code <= 0x9F or 0xD800 <= code <= 0xDFFF:
         return "\N{REPLACEMENT CHARACTER}"
     return " " if unicodedata.category(char) in ("Zl", "Zp") else char
-
-
-def _joins(line: str, at: int) -> bool:
-    """True for a joiner between two parts of an emoji, where it is not seen and hides nothing."""
-    return 0 < at < len(line) - 1 and unicodedata.category(line[at + 1]) == "So"
 
 
 _MARKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(

@@ -195,7 +195,7 @@ class _Source(Loader):
 
 def contract_problems(kind: str, module: Any) -> list[str]:
     """What is wrong with a module of this kind, one sentence each. Empty if it keeps to the contract."""
-    return list(_KINDS[kind](module))
+    return list(_KINDS[kind](module) if kind in _KINDS else _part(kind, module))
 
 
 def _node(module: Any) -> Iterator[str]:
@@ -239,49 +239,53 @@ def _check(module: Any) -> Iterator[str]:
     yield from _function(module, "verify", CheckKind.verify, is_async=True)
 
 
-def _executor(module: Any) -> Iterator[str]:
-    yield from _attribute(
-        module, "PROGRAM", lambda value: isinstance(value, str) and bool(value), "the name of a program"
-    )
-    yield from _attribute(module, "ENVIRONMENT", _is_texts, "a tuple of names of variables")
-    yield from _functions(module, Executor)
-
-
 def _host(module: Any) -> Iterator[str]:
     commands = getattr(module, "COMMANDS", None)
     if not isinstance(commands, Mapping) or set(commands) != {"start", "cancel"}:
         yield f"`COMMANDS` has to say what a person types: `start` and `cancel`, found {_shown(commands)}"
-    yield from _attribute(module, "LINKS", lambda value: isinstance(value, bool), "true or false")
-    is_name = lambda value: value is None or isinstance(value, str)  # noqa: E731 - one expression, used once
-    yield from _attribute(module, "CONVERSATION", is_name, "the name of a variable, or None")
     levels = getattr(module, "ENFORCES", None)
     if not isinstance(levels, Mapping) or not set(levels.values()) <= set(get_args(Enforcement)):
         allowed = ", ".join(get_args(Enforcement))
         yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_shown(levels)}"
-    for protocol in (Installs, Host):
-        yield from _functions(module, protocol)
+    yield from _part("host", module)
 
 
-def _tools(module: Any) -> Iterator[str]:
-    for name in ("TOOLS", "FORMER_TOOLS"):
-        yield from _attribute(module, name, _is_texts, "a tuple of names of tools")
+def _part(kind: str, module: Any) -> Iterator[str]:
+    """What is wrong with the attributes and the functions of a module of this kind."""
+    for name, (is_right, wanted) in _ATTRIBUTES.get(kind, {}).items():
+        if not hasattr(module, name):
+            yield f"`{name}` is missing; it has to be {wanted}"
+        elif not is_right(getattr(module, name)):
+            yield f"`{name}` has to be {wanted}, found {_shown(getattr(module, name))}"
+    for protocol in _PROTOCOLS.get(kind, ()):
+        for name, member in vars(protocol).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield from _function(module, name, member)
 
 
-def _offline(module: Any) -> Iterator[str]:
-    for name in Offline.__annotations__:
-        yield from _attribute(module, name, lambda _value: True, "a value")
-    yield from _functions(module, Offline)
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
 
 
-_KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {
-    "node": _node,
-    "check": _check,
-    "executor": _executor,
-    "host": _host,
-    "tools": _tools,
-    "offline": _offline,
-    "engine": lambda module: _functions(module, EngineKind),
+_ATTRIBUTES: Mapping[str, Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "executor": {
+        "PROGRAM": (lambda value: isinstance(value, str) and bool(value), "the name of a program"),
+        "ENVIRONMENT": (_is_texts, "a tuple of names of variables"),
+    },
+    "host": {
+        "LINKS": (lambda value: isinstance(value, bool), "true or false"),
+        "CONVERSATION": (lambda value: value is None or isinstance(value, str), "the name of a variable, or None"),
+    },
+    "tools": dict.fromkeys(("TOOLS", "FORMER_TOOLS"), (_is_texts, "a tuple of names of tools")),
+    "offline": dict.fromkeys(Offline.__annotations__, (lambda _: True, "a value")),
 }
+_PROTOCOLS: Mapping[str, tuple[type, ...]] = {
+    "executor": (Executor,),
+    "host": (Installs, Host),
+    "offline": (Offline,),
+    "engine": (EngineKind,),
+}
+_KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {"node": _node, "check": _check, "host": _host}
 
 
 def _fields(params: Any, where: str) -> Iterator[str]:
@@ -298,12 +302,6 @@ def _text(declared: Any, key: str, where: str) -> Iterator[str]:
         yield f"`{where}.{key}` has to be a text for people"
 
 
-def _functions(module: Any, protocol: type) -> Iterator[str]:
-    for name, member in vars(protocol).items():
-        if inspect.isfunction(member) and not name.startswith("_"):
-            yield from _function(module, name, member)
-
-
 def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
     """What is wrong with a function, compared with the method of a protocol."""
     found = getattr(module, name, None)
@@ -318,17 +316,6 @@ def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: b
         yield f"`{name}` takes other arguments; write {form}"
     if is_async and not inspect.iscoroutinefunction(found):
         yield f"`{name}` is not `async`; write {form}"
-
-
-def _attribute(module: Any, name: str, is_right: Callable[[Any], bool], wanted: str) -> Iterator[str]:
-    if not hasattr(module, name):
-        yield f"`{name}` is missing; it has to be {wanted}"
-    elif not is_right(getattr(module, name)):
-        yield f"`{name}` has to be {wanted}, found {_shown(getattr(module, name))}"
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
 
 
 def _shown(value: Any) -> str:

@@ -34,24 +34,21 @@ class Plugins:
 
             self.found = read_plugins(places, taken)
         self.used = {plugin.id: plugin for plugin in reversed(self.found) if plugin.manifest is not None}
+        self.manifests = {id_: plugin.manifest for id_, plugin in self.used.items() if plugin.manifest is not None}
         self._codes: dict[str, PluginCode] = {}
 
     def code(self, plugin: Plugin) -> PluginCode:
-        assert plugin.manifest is not None
         if plugin.id not in self._codes:
             from handrail.extensions.plugins.code import PluginCode
 
-            self._codes[plugin.id] = PluginCode(plugin.place, plugin.manifest, self.ground)
+            self._codes[plugin.id] = PluginCode(plugin.place, self.manifests[plugin.id], self.ground)
         return self._codes[plugin.id]
 
     @cached_property
     def nodes(self) -> Mapping[str, tuple[Plugin, str]]:
         """The plugin and the module of each node, by its full name and by its other names."""
         rows = dict(self._rows("nodes"))
-        also: dict[str, tuple[Plugin, str]] = {}
-        for plugin in self.used.values():
-            assert plugin.manifest is not None
-            also.update({other: rows[f"{plugin.id}/{name}"] for other, name in plugin.manifest.also.items()})
+        also = {other: rows[f"{id_}/{name}"] for id_, one in self.manifests.items() for other, name in one.also.items()}
         return {**also, **rows}
 
     @cached_property
@@ -73,19 +70,16 @@ class Plugins:
     @cached_property
     def agents(self) -> Mapping[str, Mapping[str, str]]:
         """Full name of each agent → part → module."""
-        used = [plugin.manifest for plugin in self.used.values() if plugin.manifest is not None]
-        return {f"{one.id}/{name}": row for one in used for name, row in one.agents.items()}
+        return {f"{id_}/{name}": row for id_, one in self.manifests.items() for name, row in one.agents.items()}
 
     @cached_property
     def signs(self) -> Mapping[str, Signs]:
-        used = [plugin.manifest for plugin in self.used.values() if plugin.manifest is not None]
-        return {f"{one.id}/{name}": signs for one in used for name, signs in one.signs.items()}
+        return {f"{id_}/{name}": signs for id_, one in self.manifests.items() for name, signs in one.signs.items()}
 
     def _rows(self, kind: str) -> Iterator[tuple[str, tuple[Plugin, str]]]:
-        for plugin in self.used.values():
-            assert plugin.manifest is not None
-            for name, module in plugin.manifest.modules.get(kind, {}).items():
-                yield f"{plugin.id}/{name}", (plugin, module)
+        for id_, manifest in self.manifests.items():
+            for name, module in manifest.modules.get(kind, {}).items():
+                yield f"{id_}/{name}", (self.used[id_], module)
 
     def node(self, name: str) -> Any:
         """The node with this name. If its plugin cannot be used, it is one that says so when it runs."""

@@ -129,7 +129,8 @@ def _status(row: Row) -> str:
 def _place(row: Row, times: Times) -> str:
     """Where it stands: the question, the reason, the place and what is done there, or how it ended."""
     need, why, delay = row.get("need"), row.get("why"), row.get("delay")
-    where = path_words(_status_line(row) or row.get("place"))
+    status_line = str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")  # the name is shown already
+    where = path_words(status_line or row.get("place"))
     if need:
         kind = str(need.get("kind") or "form")
         more = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
@@ -158,11 +159,6 @@ def _place(row: Row, times: Times) -> str:
     who = row.get("who") if row.get("kind") == "session" else None
     doing = " › ".join(part for part in (where, str(row.get("doing") or "")) if part)
     return turn + doing + (f"  {who}" if who else "")
-
-
-def _status_line(row: Row) -> str:
-    """Where a session is, without the name of its workflow: that is at the beginning of the line."""
-    return str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:
