@@ -11,7 +11,7 @@ from textual.widget import Widget
 from handrail.base.files import Unreadable, read_limited
 from handrail.tui import keys
 from handrail.tui.context import Feed
-from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.lines.catalog import (
     catalog_lines,
     detail_lines,
@@ -32,6 +32,7 @@ class CatalogScreen(Frame):
     """All definitions. Enter launches the selected one."""
 
     NAME = keys.CATALOG
+    COUNTS = False
     BINDINGS = bindings_of(keys.CATALOG)
     DEFAULT_CSS = """
     CatalogScreen #panes { layout: vertical; }
@@ -75,7 +76,6 @@ class CatalogScreen(Frame):
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
-        self.set_class(width >= TWO_PANES, "-wide")
         rows, feed = self.rows, self.feed
         only = "only problems · " if self.only_problems else ""
         self.query_one("#head", Bar).show(spread("Catalog", f"{only}{head_words(rows)} ", width, "bold"))
@@ -99,10 +99,6 @@ class CatalogScreen(Frame):
     def _moved(self) -> None:
         self._draw_detail()
         self._draw_keys()
-
-    @property
-    def goes_on(self) -> bool:
-        return False
 
     def is_usable(self, action: str) -> bool:
         row = self.row

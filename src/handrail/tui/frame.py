@@ -82,6 +82,8 @@ class Frame(Screen[None], inherit_bindings=False):
 
     NAME: ClassVar[str] = keys.HOME
     HAS_TABS: ClassVar[bool] = False
+    COUNTS: ClassVar[bool] = True
+    wraps = False
     AUTO_FOCUS = "Listing"
     DEFAULT_CSS = """
     Frame { layout: vertical; overflow: hidden; background: $background; }
@@ -175,7 +177,7 @@ class Frame(Screen[None], inherit_bindings=False):
     @property
     def goes_on(self) -> bool:
         """True if something on this screen is counted in seconds."""
-        return True
+        return self.COUNTS
 
     @property
     def _is_counting(self) -> bool:
@@ -195,6 +197,7 @@ class Frame(Screen[None], inherit_bindings=False):
 
     def redraw(self, *, is_held: bool = False) -> None:
         if self.app.is_running and self.is_mounted and self.size.width and self._fit():
+            self.set_class(self.size.width >= TWO_PANES, "-wide")
             self.draw(is_held=is_held)
             self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
             self._draw_keys()
@@ -279,6 +282,13 @@ class Frame(Screen[None], inherit_bindings=False):
                 self._do(action)
 
         self.app.push_screen(PaletteScreen(self.NAME), chosen)
+
+    def action_catalog(self) -> None:
+        self.top.catalog()
+
+    def action_wrap(self) -> None:
+        self.wraps = not self.wraps
+        self.redraw()
 
     async def action_quit(self) -> None:
         await self.top.leave()
@@ -394,9 +404,6 @@ class Views(Frame):
         if action == "answer":
             return is_asked(self.top) or any(not row.get("answered") for row in self.section("needs"))
         return super().is_usable(action)
-
-    def action_catalog(self) -> None:
-        self.top.catalog()
 
     def action_answer(self) -> None:
         answer_question(self.top, self.topic)

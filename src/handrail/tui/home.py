@@ -77,7 +77,6 @@ class HomeScreen(Frame):
 
     def draw(self, *, is_held: bool = False) -> None:
         top, width = self.top, self.size.width
-        self.set_class(width >= TWO_PANES, "-wide")
         self._draw_head(width)
         lines = top.home.instead("the runs of this project", width)
         lines = lines or list(home_lines(self.shown, self.times, self.entries.room(width), self._left))
@@ -170,9 +169,6 @@ class HomeScreen(Frame):
             self.action_find_again(1)
         else:
             self.action_catalog()
-
-    def action_catalog(self) -> None:
-        self.top.catalog()
 
     def action_again(self) -> None:
         row = self._chosen_run()

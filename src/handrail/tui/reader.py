@@ -84,6 +84,7 @@ class ReaderScreen(Frame):
     """Lines to read. `path` is the file that `e` opens."""
 
     NAME = keys.READER
+    COUNTS = False
     BINDINGS = bindings_of(keys.READER)
 
     def __init__(self, title: str, lines: Sequence[TextLine], path: str = "") -> None:
@@ -99,10 +100,6 @@ class ReaderScreen(Frame):
         del is_held
         self.query_one("#head", Bar).show((Piece(cell(self.heading, self.size.width), "bold"),))
         self.query_one("#text", Listing).show(self.shown)
-
-    @property
-    def goes_on(self) -> bool:
-        return False
 
     def is_usable(self, action: str) -> bool:
         return action != "edit" or bool(self.path)
@@ -179,6 +176,7 @@ class LogScreen(Frame):
 
     HAS_TABS = True
     NAME = keys.LOG
+    COUNTS = False
     BINDINGS = bindings_of(keys.LOG)
 
     def __init__(self, topic: str, called: str) -> None:
@@ -187,7 +185,6 @@ class LogScreen(Frame):
         self.called = called
         self.kinds: tuple[str, ...] = USUAL
         self.entries: list[LogEntry] = []
-        self.wraps = False
         self.error: HandrailError | None = None
         self._dropped = 0
         self._offset = 0
@@ -276,10 +273,6 @@ class LogScreen(Frame):
         del event
         self.call_after_refresh(self.redraw)
 
-    @property
-    def goes_on(self) -> bool:
-        return False
-
     def action_open(self) -> None:
         chosen = self.lines.selected
         path = self.entries[int(chosen) - self._dropped].path if chosen is not None else ""
@@ -289,10 +282,6 @@ class LogScreen(Frame):
     def action_kinds(self) -> None:
         """Show all kinds of lines, then one kind after another."""
         self.kinds = CHOICES[(CHOICES.index(self.kinds) + 1) % len(CHOICES)]
-        self.redraw()
-
-    def action_wrap(self) -> None:
-        self.wraps = not self.wraps
         self.redraw()
 
     def action_copy(self) -> None:

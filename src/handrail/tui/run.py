@@ -12,7 +12,7 @@ from textual.widget import Widget
 from handrail.base.errors import NotFound
 from handrail.tui import keys
 from handrail.tui.decisions import mark_opened, resume_words, run_again, stop_run
-from handrail.tui.frame import THREE_PANES, TWO_PANES, Views, bindings_of
+from handrail.tui.frame import THREE_PANES, Views, bindings_of
 from handrail.tui.lines.home import asked
 from handrail.tui.lines.run import (
     MOST_WHY,
@@ -50,7 +50,6 @@ class RunScreen(Views):
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
-        self.wraps = False
         self._cleared = 0
         self._has_opened = False
         self._placed: str | None = None
@@ -70,7 +69,6 @@ class RunScreen(Views):
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
-        self.set_class(width >= TWO_PANES, "-wide")
         self.set_class(width >= THREE_PANES, "-three")
         self._arrange()
         is_gone = isinstance(self.feed.error, NotFound)
@@ -319,10 +317,6 @@ class RunScreen(Views):
     def action_follow(self) -> None:
         for id_ in ("side", "bottom"):
             self.pane(id_).follows = not self.pane(id_).follows
-        self.redraw()
-
-    def action_wrap(self) -> None:
-        self.wraps = not self.wraps
         self.redraw()
 
     def action_clear(self) -> None:

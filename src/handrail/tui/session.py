@@ -10,7 +10,7 @@ from textual.widget import Widget
 from handrail.source.output_text import clean
 from handrail.tui import keys
 from handrail.tui.decisions import cancel_session, mark_opened, reload_session, try_action
-from handrail.tui.frame import TWO_PANES, Views, bindings_of
+from handrail.tui.frame import Views, bindings_of
 from handrail.tui.lines.run import check_lines
 from handrail.tui.lines.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.lines.words import Piece, TextLine, line, wrapped
@@ -46,7 +46,6 @@ class SessionScreen(Views):
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
-        self.set_class(width >= TWO_PANES, "-wide")
         self.query_one("#head", Bar).show(session_head(self.head, self.times, width))
         self.draw_tabs({MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))})
         main, side = self.pane("main"), self.pane("side")
