@@ -185,10 +185,10 @@ class Scopes:
 
     def having(self, key: str, attempt: str) -> list[str]:
         """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
-        folders = self._folders(key)
-        found = [folder for folder in folders if attempt_named(folder, attempt)]
+        archives = {folder: attempts(folder) for folder in self._folders(key)}
+        found = [folder for folder, paths in archives.items() if archive_named(attempt, paths)]
         if not found:
-            refuse_unknown((*folders, os.path.join(self.project, AGENTWEAVER, key))[0], attempt)
+            raise _unknown(attempt, next(iter(archives.values()), []))
         return found
 
     @contextmanager
@@ -213,19 +213,15 @@ def attempts(scope: str) -> list[str]:
     return sorted(found, key=_number)
 
 
-def attempt_named(scope: str, name: str) -> str | None:
+def archive_named(name: str, paths: list[str]) -> str | None:
     """The path of the archive `1`, `0001` or `attempt-0001`. None if there is none."""
     wanted = name.removeprefix("attempt-")
-    return next((path for path in attempts(scope) if wanted.isdecimal() and int(wanted) == _number(path)), None)
+    return next((path for path in paths if wanted.isdecimal() and int(wanted) == _number(path)), None)
 
 
-def refuse_unknown(scope: str, name: str) -> str:
-    """The path of an archive. Raises `NotFound` if there is none of this name."""
-    path = attempt_named(scope, name)
-    if path is None:
-        known = [os.path.basename(one) for one in attempts(scope)]
-        raise NotFound(f"this scope has no archive `{name}`", f"its archives: {some(known)}" if known else None)
-    return path
+def _unknown(name: str, paths: list[str]) -> NotFound:
+    known = some([os.path.basename(path) for path in paths])
+    return NotFound(f"this scope has no archive `{name}`", f"its archives: {known}" if paths else None)
 
 
 def contents(scope: str) -> list[os.DirEntry[str]]:
@@ -259,7 +255,9 @@ def restore_folder(scope: str, attempt: str) -> str:
     """Put an archive back into an empty scope. The archive stays. Returns its path."""
     refuse_link(scope)
     settle(scope)
-    path = refuse_unknown(scope, attempt)
+    path = archive_named(attempt, attempts(scope))
+    if path is None:
+        raise _unknown(attempt, attempts(scope))
     if contents(scope):
         raise RefusedError(
             "the scope is not empty, so nothing is restored", "reset it first: that archives what it has"

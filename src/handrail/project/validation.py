@@ -240,7 +240,7 @@ def check_paths(
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
         if is_plugin and os.path.basename(path) == MANIFEST_FILE:
             continue
-        found = _select_folder(ground, path, below) if os.path.isdir(path) else _select_file(ground, path)
+        found = _select(ground, path, below)
         chosen.add(found)
         if not any(vars(found).values()) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
@@ -262,26 +262,20 @@ def check_paths(
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
 
 
-def _select_file(ground: ProjectContents, path: str) -> Selection:
-    settings = [file for file in ground.settings if os.path.realpath(file) == os.path.realpath(path)]
-    schemas = [id_ for id_, file in ground.schemas.items() if file == path]
-    if settings or schemas:
-        return Selection(settings=settings, schemas=schemas)
-    if ground.playbook.path is not None and _within(path, ground.playbook.path):
-        return Selection(playbooks=[ground.playbook.path])
-    return Selection(flows=[path]) if is_flow_file(path) else Selection(workflows=[path])
-
-
-def _select_folder(ground: ProjectContents, path: str, below: Selection) -> Selection:
-    """What is in a folder and below it."""
+def _select(ground: ProjectContents, path: str, below: Selection) -> Selection:
+    """What a file is, or what is in a folder and below it."""
     found = Selection(
-        workflows=[root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)],
-        flows=[flow.file for flow in ground.flows.found if _within(flow.file, path)],
         settings=[file for file in ground.settings if os.path.lexists(file) and _within(file, path)],
         schemas=[id_ for id_, file in ground.schemas.items() if _within(file, path)],
         playbooks=[one for one in [ground.playbook.path] if one and (_within(one, path) or _within(path, one))],
-        problems=[problem for problem in ground.flows.problems if _within(problem.file, path)],
     )
+    if not os.path.isdir(path):
+        if not any(vars(found).values()):
+            (found.flows if is_flow_file(path) else found.workflows).append(path)
+        return found
+    found.workflows += [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
+    found.flows += [flow.file for flow in ground.flows.found if _within(flow.file, path)]
+    found.problems += [problem for problem in ground.flows.problems if _within(problem.file, path)]
     is_loose = not ground.holds(path)
     is_root = is_loose and not below.projects
     if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
