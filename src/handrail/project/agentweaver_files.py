@@ -17,6 +17,8 @@ from urllib.parse import unquote
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, entries, files_below, is_below, read_limited
 from handrail.driven.artifacts.names import is_key
+from handrail.driven.artifacts.shelf import ArtifactVersion
+from handrail.driven.flows.plan import path_segment
 from handrail.settings.folders import file_name
 from handrail.settings.routes import DEFAULT, Route
 from handrail.settings.settings import GROUPS
@@ -224,26 +226,15 @@ HISTORY = "manifest-history"
 INDEX = "artifact-index.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_VERSION = 10**6
+ORIGIN = "agentweaver"
+MAX_RUN_NAME = 100
 _HASH = re.compile(r"sha256:([0-9a-f]{64})\Z")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArtifactManifest:
-    """What AgentWeaver recorded about one version of an artifact. `payload` is the path of its file now."""
-
-    id: str
-    key: str
-    scope: str
-    version: int
-    run: str
-    phase: str
-    step: str
-    schema: str
-    family: str
-    created: float
-    sha256: str
-    payload: str
-    inputs: tuple[str, ...] = ()
+def made_by(run: str, phase: str, step: str) -> tuple[str, str]:
+    """The run and the step of an artifact, in the form of Handrail."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", run)[:MAX_RUN_NAME]
+    return f"{ORIGIN}:{name}", f"{path_segment(phase)}/{path_segment(step)}"
 
 
 def scope_files(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -251,8 +242,11 @@ def scope_files(folder: str) -> Iterator[os.DirEntry[str]]:
     return files_below(folder, without=(ARCHIVES, HISTORY))
 
 
-def manifests_in(scope_folder: str) -> Iterator[ArtifactManifest | BrokenFile]:
-    """The manifests of a scope, those beside their files first. Archives are left out."""
+def manifests_in(scope_folder: str) -> Iterator[ArtifactVersion | BrokenFile]:
+    """What AgentWeaver recorded about artifacts: the manifests beside their files first. Archives are left out.
+
+    `path` is the whole path of the file now; ids and inputs are those of AgentWeaver.
+    """
     beside = [(entry, entry.path.removesuffix(MANIFEST_END)) for entry in scope_files(scope_folder)]
     copies = [(entry, None) for entry in files_below(os.path.join(scope_folder, INNER, HISTORY))]
     for entry, payload in (*beside, *copies):
@@ -263,7 +257,7 @@ def manifests_in(scope_folder: str) -> Iterator[ArtifactManifest | BrokenFile]:
                 yield BrokenFile(entry.path, entry.name, error.message)
 
 
-def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> ArtifactManifest:
+def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> ArtifactVersion:
     def needed(name: str) -> str:
         found = text_of(data, name)
         if found is None:
@@ -280,19 +274,20 @@ def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> A
         raise Unreadable("has no valid `logical_key`")
     if needed("scope") != os.path.basename(scope_folder):
         raise Unreadable("belongs to another scope")
-    return ArtifactManifest(
+    run, step = made_by(*(text_of(data, name) or "unknown" for name in ("run_id", "phase_id", "step_id")))
+    return ArtifactVersion(
         id=needed("artifact_id"),
-        key=needed("logical_key"),
         scope=needed("scope"),
+        key=needed("logical_key"),
         version=version,
-        run=text_of(data, "run_id") or "unknown",
-        phase=text_of(data, "phase_id") or "unknown",
-        step=text_of(data, "step_id") or "unknown",
+        name=needed("logical_key"),
+        path=payload or _moved(needed("payload_path"), scope_folder),
+        sha256=digest[1],
+        run=run,
+        step=step,
         schema=needed("schema_id"),
         family=needed("payload_family"),
         created=created,
-        sha256=digest[1],
-        payload=payload or _moved(needed("payload_path"), scope_folder),
         inputs=tuple(id_ for one in objects_of(data, "inputs") if (id_ := text_of(one, "artifact_id")) is not None),
     )
 

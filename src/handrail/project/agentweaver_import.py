@@ -26,7 +26,6 @@ from handrail.driven.artifacts.names import artifact_id
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import MAX_ARTIFACT_BYTES, ArtifactVersion, Shelf, Shelves, digest_of_file
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-from handrail.driven.flows.plan import path_segment
 from handrail.driven.runs.agentweaver import counterpart
 from handrail.project.agentweaver_files import (
     ARCHIVES,
@@ -36,10 +35,10 @@ from handrail.project.agentweaver_files import (
     MANIFEST_END,
     ROUTING_FILE,
     SCOPES,
-    ArtifactManifest,
     BrokenFile,
     FlowState,
     import_mark,
+    made_by,
     manifests_in,
     object_of,
     read_object,
@@ -89,10 +88,8 @@ def result_counts(items: list[ImportItem]) -> dict[ImportResult, int]:
     return {result: found[result] for result in RESULT_WORDS}
 
 
-ORIGIN = "agentweaver"
 IMPLEMENTATION = "implementation"
 """The stage that a saved run may have finished, and the key under which that is published."""
-MAX_RUN_NAME = 100
 MAX_NOTE = 600
 """How many characters of a note are shown."""
 MAX_PLUGIN_BYTES = 1024 * 1024
@@ -164,7 +161,7 @@ class AgentWeaverImport:
         scope, states = os.path.basename(folder), list(states_in(folder))
         for state in states:
             yield self._run_item(state)
-        manifests: dict[str, ArtifactManifest] = {}
+        manifests: dict[str, ArtifactVersion] = {}
         for found in (*manifests_in(folder), *_implementations(states)):
             if isinstance(found, BrokenFile):
                 note = f"it {found.why}"
@@ -175,23 +172,13 @@ class AgentWeaverImport:
         for manifest in sorted(manifests.values(), key=lambda one: (one.created, one.key, one.version)):
             result, note = self._take_artifact(manifest, shelf, ids)
             name = f"{manifest.key}@v{manifest.version}"
-            yield ImportItem("artifact", name, manifest.payload, result, note, scope=scope)
-        yield from _other_files(folder, scope, {manifest.payload for manifest in manifests.values()})
+            yield ImportItem("artifact", name, manifest.path, result, note, scope=scope)
+        yield from _other_files(folder, scope, {manifest.path for manifest in manifests.values()})
 
-    def _take_artifact(self, manifest: ArtifactManifest, shelf: Shelf, ids: dict[str, str]) -> tuple[ImportResult, str]:
+    def _take_artifact(self, manifest: ArtifactVersion, shelf: Shelf, ids: dict[str, str]) -> tuple[ImportResult, str]:
         """Publish an artifact. `ids` are the ids that artifacts of AgentWeaver have on the shelf."""
-        draft = ArtifactVersion(
-            scope=manifest.scope,
-            key=manifest.key,
-            name=manifest.key,
-            path=os.path.relpath(manifest.payload, self.project),
-            run=f"{ORIGIN}:{re.sub(r'[^A-Za-z0-9._-]', '-', manifest.run)[:MAX_RUN_NAME]}",
-            step=f"{path_segment(manifest.phase)}/{path_segment(manifest.step)}",
-            schema=manifest.schema,
-            family=manifest.family,
-            created=manifest.created,
-            inputs=tuple(dict.fromkeys(ids.get(id_, id_) for id_ in manifest.inputs)),
-        )
+        inputs = tuple(dict.fromkeys(ids.get(id_, id_) for id_ in manifest.inputs))
+        draft = replace(manifest, path=os.path.relpath(manifest.path, self.project), inputs=inputs)
         if (before := shelf.published(draft, manifest.sha256)) is not None:
             ids[manifest.id] = before.id
             return "already", f"it is `{before.id}`"
@@ -204,9 +191,9 @@ class AgentWeaverImport:
             ids[manifest.id] = new = shelf.publish(draft, content, manifest.version).id
         return "taken", f"it is `{new}` of the run `{draft.run}`"
 
-    def _content(self, manifest: ArtifactManifest) -> bytes | str:
+    def _content(self, manifest: ArtifactVersion) -> bytes | str:
         """The content that a manifest describes, or why it is not taken over."""
-        real = real_inside(os.path.join(self.project, SCOPES, manifest.scope), manifest.payload)
+        real = real_inside(os.path.join(self.project, SCOPES, manifest.scope), manifest.path)
         if real is None:
             return "its file is a link that leads out of the scope"
         try:
@@ -358,23 +345,24 @@ class AgentWeaverImport:
         return Counter(os.path.realpath(problem.file) for problem in errors)
 
 
-def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactManifest]:
+def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactVersion]:
     """The last saved state with a finished implementation, as an artifact: no file of the scope shows that work."""
     done = [(one.implemented, one) for one in states if isinstance(one, FlowState) and one.implemented is not None]
     for ended, state in sorted(done, key=lambda found: found[0])[-1:]:
-        yield ArtifactManifest(
+        run, step = made_by(state.run, state.flow, IMPLEMENTATION)
+        yield ArtifactVersion(
             id=f"{state.scope}:{IMPLEMENTATION}",
-            key=IMPLEMENTATION,
             scope=state.scope,
+            key=IMPLEMENTATION,
             version=1,
-            run=state.run,
-            phase=state.flow,
-            step=IMPLEMENTATION,
+            name=IMPLEMENTATION,
+            path=state.path,
+            sha256=digest_of_file(state.path) or "",
+            run=run,
+            step=step,
             schema=FINISHED_WORK,
             family="helper-json",
             created=ended,
-            sha256=digest_of_file(state.path) or "",
-            payload=state.path,
         )
 
 
