@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from handrail.project.prune import Pruned, PruneRule
     from handrail.project.scopes import Scopes
     from handrail.project.validation import CheckedDefinitions
-    from handrail.settings.secrets import Secrets
+    from handrail.settings.secrets import SecretRules, Secrets
     from handrail.settings.settings import Settings
     from handrail.source.diagnostics import Diagnostic
 
@@ -148,7 +148,7 @@ class App:
             state=self.places.state,
             env=self.run_env,
             clock=self.clock,
-            secrets=self.secrets.rules,
+            secrets=self._secret_rules,
             by=self.caller.by,
             registry=self.registry,
         )
@@ -181,11 +181,17 @@ class App:
     @cached_property
     def secrets(self) -> Secrets:
         """The secrets in the environment, by the rules of the settings."""
-        from handrail.settings.secrets import SecretRules, Secrets
+        from handrail.settings.secrets import Secrets
+
+        return Secrets(self.run_env, self._secret_rules)
+
+    @cached_property
+    def _secret_rules(self) -> SecretRules:
+        from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 
         if not has_settings(self.places, self.project):
-            return Secrets(self.run_env)
-        return Secrets(self.run_env, SecretRules(self.settings.secrets, self.settings.not_secret))
+            return DEFAULT_RULES
+        return SecretRules(self.settings.secrets, self.settings.not_secret)
 
     @property
     def stubs(self) -> Stubs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from handrail.base.errors import HandrailError
@@ -102,11 +103,15 @@ class ProjectFiles:
 class Publisher:
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
         self.world = ProjectFiles(context.project, context.definitions, context.registry)
-        self.secrets = Secrets(context.env, context.secrets)
+        self.context = context
         self.scope = context.scope
         self.run = context.run
         self.clock = clock
         self.shelf = Shelf(folder)
+
+    @cached_property
+    def _secrets(self) -> Secrets:
+        return Secrets(self.context.env, self.context.secrets)
 
     def shown(self, path: str) -> str:
         return os.path.relpath(self.world.inside(path), self.world.project)
@@ -136,7 +141,7 @@ class Publisher:
 
     def _refuse_secret(self, data: str | bytes, what: str) -> None:
         """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
-        name = self.secrets.found_in(data)
+        name = self._secrets.found_in(data)
         if name is not None:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
             raise NodeError("artifact-secret", message)

@@ -219,7 +219,6 @@ class Estimate:
 
 
 def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> Estimate:
-    """The estimate for a run that this request would start."""
     assert flow.plan is not None
     plans = {id_: one.plan for id_, one in needed_flows(catalog, flow).items() if one.plan is not None}
     table = {**runs.table(flow.plan, None), **request.table}

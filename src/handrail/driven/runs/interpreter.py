@@ -60,7 +60,6 @@ class Resolver:
         self._items: dict[str, dict[str, Any]] = {}
 
     def keep(self, phase: Phase, step: Step, value: Any) -> None:
-        """Keep the result of a step for later expressions."""
         self.has_lost = self.has_lost or has_lost(value)
         self.steps[phase.id][step.id] = result(value)
 

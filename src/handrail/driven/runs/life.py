@@ -395,7 +395,6 @@ def done(state: RunState, path: str) -> Done | None:
 
 
 def attempts(state: RunState, path: str) -> StepAttempts:
-    """The attempts of a step so far."""
     step = state.steps.get(path)
     if step is None or not (step.total or step.is_under_way):
         return _NONE

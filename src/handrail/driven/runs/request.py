@@ -62,7 +62,6 @@ class RunRequest:
 
     @property
     def worktree(self) -> Worktree | None:
-        """The worktree in which the run works; None if it works in the project itself."""
         return worktree_from_json(self.tree) if self.tree else None
 
     def folder(self, project: str) -> str:
@@ -273,7 +272,6 @@ class LoadedRun:
 
     @property
     def summary(self) -> Summary:
-        """The run in one line."""
         return summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
 
     @property
@@ -290,17 +288,14 @@ class LoadedRun:
 
     @property
     def routing(self) -> Routed:
-        """Which agent gets which step now."""
         return Routed(**self.state.routing) if self.state.routing else self.about.request.routing
 
     @property
     def bounds(self) -> Bounded:
-        """What this run may use at most."""
         return Bounded(**self.state.bounds) if self.state.bounds else self.about.request.bounds
 
     @property
     def permits(self) -> Permitted:
-        """The effects that are approved for this run."""
         return Permitted(**self.state.permits) if self.state.permits else self.about.request.permits
 
     def find(self, name: str) -> FlowPlan | None:
@@ -312,7 +307,6 @@ class LoadedRun:
         return masked(step.value if step.payload is None else self.payload(step.payload))
 
     def with_history(self, history: History) -> LoadedRun:
-        """The same run with a newer history."""
         return replace(self, history=history)
 
 

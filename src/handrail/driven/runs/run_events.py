@@ -302,7 +302,6 @@ class Bounded(Event):
 
     @property
     def named(self) -> dict[str, Any]:
-        """The bounds that there are, by name."""
         return {name: most for name in BOUND_NAMES if (most := getattr(self, name)) is not None}
 
     def with_later(self, later: Bounded) -> Bounded:
@@ -434,7 +433,6 @@ def _changed(event: Event, names: tuple[str, ...], change: Callable[[Any], Any])
 
 
 def masked_json(event: Event) -> dict[str, Any]:
-    """A stored event as JSON for people."""
     data = event_to_json(event)
     return data | {name: masked(data[name]) for name in (*DATA, "written") if name in data}
 
@@ -445,7 +443,6 @@ def masked_event(event: Event) -> Event:
 
 
 def masked_records(records: Iterable[EventRecord]) -> list[EventRecord]:
-    """Stored records as people see them."""
     return [(at, masked_event(event)) for at, event in records]
 
 

@@ -130,12 +130,10 @@ class Runs:
             return self.engine.events(id_, offset)
 
     def attempts(self, id_: str) -> list[int]:
-        """The numbers of all attempts of a run, the current one last."""
         with self._known(id_):
             return self.engine.attempts(id_)
 
     def records(self, id_: str, attempt: int) -> list[EventRecord]:
-        """All events of one attempt of a run."""
         known = self.attempts(id_)
         if attempt not in known:
             hint = f"attempts: {', '.join(map(str, known))}"
@@ -205,7 +203,6 @@ class Runs:
 
     @property
     def presets(self) -> dict[str, dict[str, str]]:
-        """The routes of each preset: the shipped ones, and those of the settings."""
         return {**shipped_presets(), **self.settings.presets}
 
     def routed(self, run: LoadedRun, choice: RunChoice) -> Routed:
@@ -286,7 +283,6 @@ class Runs:
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
-        """The publisher that puts the artifacts of a run onto the shelf of its scope."""
         return Publisher(context, self.kept.folder_of(context.scope), self.site.clock)
 
     async def drive(

@@ -478,7 +478,6 @@ _NO_NEWS = {
 
 
 def fold(records: Iterable[tuple[float, Event]]) -> RunState:
-    """The state after these events, each with its time."""
     state = RunState()
     for at, event in records:
         state.take(type(event).__name__, vars(event), at)

@@ -22,8 +22,6 @@ _LONGEST = 200
 
 
 class UsageSum:
-    """A sum of reports of usage."""
-
     __slots__ = ("complete", "sums")
 
     def __init__(self) -> None:
@@ -99,7 +97,6 @@ class Glance:
         return spent.to_json() if self.state.usage or not spent.complete else {}
 
     def to_json(self) -> dict[str, Any]:
-        """The facts as data."""
         state, delay = self.state, self.delay()
         path = self.path(delay)
         phase, *steps = (part.replace("%2F", "/").replace("%25", "%") for part in path.split("/"))
@@ -243,7 +240,6 @@ def moment(at: float | None) -> str | None:
 
 
 def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int | None) -> Summary:
-    """The summary of a run, from its request and its state."""
     request = _parsed(about)
     try:
         flow = str(request["flow"])

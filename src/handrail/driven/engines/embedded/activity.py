@@ -109,7 +109,6 @@ class Activity:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, node: str, kind: str, text: str) -> None:
-        """Add one line."""
         self._open()
         self.number += 1
         line = {"n": self.number, "t": round(self.clock(), 3), "node": node, "kind": kind, "text": text}
@@ -158,7 +157,6 @@ class Activity:
             self.add(path, kind, line)
 
     def flush(self) -> None:
-        """Write what waits."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -107,7 +107,6 @@ class Embedded:
         return run_ids(self.folder)
 
     def attempt(self, run: str) -> str:
-        """The folder of a run's current attempt."""
         return self._attempts(run)[-1]
 
     def _attempts(self, run: str) -> list[str]:
@@ -210,23 +209,25 @@ class Embedded:
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
             events = life.begin(ledger.history)
-            if life.needs_preparation:
-                _prepare(ledger.attempt, life)
+            prepared = os.path.join(ledger.attempt, PREPARED)
+            if life.needs_preparation and not os.path.exists(prepared):
+                life.prepare()
+                files.replace(prepared, b"", durable=True)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
             litter = Litter(ledger.attempt)
             litter.remove()
             outside = replace(outside, context=replace(outside.context, litter=litter.add))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
-            inbox.clear_stop()
-            inbox.take_look()  # this life looks at everything
+            inbox.stop.take()
+            inbox.look.take()  # this life looks at everything
             inbox.clear_closed(ledger.state.questions)
             has_news = lambda: inbox.has_news(ledger.state.questions)  # noqa: E731 - three words
             try:
-                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_news)
+                ended = await play_to_end(lambda: life.play(durable), inbox.stop.exists, has_news)
                 for text in inbox.take_notices():
                     ledger.note(run_events.Noticed("", text))
-                ledger.record(ended if ended is not STOPPED else stop_event(inbox.stopped_by()))
+                ledger.record(ended if ended is not STOPPED else stop_event(inbox.stop.take() or None))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
@@ -260,13 +261,13 @@ class Embedded:
     async def ask_again(self, run: str) -> bool:
         if self.driver(run) is None:
             return True
-        inbox = Inbox(self.attempt(run), self.secrets)
-        inbox.request_look()
-        await self._wait_for_driver(run, inbox.is_look_requested)
-        return self.driver(run) is None and inbox.take_look()
+        look = Inbox(self.attempt(run), self.secrets).look
+        look.put()
+        await self._wait_for_driver(run, look.exists)
+        return self.driver(run) is None and look.take() is not None
 
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
-        Inbox(self.attempt(run), self.secrets).request_stop(by)
+        Inbox(self.attempt(run), self.secrets).stop.put(by or "")
         await self._wait_for_driver(run, lambda: True)
         if self.driver(run) is not None:
             raise RefusedError(f"run `{run}` has not ended yet", "wait for its current step, then try again")
@@ -277,7 +278,7 @@ class Embedded:
             Litter(ledger.attempt).remove()
             if ledger.state.status != "cancelled":
                 ledger.record(replace(stop_event(by), driven=False))
-            Inbox(ledger.attempt, self.secrets).clear_stop()
+            Inbox(ledger.attempt, self.secrets).stop.take()
         return ledger.history
 
     async def _wait_for_driver(self, run: str, needs_more: Callable[[], bool]) -> None:
@@ -346,13 +347,6 @@ def _moved(event: Event, payloads: Payloads) -> Event:
 def _state(attempt: str) -> RunState:
     records, _ = read_all(os.path.join(attempt, JOURNAL))
     return fold(records)
-
-
-def _prepare(attempt: str, life: Life) -> None:
-    done = os.path.join(attempt, PREPARED)
-    if not os.path.exists(done):
-        life.prepare()
-        files.replace(done, b"", durable=True)
 
 
 def _is_rewind(event: Event) -> bool:

@@ -44,16 +44,44 @@ class Letter(NamedTuple):
     surface: str | None = None
 
 
+class Request:
+    """A request to the driver of a run, with a text: a file that exists until the driver takes it."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, name)
+
+    def put(self, text: str = "") -> None:
+        make_private(self.folder)
+        files.replace(self.path, text.encode(), durable=False)
+
+    def exists(self) -> bool:
+        return os.path.exists(self.path)
+
+    def take(self) -> str | None:
+        """The text of the request, which is removed; None if there is none."""
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                text = file.read()
+            os.unlink(self.path)
+        except OSError:
+            return None
+        return text
+
+
 class Inbox:
     """The inbox of one attempt of a run: an answer for each open question, and a request to stop.
 
-    Answers are in stored form: without the values of secrets.
+    Answers are in stored form: without the values of secrets. `stop` asks the driver to end the run, `look` to look
+    again at what its open questions are about instead of parking the run.
     """
 
     def __init__(self, folder: str, secrets: Secrets) -> None:
         self.run = folder
         self.secrets = secrets
         self.folder = os.path.join(folder, FOLDER)
+        self.stop = Request(folder, STOP)
+        self.look = Request(folder, LOOK)
 
     def _file(self, question: str) -> str:
         return os.path.join(self.folder, file_name(question))
@@ -119,44 +147,9 @@ class Inbox:
                 os.unlink(entry.path)
         return found
 
-    def request_look(self) -> None:
-        """Ask the driver to look again at what its open questions are about, instead of parking the run."""
-        make_private(self.run)
-        files.replace(os.path.join(self.run, LOOK), b"", durable=False)
-
-    def is_look_requested(self) -> bool:
-        return os.path.exists(os.path.join(self.run, LOOK))
-
-    def take_look(self) -> bool:
-        """True if a look was requested. The request is removed."""
-        try:
-            os.unlink(os.path.join(self.run, LOOK))
-        except OSError:
-            return False
-        return True
-
     def has_news(self, is_open: Mapping[str, Question]) -> bool:
         """True if there is an answer to one of these questions, or if a look was requested, which is removed then."""
-        return self.take_look() or any(self.holds(asked.id) for asked in is_open.values())
-
-    def request_stop(self, by: str | None) -> None:
-        make_private(self.run)
-        files.replace(os.path.join(self.run, STOP), (by or "").encode(), durable=False)
-
-    def is_stop_requested(self) -> bool:
-        return os.path.exists(os.path.join(self.run, STOP))
-
-    def stopped_by(self) -> str | None:
-        """Who requested the stop; None if it is not known."""
-        try:
-            with open(os.path.join(self.run, STOP), encoding="utf-8", errors="replace") as file:
-                return file.read() or None
-        except OSError:
-            return None
-
-    def clear_stop(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self.run, STOP))
+        return self.look.take() is not None or any(self.holds(asked.id) for asked in is_open.values())
 
 
 CLI = "cli"

@@ -89,7 +89,11 @@ def created_at(folder: str) -> float | None:
     try:
         return float(files.read_regular(os.path.join(attempt, CREATED)))
     except (OSError, ValueError):  # a run of 0.1.0
-        return _created_by_request(attempt)
+        pass
+    try:
+        return float(jsonlite.loads(read_about(attempt))["created"])
+    except (StateError, ValueError, TypeError, KeyError):
+        return None
 
 
 def created_file_time(folder: str) -> int:
@@ -100,19 +104,11 @@ def created_file_time(folder: str) -> int:
         return 0
 
 
-def _created_by_request(attempt: str) -> float | None:
-    try:
-        return float(jsonlite.loads(read_about(attempt))["created"])
-    except (StateError, ValueError, TypeError, KeyError):
-        return None
-
-
 def number_of(attempt: str) -> int:
     return int(os.path.basename(attempt))
 
 
 def next_attempt(attempt: str) -> str:
-    """The folder of the attempt after this one."""
     return os.path.join(os.path.dirname(attempt), str(number_of(attempt) + 1))
 
 

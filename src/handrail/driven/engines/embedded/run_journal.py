@@ -132,7 +132,6 @@ class Ledger:
         return History(records=self.records, offset=offset, attempt=number, state=self.state)
 
     def read(self) -> None:
-        """Read the whole journal."""
         with without_collector():
             scan = read_journal(self.path)
             self.records = events_of(scan.records, self.path)
@@ -176,7 +175,6 @@ class Ledger:
             raise
 
     def flush(self, *, durable: bool = False) -> None:
-        """Write what waits, as one record."""
         if not self.waiting:
             return
         line = jsonlite.encode_line({"n": self.number, "events": self.waiting})

@@ -183,7 +183,13 @@ class RunsWatch:
         if probes:
             self._next_probe = now + PROBE_AGAIN
         for id_, followed in list(self._followed.items()):
-            has_changed |= self._follow(id_, followed, probes=probes)
+            known, summary = self.runs[id_], followed.look(probes=probes)
+            if summary is None:
+                self._locks[id_] = _time_of(os.path.join(self.folder, id_, LOCK))
+                self._open(id_)
+            else:
+                self.runs[id_] = summary
+            has_changed |= self.runs[id_] != known
         return has_changed
 
     def _look_at_all(self) -> bool:
@@ -215,24 +221,9 @@ class RunsWatch:
         except StateError as error:
             self.runs[id_] = summary._replace(status="damaged", why=error.message)
 
-    def _follow(self, id_: str, followed: _FollowedRun, *, probes: bool) -> bool:
-        known = self.runs[id_]
-        try:
-            has_news = followed.read()
-            if probes or has_news:
-                followed.probe()
-        except StateError:
-            followed.is_over = True
-        if followed.is_over:
-            self._locks[id_] = _time_of(os.path.join(self.folder, id_, LOCK))
-            self._open(id_)
-        elif probes or has_news:
-            self.runs[id_] = followed.update()
-        return self.runs[id_] != known
-
 
 class _FollowedRun:
-    """A run that goes on. Its journal is read from where it was read last; `is_over`: it has to be opened anew."""
+    """A run that goes on. Its journal is read from where it was read last."""
 
     def __init__(self, home: str, summary: Summary) -> None:
         attempts = attempt_folders(home)
@@ -241,34 +232,39 @@ class _FollowedRun:
         self.home = home
         self.attempt = attempts[-1]
         self.summary = summary
-        self.is_over = False
         self.path = os.path.join(self.attempt, JOURNAL)
         self.shape = shape_in(read_about(self.attempt))
         self.state, self.offset = RunState(), 0
         self.follower = JournalFollower()
-        self.read()
+        self._read()
 
     @property
     def has_news(self) -> bool:
         """True if the journal may have changed since it was read. One `stat`."""
         return self.follower.has_news(self.path, self.offset)
 
-    def read(self) -> bool:
+    def look(self, *, probes: bool) -> Summary | None:
+        """The summary of the run now; None if something new begins, such as an end or a restart.
+
+        `probes`: find out whether a process still drives the run, even if nothing was recorded.
+        """
+        try:
+            if not self._read() and not probes:
+                return self.summary
+            driver = holder(self.home)
+            goes_on = _outlived(self.attempt, self.state.status, driver)
+            if (driver is None and not goes_on) or attempt_folders(self.home)[-1:] != [self.attempt]:
+                return None
+        except StateError:
+            return None
+        self.summary = with_state(self.summary._replace(driver=driver, goes_on=goes_on), self.state, self.shape)
+        return self.summary
+
+    def _read(self) -> bool:
         """Read what was recorded since the last call. True if there was something."""
         records, self.offset = self.follower.read_behind(self.path, self.offset)
         _take(self.state, records, self.attempt)
         return bool(records)
-
-    def probe(self) -> None:
-        """Find out whether a process drives the run now. A restart or an end begins something new."""
-        driver = holder(self.home)
-        goes_on = _outlived(self.attempt, self.state.status, driver)
-        self.summary = self.summary._replace(driver=driver, goes_on=goes_on)
-        self.is_over = (driver is None and not goes_on) or attempt_folders(self.home)[-1:] != [self.attempt]
-
-    def update(self) -> Summary:
-        self.summary = with_state(self.summary, self.state, self.shape)
-        return self.summary
 
 
 def _time_of(path: str) -> int:
