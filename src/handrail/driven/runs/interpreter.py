@@ -7,7 +7,7 @@ node → expect → after → publish → `stopFlowIf`. `Durable` returns the re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -382,15 +382,6 @@ class Interpreter:
         self.durable.note(run_events.StepFailed(path, code, message))
         raise FlowFailed(path, code, message)
 
-    async def _all(
-        self, values: Mapping[str, Expression], phase: Phase, path: str, place: str, *, is_recalled: bool = False
-    ) -> dict[str, Any]:
-        resolve = partial(self.values.resolve, is_recalled=is_recalled)
-        return {
-            n: v.value if isinstance(v, Const) else await resolve(v, phase, path, f"{place}.{n}")
-            for n, v in values.items()
-        }
-
     async def node(
         self,
         phase: Phase,
@@ -402,7 +393,11 @@ class Interpreter:
         is_recalled: bool = False,
     ) -> Any:
         """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
-        params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
+        resolve = partial(self.values.resolve, is_recalled=is_recalled)
+        params = {
+            name: value.value if isinstance(value, Const) else await resolve(value, phase, path, f"params.{name}")
+            for name, value in step.params.items()
+        }
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes or step.declared.published:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]

@@ -445,9 +445,5 @@ def _asked_work(runs: Runs, run: LoadedRun, asked: Question) -> Work | None:
 def _recalling_context(runs: Runs, run: LoadedRun, path: str) -> NodeContext:
     """The context of a step that recalls what it recorded, and records nothing."""
     recalls = partial(recall, run.state, runs.secrets, path)
-
-    def remember(name: str, value: Any) -> Any:
-        known = recalls(name)
-        return value if known is None else known
-
+    remember = lambda name, value: value if (known := recalls(name)) is None else known  # noqa: E731 - one line
     return replace(runs.outside(run).context, recall=recalls, remember=remember)

@@ -255,7 +255,9 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
     status, clock = state.status, state.clock
     waits = [delay for path, delay in state.delays.items() if state.status_of(path) in (None, "pending", "running")]
     first = min(waits, key=lambda delay: delay.until) if waits and status == "running" else None
-    delay = None if first is None else delay_words(*first)
+    delay = None
+    if first is not None:
+        delay = f"`{first.path}` waits until {time.strftime('%H:%M:%S', time.localtime(first.until))}: {first.reason}"
     asked = state.questions.values() if status in ("waiting", "running") else ()
     return summary._replace(
         status=status,
@@ -320,8 +322,3 @@ def reason_words(reason: str) -> str:
     """The reason for an end, for people. Data has AgentWeaver's text for a step that stopped the flow: `PHASE:STEP`."""
     by = "Stopped by "
     return f"stopped by `{reason.removeprefix(by).replace(':', '/', 1)}`" if reason.startswith(by) else reason
-
-
-def delay_words(path: str, until: float, reason: str) -> str:
-    """Says until when a step waits, and why."""
-    return f"`{path}` waits until {time.strftime('%H:%M:%S', time.localtime(until))}: {reason}"

@@ -18,7 +18,7 @@ from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
 from handrail.base.files import make_private
 from handrail.driven.engines.embedded.run_folders import number_of
-from handrail.driven.engines.embedded.run_journal import Ledger, digest_of
+from handrail.driven.engines.embedded.run_journal import Ledger, as_json, digest_of_text
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import question_for_people
@@ -169,7 +169,7 @@ class RunQuestions:
         """A person's answer. Raises `Waiting` if the person has not answered yet."""
         ledger, state = self.ledger, self.ledger.state
         question = question_for_people(question, ledger.secrets)
-        digest = digest_of(question)
+        digest = digest_of_text(as_json(question))
         if (known := state.answers.get((path, digest))) is not None:
             return FormAnswer(ledger.secrets.from_storage(known["values"]), known["at"])
         asked = state.questions.get(path)

@@ -46,10 +46,6 @@ def as_json(value: Any) -> str:
         raise NodeError("params", f"its params cannot be stored: {not_json(error)}", transient=False) from error
 
 
-def digest_of(value: Any) -> str:
-    return digest_of_text(as_json(value))
-
-
 def digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
