@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
 from handrail.cli.output import Shell, size_of
@@ -62,9 +61,7 @@ class WaitingLine:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self.is_shown:
             self._thread.join()
@@ -96,9 +93,9 @@ def cancelling() -> Iterator[None]:
     import asyncio  # it loads slowly, and quick commands do not need it
 
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    end: Callable[[], object] = task.cancel if task is not None else lambda: None
+    assert task is not None
     for number in _ENDS:
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, task.cancel)
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from handrail.agents.calls.install import Installer, installer_for
+from handrail.agents.calls.install import installer_for
 from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
@@ -34,7 +34,9 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
 
     With --agent, the agent also gets the skill that helps it to write a workflow for this project.
     """
-    installer = _project_installer(app, agent) if agent else None
+    installer = None
+    if agent and not installer_for(app, installable(app, agent), for_project=False).known():  # not for all projects
+        installer = installer_for(app, agent, for_project=True)
     changes = installer.plan_install() if installer else []
     is_new = not _has_own_files(app.project)
     created = _create_files(app, shell)
@@ -52,13 +54,6 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     if agent:
         shell.talk(f"{agent}: restart it in this project, then ask it: Write a Handrail workflow for this project")
     return None
-
-
-def _project_installer(app: App, agent: str) -> Installer | None:
-    """The installer for this project; None if Handrail is installed for all projects of the user."""
-    if installer_for(app, installable(app, agent), for_project=False).known():
-        return None
-    return installer_for(app, agent, for_project=True)
 
 
 def _has_own_files(project: str) -> bool:

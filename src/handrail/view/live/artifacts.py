@@ -8,6 +8,7 @@ link has `href` and `host` if it may be opened: only http, https and mailto. An 
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -67,11 +68,8 @@ def diff(kept: Shelves, id_: str) -> ArtifactJson:
     old, new = (_text(kept.content(one)) for one in (before, record))
     if old is None or new is None or max(old.count("\n"), new.count("\n")) > MOST_COMPARED:
         return found
-    lines: list[ArtifactJson] = []
-    for line in difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3):
-        if line.startswith(("--- ", "+++ ")) and len(lines) < 2 and not lines:
-            continue
-        lines.append({"sign": line[:1], "text": clean(line[1:])})
+    changes = itertools.islice(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm=""), 2, None)
+    lines = [{"sign": line[:1], "text": clean(line[1:])} for line in changes]
     return {**found, "lines": lines[:MOST_LINES], "isCut": len(lines) > MOST_LINES}
 
 

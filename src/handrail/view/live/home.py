@@ -43,7 +43,7 @@ class GuidedSessions:
 
     def is_stale(self) -> bool:
         """True if `refresh` may find something."""
-        changed = _time_of(self.app.places.sessions(self.app.project))
+        _, changed = files.size_and_time(self.app.places.sessions(self.app.project))
         if time.monotonic() >= self._next_look or changed != self._folder or not self._is_settled(changed):
             return True
         active = (id_ for id_, known in self.seated.items() if known.status == "active")
@@ -51,7 +51,7 @@ class GuidedSessions:
 
     def refresh(self) -> bool:
         """Look again. True if anything changed."""
-        now, changed = time.monotonic(), _time_of(self.app.places.sessions(self.app.project))
+        now, (_, changed) = time.monotonic(), files.size_and_time(self.app.places.sessions(self.app.project))
         has_changed = False
         if changed != self._folder or not self._is_settled(changed):
             self._folder = changed
@@ -66,12 +66,12 @@ class GuidedSessions:
         return has_changed
 
     def _list(self) -> bool:
-        found = {session.id: session for session in self.app.sessions.all() if session.about().run is None}
-        gone = self.seated.keys() - found.keys()
+        every = {session.id: session for session in self.app.sessions.all() if session.about().run is None}
+        gone = self.seated.keys() - every.keys()
         for id_ in gone:
             self.seated.pop(id_)
             self._marks.pop(id_)
-        self._sessions = {id_: self._sessions.get(id_, session) for id_, session in found.items()}
+        self._sessions = {id_: self._sessions.get(id_, session) for id_, session in every.items()}
         return bool(gone)
 
     def _look(self, id_: str, session: Session) -> bool:
@@ -115,18 +115,7 @@ def session_line(session: Session, changed: float | None) -> SessionLine:
 
 def _folder_mark(session: Session) -> FolderMark:
     """Changes with every move and every mark: those are files that are made, replaced or removed in the folder."""
-    try:
-        found = os.stat(session.journal)
-    except OSError:
-        return (_time_of(session.folder), 0, 0)
-    return (_time_of(session.folder), found.st_size, found.st_mtime_ns)
-
-
-def _time_of(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
+    return (files.size_and_time(session.folder)[1], *files.size_and_time(session.journal))
 
 
 MOST_OPENED = 10_000
@@ -225,9 +214,8 @@ class LiveHome:
         scope = default_scope(self.app.folder)
         name = os.path.basename(self.app.project) or self.app.project
         branch = scope.rpartition("@")[0]
-        title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
-        self._title = title
-        return title != self._shown
+        self._title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
+        return self._title != self._shown
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
         return self.topic.rows.messages("home", base, now, epoch)

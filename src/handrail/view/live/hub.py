@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -65,21 +65,18 @@ class Watched:
         self, epoch: str, base: int, now: float, tail: int = 0
     ) -> tuple[list[RowMessage], tuple[str, int]]:
         """The messages for a receiver that has these rows and the lines up to `tail`, and where it is after them."""
-
-        def made() -> tuple[list[RowMessage], tuple[str, int]]:
-            with self._rows:
-                return with_tail(self.live, list(self.live.messages(epoch, base, now)), epoch, tail), self.place
-
-        return await asyncio.to_thread(made)
+        return await self.read(
+            lambda live: (with_tail(live, list(live.messages(epoch, base, now)), epoch, tail), self.place)
+        )
 
     async def read(self, look: Callable[[LiveTopic], T]) -> T:
         """What a look at the topic finds, while nobody changes it."""
 
-        def made() -> T:
+        def locked() -> T:
             with self._rows:
                 return look(self.live)
 
-        return await asyncio.to_thread(made)
+        return await asyncio.to_thread(locked)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -102,11 +99,8 @@ class Watched:
 
     async def change(self, seconds: float) -> None:
         """Wait for a change, at most so long."""
-        changed = self._changed
-        try:
-            await asyncio.wait_for(changed.wait(), seconds)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), seconds)
 
     async def follow(self) -> None:
         """Look for changes until this is cancelled, or until the topic cannot be read."""
@@ -174,10 +168,9 @@ class Hub:
     async def _again(self, name: str) -> Watched | None:
         """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
         watched = self._kept.pop(name, None)
-        if watched is None:
-            return None
         try:
-            await asyncio.to_thread(watched.refresh)
+            if watched is not None:
+                await asyncio.to_thread(watched.refresh)
         except HandrailError:
             return None
         return watched

@@ -47,11 +47,7 @@ class LiveSession:
 
     def _now(self) -> tuple[int, int, int]:
         folder = self.session.folder
-        try:
-            changed = os.stat(folder).st_mtime_ns
-        except OSError:
-            changed = 0
-        return changed, files.size(self.session.journal), trail_size(folder)
+        return files.size_and_time(folder)[1], files.size(self.session.journal), trail_size(folder)
 
     def refresh(self) -> None:
         """Read what was recorded since the last call. Raises `NotFound` if the session is gone."""

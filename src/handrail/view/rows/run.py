@@ -38,11 +38,8 @@ class RunTopic:
         self.state = RunState()
         self._read = ""
         self.rows = Rows(self._epoch())
-        self.rows.put(
-            HEAD,
-            "",
-            {"summary": None, "note": None, **facts, "attempt": attempt, **dict.fromkeys(("started", "ended"))},
-        )
+        unknown = dict.fromkeys(("summary", "note", "started", "ended"))
+        self.rows.put(HEAD, "", {**unknown, **facts, "attempt": attempt})
         self.window = RowWindow(self.rows)
         self.tree = NodeTree(self.window, plan, find)
         self.bars = BarRows(self.window)
@@ -51,25 +48,13 @@ class RunTopic:
         self.clock = self.state.clock
         self._begun: dict[str, float] = {}  # what the clock showed when a phase or step started
         self._done: set[str] = set()
-        self._made: deque[str] = deque()
+        self._artifacts: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
         self._spent: dict[str, UsageSum] = {}
         self._silent: dict[str, None] = {}  # steps whose agent has not reported what it used
         self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
-        self._of_step: dict[type[Event], Callable[[float, Any], None]] = {
-            run_events.StepStarted: self._start,
-            run_events.NodeStarted: self._work,
-            run_events.AttemptStarted: self._work,
-            run_events.NodeFinished: lambda at, event: self._settle(event.path, at, "done"),
-            run_events.NodeFailed: self._fail,
-            run_events.AttemptFailed: self._fail,
-            run_events.Delayed: self._delay,
-            **dict.fromkeys(_ENDS, self._end),
-        }
+        self._changes = self._changes_by_event()
         self.take_all(records)
-        self._release()
-
-    def _release(self) -> None:
         self.window.release()
         if self.window.is_bounded:  # what is shown now is decided by the end of these records, and by none before it
             self._read = f".{self.rows.seq}"
@@ -92,68 +77,61 @@ class RunTopic:
         if isinstance(event, run_events.RunResumed):
             self._resume(at, event)
         self.state.apply(event, at)
-        change = self._of_step.get(type(event))
-        if change is None:
-            self._change(at, event)
-        else:
+        change = self._changes.get(type(event))
+        if change is not None:
             change(at, event)
-            self._status(str(getattr(event, "path", "")), at)
+        if isinstance(event, _OF_STEP):
+            self._status(event.path, at)
+        elif isinstance(event, _OF_PHASE):
+            self._phase_status(event.path, at)
 
-    def _change(self, at: float, event: Event) -> None:
-        match event:
-            case run_events.RunStarted():
-                self.rows.put(HEAD, "", {"started": at})
-            case run_events.RunEnded():
-                end = at if self.clock.last is None else self.clock.last
-                self.bars.interrupt(end)
-                self.rows.put(HEAD, "", {"ended": end})
-                self._pause(end, is_over=True)
-            case run_events.RunResumed():
-                self._pause(at, is_over=False)
-            case run_events.PhaseStarted() | run_events.PhaseDone() | run_events.PhaseSkipped():
-                self._phase(at, event)
-            case run_events.Asked() | run_events.Answered():
-                self._question(at, event)
-            case run_events.FactFound():
-                self._fact(at, event)
-            case run_events.ArtifactPublished():
-                self._artifact(at, event)
-            case run_events.Checked():
-                self.checks.take(at, event)
-            case run_events.SummarySet() | run_events.Routed() | run_events.Bounded():
-                self._fact_of_run(event)
-            case (
-                run_events.AgentActed() | run_events.Guided() | run_events.SessionOpened() | run_events.UsageReported()
-            ):
-                self._agent(at, event)
-            case run_events.Noticed() if event.path:
-                self.tree.put(event.path, note=short_text(event.text))
-                self._status(event.path, at)
-            case run_events.Noticed():
-                self.rows.put(HEAD, "", {"note": short_text(event.text)})
+    def _changes_by_event(self) -> dict[type[Event], Callable[[float, Any], object]]:
+        return {
+            run_events.RunStarted: lambda at, _: self._put_head(started=at),
+            run_events.RunResumed: lambda at, _: self._pause(at, is_over=False),
+            run_events.RunEnded: self._end_run,
+            run_events.PhaseStarted: lambda at, event: self._begin(event.path, at),
+            run_events.PhaseDone: lambda at, event: self.tree.put(event.path, ended=at, took=self._took(event.path)),
+            run_events.PhaseSkipped: self._skip,
+            run_events.StepStarted: self._start,
+            **dict.fromkeys((run_events.NodeStarted, run_events.AttemptStarted), self._work),
+            run_events.NodeFinished: lambda at, event: self._settle(event.path, at, "done"),
+            **dict.fromkeys((run_events.NodeFailed, run_events.AttemptFailed), self._fail),
+            run_events.Delayed: self._delay,
+            **dict.fromkeys(_ENDS, self._end),
+            **dict.fromkeys((run_events.Asked, run_events.Answered), self._question),
+            run_events.FactFound: self._fact,
+            run_events.ArtifactPublished: self._artifact,
+            run_events.Checked: self.checks.take,
+            run_events.SummarySet: lambda _, event: self._put_head(summary=summary_text(event.text)),
+            run_events.Routed: lambda _, event: self._put_head(routes=routes_of(event)),
+            run_events.Bounded: lambda _, event: self._put_head(limits=event.named),
+            run_events.AgentActed: self._act,
+            run_events.Guided: self._guide,
+            run_events.SessionOpened: self._open_session,
+            run_events.UsageReported: self._use,
+            run_events.Noticed: self._notice,
+        }
 
-    def _fact_of_run(self, event: run_events.SummarySet | run_events.Routed | run_events.Bounded) -> None:
-        match event:
-            case run_events.SummarySet():
-                self.rows.put(HEAD, "", {"summary": summary_text(event.text)})
-            case run_events.Routed():
-                self.rows.put(HEAD, "", {"routes": routes_of(event)})
-            case run_events.Bounded():
-                self.rows.put(HEAD, "", {"limits": event.named})
+    def _put_head(self, **fields: Any) -> None:
+        self.rows.put(HEAD, "", fields)
 
-    def _phase(
-        self, at: float, event: run_events.PhaseStarted | run_events.PhaseDone | run_events.PhaseSkipped
-    ) -> None:
-        path = event.path
-        match event:
-            case run_events.PhaseStarted():
-                self._begin(path, at)
-            case run_events.PhaseDone():
-                self.tree.put(path, ended=at, took=self._took(path))
-            case run_events.PhaseSkipped():
-                self.tree.put(path, why=failure_json("skipped", event.reason))
-                self._done.update(self.tree.own.intersection(self.tree.steps(path)))
-        self._phase_status(path, at)
+    def _end_run(self, at: float, _: run_events.RunEnded) -> None:
+        end = at if self.clock.last is None else self.clock.last
+        self.bars.interrupt(end)
+        self._put_head(ended=end)
+        self._pause(end, is_over=True)
+
+    def _notice(self, at: float, event: run_events.Noticed) -> None:
+        if event.path:
+            self.tree.put(event.path, note=short_text(event.text))
+            self._status(event.path, at)
+        else:
+            self._put_head(note=short_text(event.text))
+
+    def _skip(self, _: float, event: run_events.PhaseSkipped) -> None:
+        self.tree.put(event.path, why=failure_json("skipped", event.reason))
+        self._done.update(self.tree.own.intersection(self.tree.below.get(event.path, ())))
 
     def _start(self, at: float, event: run_events.StepStarted) -> None:
         path = event.path
@@ -176,7 +154,7 @@ class RunTopic:
     def _work(self, at: float, event: run_events.NodeStarted | run_events.AttemptStarted) -> None:
         path = event.path
         if isinstance(event, run_events.AttemptStarted) and event.again:
-            self._forget([phase for phase in self.tree.phases() if phase.startswith(f"{path}/")], at)
+            self._forget([phase for phase in self.tree.below if phase.startswith(f"{path}/")], at)
         self.bars.open(path, "work", at, event.attempt)
         most = max(self.tree.get(path)["tries"], event.attempt)
         self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
@@ -273,21 +251,17 @@ class RunTopic:
         else:
             self.bars.close(path, at, "answered")
             self.needs.answer(at, event)
-        self._status(path, at)
 
     def _artifact(self, at: float, event: run_events.ArtifactPublished) -> None:
-        made, id_ = event.artifact, str(event.artifact["id"])
-        known = {name: made.get(name) for name in _OF_ARTIFACT}
-        row = {
-            **known,
-            "name": short_text(str(made.get("name") or made.get("path"))),
-            "path": short_text(str(made.get("path"))),
-        }
+        data, id_ = event.artifact, str(event.artifact["id"])
+        row = {name: data.get(name) for name in _OF_ARTIFACT}
+        row |= {"step": event.path, "created": data.get("created") or at, "path": short_text(str(data.get("path")))}
+        row["name"] = short_text(str(data.get("name") or data.get("path")))
         if self.rows.get(ARTIFACTS, id_) is None:
-            self._made.append(id_)
-        self.rows.put(ARTIFACTS, id_, {**row, "step": event.path, "created": made.get("created") or at})
-        if len(self._made) > MOST_ARTIFACTS:
-            self.rows.drop(ARTIFACTS, self._made.popleft())
+            self._artifacts.append(id_)
+        self.rows.put(ARTIFACTS, id_, row)
+        if len(self._artifacts) > MOST_ARTIFACTS:
+            self.rows.drop(ARTIFACTS, self._artifacts.popleft())
 
     def _work_again(self, path: str, at: float) -> None:
         """A delay during the work of a step is over. Its end is not recorded, only the time until which it lasts."""
@@ -305,30 +279,25 @@ class RunTopic:
             del self._silent[path]
             self._spend(path, {})
 
-    def _agent(
-        self,
-        at: float,
-        event: run_events.AgentActed | run_events.Guided | run_events.SessionOpened | run_events.UsageReported,
-    ) -> None:
-        path = event.path
-        match event:
-            case run_events.AgentActed():
-                counts = self._counts.setdefault(path, {})
-                if event.kind in _COUNTED:
-                    name = _COUNTED[event.kind]
-                    counts[name] = counts.get(name, 0) + 1
-                self.tree.put(path, doing=short_text(act_words(event)), counts=dict(counts))
-            case run_events.Guided():
-                take_visit(self.window, event)
-                self.tree.put(path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
-            case run_events.SessionOpened():
-                self._silent[path] = None
-                self._work_again(path, at)
-                self.tree.put(path, who=event.agent, conversation=event.session)
-                self._status(path, at)
-            case run_events.UsageReported():
-                self._silent.pop(path, None)
-                self._spend(path, event.usage)
+    def _act(self, _: float, event: run_events.AgentActed) -> None:
+        counts = self._counts.setdefault(event.path, {})
+        if event.kind in _COUNTED:
+            name = _COUNTED[event.kind]
+            counts[name] = counts.get(name, 0) + 1
+        self.tree.put(event.path, doing=short_text(act_words(event)), counts=dict(counts))
+
+    def _guide(self, _: float, event: run_events.Guided) -> None:
+        take_visit(self.window, event)
+        self.tree.put(event.path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
+
+    def _open_session(self, at: float, event: run_events.SessionOpened) -> None:
+        self._silent[event.path] = None
+        self._work_again(event.path, at)
+        self.tree.put(event.path, who=event.agent, conversation=event.session)
+
+    def _use(self, _: float, event: run_events.UsageReported) -> None:
+        self._silent.pop(event.path, None)
+        self._spend(event.path, event.usage)
 
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
         """Add what an agent used to its step, to everything that the step is in, and to the run."""
@@ -350,17 +319,17 @@ class RunTopic:
             self.bars.away(self.clock.last, at)
         gone = set(event.rewound)
         if gone:
-            self._forget([phase for phase in self.tree.phases() if phase.partition("/")[0] in gone], at)
+            self._forget([phase for phase in self.tree.below if phase.partition("/")[0] in gone], at)
         if self.rows.head.get("started") is None:
-            self.rows.put(HEAD, "", {"started": at})
-        self.rows.put(HEAD, "", {"ended": None})
+            self._put_head(started=at)
+        self._put_head(ended=None)
 
     def _epoch(self) -> str:
         return f"{self.attempt}.{self.resumes}{self._read}"
 
     def _forget(self, phases: list[str], at: float) -> None:
         for phase in phases:
-            for path in (*self.tree.steps(phase), phase):
+            for path in (*self.tree.below.get(phase, ()), phase):
                 self.window.forget(path)
                 self.bars.forget(path)
                 self.needs.withdraw(path)
@@ -394,8 +363,8 @@ class RunTopic:
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
             path = next((one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own), path)
-            told = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
-            message = told.get("message") or "the flow ended here, because `stopFlowIf` was true"
+            why = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
+            message = why.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long_text(message)}
 
 
@@ -404,6 +373,13 @@ _ENDS: dict[type[Event], BarEnd] = {
     run_events.StepSkipped: "skipped",
     run_events.StepFailed: "failed",
 }
+_OF_STEP = (
+    run_events.StepStarted, run_events.NodeStarted, run_events.AttemptStarted, run_events.NodeFinished,
+    run_events.NodeFailed, run_events.AttemptFailed, run_events.Delayed, run_events.Asked, run_events.Answered,
+    run_events.SessionOpened, run_events.StepDone, run_events.StepSkipped, run_events.StepFailed,
+)  # fmt: skip
+_OF_PHASE = (run_events.PhaseStarted, run_events.PhaseDone, run_events.PhaseSkipped)
+"""After such an event, the status of its step or phase may be another one."""
 _OF_ARTIFACT = ("version", "family", "schema", "size", "sha256", "supersedes")
 
 

@@ -54,8 +54,7 @@ class BarRows:
 
     def kind(self, path: str) -> BarKind | None:
         """What the open bar of a step is; None if none is open."""
-        kind: BarKind | None = self._open.get(path, {}).get("kind")
-        return kind
+        return self._open[path]["kind"] if path in self._open else None
 
     def worked(self, path: str) -> float | None:
         """The seconds of all work bars of a step that have ended. None if it never worked."""
@@ -142,7 +141,7 @@ class CheckRows:
 
     def announce(self, path: str) -> None:
         """Show the checks of a step that begins. None of them has run."""
-        step = self.tree.step(path)
+        step = self.tree.planned.get(path)
         if step is not None and step.expect and not self.window.of(path, CHECKS):
             self._put(path, None, [_planned(expectation) for expectation in step.expect])
 

@@ -226,13 +226,13 @@ class NodeTree:
         self.window = window
         self.find = find
         self.own: set[str] = set()
-        self._steps: dict[str, Step] = {}
-        self._below: dict[str, list[str]] = {}
+        self.planned: dict[str, Step] = {}
+        self.below: dict[str, list[str]] = {}  # the steps of all phases, those of nested flows too
         self._tally: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._order = 0
         for phase in plan.phases:
             self._add_phase(phase, "")
-        self.own = set(self._steps)
+        self.own = set(self.planned)
 
     def get(self, path: str) -> Row:
         """The row of a phase or step. One that no plan announced is added."""
@@ -248,10 +248,6 @@ class NodeTree:
         row = self.get(path)
         if not fields.items() <= row.items():
             self.window.change(row, fields)
-
-    def step(self, path: str) -> Step | None:
-        """The step of the flow at this path; None if no plan has it."""
-        return self._steps.get(path)
 
     def above(self, path: str) -> Iterator[str]:
         """The ids of the rows that a row is in, the innermost first."""
@@ -289,16 +285,9 @@ class NodeTree:
         for above in self.above(path):
             self.put(above, worked=round((self.get(above)["worked"] or 0.0) + seconds, 3))
 
-    def steps(self, phase: str) -> list[str]:
-        return self._below.get(phase, [])
-
-    def phases(self) -> list[str]:
-        """The paths of all phases, those of nested flows too."""
-        return list(self._below)
-
     def start_nested(self, path: str) -> None:
         """Add the phases of the flow that a step runs. They are added once."""
-        step = self._steps.get(path)
+        step = self.planned.get(path)
         child = None if step is None else child_of(step, self.find)
         if child is None or self.get(path).get("flow"):
             return
@@ -313,8 +302,8 @@ class NodeTree:
             if row["kind"] == "step" and row["worked"]:
                 self.add_worked(path, -row["worked"])
             self.status(path, "pending", at)
-            kept = {} if row["kind"] == "step" else {"worked": row["worked"]}
-            self.put(path, **{**{name: _EMPTY[name] for name in _FRESH}, **kept})
+            fields = {name: _EMPTY[name] for name in _FRESH if name != "worked" or row["kind"] == "step"}
+            self.put(path, **fields)
 
     def _add_phase(self, phase: Phase, base: str) -> None:
         path, shape = f"{base}{path_segment(phase.id)}", f"{base}{path_segment(phase.shape or phase.id)}"
@@ -324,11 +313,11 @@ class NodeTree:
             more["lane"] = [phase.lane.group, phase.lane.number]
         parent, count = self._round(phase, base), len(phase.steps)
         self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **more)
-        self._below[path] = []
+        self.below[path] = []
         for step in phase.steps:
             own = f"{path}/{path_segment(step.id)}"
-            self._steps[own] = step
-            self._below[path].append(own)
+            self.planned[own] = step
+            self.below[path].append(own)
             of_step = f"{shape}/{path_segment(step.id)}"
             tries = step.retry.attempts
             self._add(own, path, kind="step", name=step.id, shape=of_step, node=step.node, tries=tries)
@@ -358,10 +347,7 @@ class NodeTree:
 
 def _active(tally: dict[str, int]) -> str | None:
     """The first active status that something has; None if nothing is active."""
-    for one in ACTIVE:
-        if tally.get(one, 0) > 0:
-            return one
-    return None
+    return next((status for status in ACTIVE if tally.get(status, 0) > 0), None)
 
 
 def _together(tally: dict[str, int]) -> str:

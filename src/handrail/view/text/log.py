@@ -157,10 +157,10 @@ def _whole(path: str, text: str) -> str:
 
 def _number_of_kept(records: Sequence[EventRecord]) -> int:
     """How many events a restart copied from the attempt before. It begins with them, and then resumes."""
-    for number, (_, event) in enumerate(records):
-        if isinstance(event, run_events.RunResumed):
-            return number + 1 if event.mode == "restart" else 0
-    return 0
+    resumed = (
+        (number, event) for number, (_, event) in enumerate(records, 1) if isinstance(event, run_events.RunResumed)
+    )
+    return next((number if event.mode == "restart" else 0 for number, event in resumed), 0)
 
 
 def _insert(lines: list[tuple[float, str, str]], new: list[tuple[float, str, str]]) -> None:

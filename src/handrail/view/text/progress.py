@@ -32,6 +32,7 @@ class Progress:
     def __init__(self, plan: FlowPlan, past: Iterable[EventRecord] = ()) -> None:
         self.phases = [path_segment(phase.id) for phase in plan.phases]
         self.topic = RunTopic(plan, lambda _: None, 1, {}, past)
+        self._row = self.topic.tree.get
 
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
@@ -54,9 +55,6 @@ class Progress:
         if start + room < len(places) and room > 2:
             shown[-1] = f"… {len(places) - start - room + 1} below"
         return [clipped(line, width) for line in [*shown, *foot]]
-
-    def _row(self, path: str) -> Row:
-        return self.topic.tree.get(path)
 
     def _places(self) -> tuple[list[ProgressPlace], int]:
         """The place of every possible line, and the index of the line that is current."""
@@ -144,7 +142,7 @@ class Progress:
 
 def attempt_words(topic: RunTopic, path: str) -> str:
     """`attempt 2 of 3, after: ...`."""
-    step, planned = topic.state.steps[path], topic.tree.step(path)
+    step, planned = topic.state.steps[path], topic.tree.planned.get(path)
     most = f" of {planned.retry.attempts}" if planned and planned.retry.attempts >= step.attempts else ""
     after = f", after: {one_line(step.error)}" if step.error else ""
     return f"attempt {step.attempts}{most}{after}"

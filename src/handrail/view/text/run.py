@@ -16,7 +16,7 @@ from handrail.driven.flows.results import (
     skipped,
     without_copies,
 )
-from handrail.driven.runs.estimate import Estimate, EstimateRow, Forecast, Spread
+from handrail.driven.runs.estimate import Estimate, Forecast, Spread
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.restart import first_unfinished
 from handrail.driven.runs.run_events import BUDGET_CODE, Bounded, RunStatus, StepStatus, option_named_in
@@ -192,35 +192,32 @@ _TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
 
 def estimate_lines(found: Estimate, bounds: Bounded) -> list[str]:
     """The estimate in one line, and a warning for each bound that past runs went over."""
-    return [f"estimate: {_whole(found)}", *(f"warning: {told}" for told in bound_warnings(found.whole, bounds))]
-
-
-def _whole(found: Estimate) -> str:
     whole, count = found.whole, len(found.whole.seen)
     if not count:
-        return f"{UNKNOWN}; {_no_past(found)}"
-    if count == 1:
-        return f"{measures(whole)} ({UNKNOWN} how much that varies: 1 past run)"
-    least = min((one.share for one in _spreads(whole) if one.count > 1), default=0.0)
-    return f"{measures(whole)} ({_share(least)} stay within this; {counted(count, 'past run')})"
+        words = f"{UNKNOWN}; {_no_past(found)}"
+    elif count == 1:
+        words = f"{measures(whole)} ({UNKNOWN} how much that varies: 1 past run)"
+    else:
+        least = min((one.share for one in _spreads(whole) if one.count > 1), default=0.0)
+        words = f"{measures(whole)} ({_share(least)} stay within this; {counted(count, 'past run')})"
+    return [f"estimate: {words}", *(f"warning: {line}" for line in bound_warnings(whole, bounds))]
 
 
 def brief_estimate(steps: tuple[int, int], found: Estimate) -> str:
     """For a dialog: `7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
     least, most = steps
-    told = counted(most, "step") if least == most else f"{least} to {counted(most, 'step')}"
+    number = counted(most, "step") if least == most else f"{least} to {counted(most, 'step')}"
     whole = found.whole
     if whole.seconds is None:
-        return f"{told}; {'other agents worked in all past runs' if found.others else 'no past run is like this one'}"
+        return f"{number}; {'other agents worked in all past runs' if found.others else 'no past run is like this one'}"
     parts = [_from_to(duration(whole.seconds.low), duration(whole.seconds.high))]
     if whole.usd is not None and whole.usd.high:
-        parts.append(
-            _from_to(*(f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (whole.usd.low, whole.usd.high)))
-        )
+        low, high = (f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (whole.usd.low, whole.usd.high))
+        parts.append(_from_to(low, high))
     elif whole.tokens is None or whole.tokens.high:
         parts.append("cost unknown")
     count = len(whole.seen)
-    return f"{told}; {'last run' if count == 1 else f'last {count} runs'}: {', '.join(parts)}"
+    return f"{number}; {'last run' if count == 1 else f'last {count} runs'}: {', '.join(parts)}"
 
 
 def _from_to(low: str, high: str) -> str:
@@ -228,8 +225,8 @@ def _from_to(low: str, high: str) -> str:
 
 
 def _no_past(found: Estimate) -> str:
-    told = f"no past run of `{found.flow}` in this project is like this one"
-    return f"{told}: other agents or models worked in {counted(found.others, 'run')}" if found.others else told
+    words = f"no past run of `{found.flow}` in this project is like this one"
+    return f"{words}: other agents or models worked in {counted(found.others, 'run')}" if found.others else words
 
 
 def measures(likely: Forecast) -> str:
@@ -245,13 +242,9 @@ def measures(likely: Forecast) -> str:
 
 def estimate_rows(found: Estimate) -> list[tuple[str, ...]]:
     """A table: a row per phase, and one for the whole."""
-    rows = [(name(row), *_cells(row.likely)) for row in found.rows]
+    rounds = [f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else "" for row in found.rows]
+    rows = [(row.phases[0] + more, *_cells(row.likely)) for row, more in zip(found.rows, rounds, strict=True)]
     return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(found.whole))]
-
-
-def name(row: EstimateRow) -> str:
-    rounds = f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else ""
-    return f"{row.phases[0]}{rounds}"
 
 
 def meaning_of_estimate(found: Estimate) -> str:
@@ -262,8 +255,8 @@ def meaning_of_estimate(found: Estimate) -> str:
     shares = {one.count: one.share for likely in every for one in _spreads(likely) if one.count > 1}
     if not shares:
         return "one past run is not enough to say how much it varies"
-    told = ", ".join(f"{_share(shares[count])} ({count} runs)" for count in sorted(shares, reverse=True))
-    return f"from past runs; how many new ones stay within an interval: {told}"
+    words = ", ".join(f"{_share(shares[count])} ({count} runs)" for count in sorted(shares, reverse=True))
+    return f"from past runs; how many new ones stay within an interval: {words}"
 
 
 def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
