@@ -69,8 +69,7 @@ def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
             spec = app.catalog.workflows[row["key"]]
             about = spec.name + ("" if spec.is_visible else " (only inside other workflows)")
             about += "" if is_trusted or not definitions.programs_of_workflow(spec) else UNTRUSTED
-            name = spec.command if spec.is_visible else spec.key
-            lines.append((name, WORKFLOW, str(row["phases"]), row["source"], about))
+            lines.append((row["command"] or row["key"], WORKFLOW, str(row["phases"]), row["source"], about))
         else:
             flow, plan = _flow(app, row)
             notes = [*([] if plan.visible else ["only inside other flows"]), *(f"also {name}" for name in row["also"])]
@@ -107,17 +106,16 @@ def _with_notes(text: str, notes: list[str]) -> str:
 
 
 def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
-    shadowed = [
-        {"key": found.key, "source": found.source, "file": shown_path(found.file, shell.cwd), "by": winner.file}
-        for found, winner in app.catalog.shadowed()
-    ]
-    parts = {
+    shell.data({
         "workflows": [_workflow_json(app, shell, row) for row in _rows(app, shell, WORKFLOW)],
         "flows": [_flow_json(app, shell, row) for row in _rows(app, shell, FLOW)],
-        "shadowed": shadowed,
+        "shadowed": [
+            {"key": hidden.key, "source": hidden.source, "file": shown_path(hidden.file, shell.cwd), "by": winner.file}
+            for hidden, winner in app.catalog.shadowed()
+        ],
         "problems": [problem.to_json() for problem in problems],
-    }
-    shell.data({**parts, "trusted": app.trust.holds()})
+        "trusted": app.trust.holds(),
+    })  # fmt: skip
 
 
 def _workflow_json(app: App, shell: Shell, row: Row) -> Row:
@@ -144,8 +142,8 @@ def _list_shipped(app: App, shell: Shell) -> None:
     rows = [entry for entry in app.definitions.shipped.entries() if entry.visible]
     own = {id_ for flow in app.flows.flows.values() if not flow.is_shipped for id_ in flow.ids}
     if shell.as_json:
-        known = [(row, {"id": row.id, "also": list(row.also), "description": row.description}) for row in rows]
-        return shell.data({"flows": [{**data, "replaced": row.id in own} for row, data in known]})
+        known = ({"id": row.id, "also": list(row.also), "description": row.description} for row in rows)
+        return shell.data({"flows": [{**data, "replaced": data["id"] in own} for data in known]})
     lines = []
     for row in rows:
         notes = ["replaced by yours"] * (row.id in own) + [f"`{name}` is yours" for name in row.also if name in own]

@@ -173,10 +173,7 @@ class Driver:
 
     async def _answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         """The answer from the file. A question without one stays open."""
-        if self.answers is None:
-            return None
-        answer: dict[str, Any] | None = accepted(self.answers, form_params.form_from(question), path, id_)
-        return answer
+        return accepted(self.answers, form_params.form_from(question), path, id_) if self.answers is not None else None
 
     def unused_answers(self, run: LoadedRun) -> list[str]:
         """Says which answers of the file were not used, if they will not be or seem to be misspelt."""

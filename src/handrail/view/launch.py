@@ -136,6 +136,8 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     allowed = available_modes(run.state, run.plan)
     mode = allowed[0] if allowed[0] != "restart" else "new"
     status = run.state.status
+    is_changed = flow.id in run.about.flows and run.about.flows[flow.id][1] != flow.text
+    assert flow.plan is not None
     ids, first = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
     return {
         "mode": mode,
@@ -150,7 +152,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
             "routes": [{"group": row["group"], "route": row["route"]} for row in routed_groups(app, flow, run.routing)],
             "limits": run.bounds.named,
             "from": ids if first is None else ids[: ids.index(first) + 1],  # all phases before it are finished
-            "changed": _changes(run, flow),
+            "changed": [clean(one) for one in differences(run.plan, flow.plan)] if is_changed else [],
         },
     }
 
@@ -182,13 +184,6 @@ def _next(run: LoadedRun) -> str | None:
     name = path_segment(phase.id)
     done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
     return next((path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in done), name)
-
-
-def _changes(run: LoadedRun, flow: FoundFlow) -> list[str]:
-    """How the flow differs from the one that the run began with, in sentences."""
-    assert flow.plan is not None
-    before, now = run.about.flows.get(flow.id), [flow.file, flow.text]
-    return [] if before is None or before[1] == now[1] else [clean(one) for one in differences(run.plan, flow.plan)]
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:

@@ -100,7 +100,8 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow.
     """
     mark, bare = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
-    is_workflow = mark == WORKFLOW_MARK or (not mark and _is_workflow(app, bare))
+    keys = {spec.command for spec in app.catalog.visible()} | {found.key for found in app.catalog.found}
+    is_workflow = mark == WORKFLOW_MARK or (not mark and bare in keys)  # also one with errors
     flow = None if is_workflow else app.definitions.with_shipped(bare).named(bare)
     if mark == FLOW_MARK or flow is not None:
         return _show_flow(app, shell, app.flows.find(bare), style)
@@ -130,12 +131,6 @@ def phases(app: App, shell: Shell, name: str) -> None:
     if shell.as_json:
         return shell.data({"phases": [{"id": id_, "steps": steps} for id_, steps in rows]})
     return print_table(shell, [("PHASE", "STEPS"), *((id_, ", ".join(steps)) for id_, steps in rows)])
-
-
-def _is_workflow(app: App, name: str) -> bool:
-    """True if there is a workflow with this name, even one with errors."""
-    commands = [spec.command for spec in app.catalog.visible()]
-    return name in commands or any(found.key == name for found in app.catalog.found)
 
 
 def _workflow(app: App, name: str) -> WorkflowSpec:
@@ -188,17 +183,15 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
     if code == "placeholder":
         parts.append("\n".join(f"  {{{name}}}: {about}" for name, about in PLACEHOLDERS.items()))
     if ending is not None:
-        parts.append(
-            f"{ending.code} (the end of a {' or a '.join(ending.of)})\n\n{ending.meaning}\n\nSolution: {ending.cure}"
-        )
+        head = f"{ending.code} (the end of a {' or a '.join(ending.of)})"
+        parts.append(f"{head}\n\n{ending.meaning}\n\nSolution: {ending.cure}")
     return shell.say("\n\n".join(parts))
 
 
 def _list_codes(shell: Shell) -> None:
     if shell.as_json:
         return shell.data({"codes": sorted(problem_kinds()), "endings": sorted(endings())})
-    for rule in problem_kinds().values():
-        shell.say(f"{rule.code:<24} {rule.severity:<8} {rule.meaning}")
-    for ending in endings().values():
-        shell.say(f"{ending.code:<24} {'end':<8} {ending.meaning}")
-    return None
+    rows: list[tuple[str, str, str]]
+    rows = [(rule.code, rule.severity, rule.meaning) for rule in problem_kinds().values()]
+    rows += [(ending.code, "end", ending.meaning) for ending in endings().values()]
+    return shell.say("\n".join(f"{code:<24} {kind:<8} {meaning}" for code, kind, meaning in rows))

@@ -122,8 +122,10 @@ class DemoStage:
             case "denied":
                 self.line("handrail", f"✗ denied: {event['reason'].split('. ')[0]}", "red")
             case "result":
-                if text := _first_lines(event):
-                    self.line("", text)
+                lines = str(event["output"]).rstrip().split("\n")
+                is_cut = event["tool"] == "bash" and len(lines) > 4
+                if any(lines) and (event["tool"] == "bash" or not event["ok"]):
+                    self.line("", "\n".join([*lines[:4], "…"] if is_cut else lines))
             case "step":
                 summary = f" “{event['summary']}”" if event["summary"] else ""
                 self.line("tool", f"workflow_step {event['action']}{summary}")
@@ -141,10 +143,3 @@ class DemoStage:
             case "finished" if event["farewell"]:
                 click.echo()
                 self.line("handrail", event["farewell"], "green")
-
-
-def _first_lines(event: dict[str, Any]) -> str:
-    if event["tool"] != "bash":
-        return "" if event["ok"] else str(event["output"])
-    shown = str(event["output"]).rstrip().split("\n")
-    return "\n".join(shown[:4] + (["…"] if len(shown) > 4 else []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -31,16 +32,13 @@ def _complete_check(_context: click.Context, _param: click.Parameter, begin: str
     return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(begin)]
 
 
+_check_option = partial(click.option, metavar="CHECK", multiple=True, shell_complete=_complete_check)
+
+
 @click.command()
 @click.argument("agent", required=False)
-@click.option(
-    "--only", metavar="CHECK", multiple=True, shell_complete=_complete_check,
-    help="Only this check, or the checks of this category. Can be repeated.",
-)  # fmt: skip
-@click.option(
-    "--skip", metavar="CHECK", multiple=True, shell_complete=_complete_check,
-    help="All but this check, or the checks of this category. Can be repeated.",
-)  # fmt: skip
+@_check_option("--only", help="Only this check, or the checks of this category. Can be repeated.")
+@_check_option("--skip", help="All but this check, or the checks of this category. Can be repeated.")
 @click.option("--strict", is_flag=True, help="A warning counts as an error.")
 @click.option("--report", "is_report", is_flag=True, help="Print Markdown for an issue: no secrets, no home, no names.")
 @click.option("--probe", "is_probe", is_flag=True, help="Run AGENT offline and measure what it really enforces.")

@@ -35,10 +35,10 @@ def apply_changes(
         shell.talk(f"warning: {warning}")
     if not dry:
         installer.apply(changes)
-    rows = [{"path": change.path, "change": change.verb} for change in changes]
     changed = {change.path: _CHANGE_WORDS[change.verb] for change in changes}
     paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
     files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
+    rows = [{"path": change.path, "change": change.verb} for change in changes]
     about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
     return {**about, "files": files, "changes": rows, "notes": installer.notes, "warnings": [*warnings], "dryRun": dry}
 

@@ -6,6 +6,7 @@ A new playbook is made with an agent by the flow `playbook-init`, or from the fi
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import Any
 
 import click
@@ -172,10 +173,11 @@ def show(app: App, shell: Shell) -> None:
     if shell.as_json:
         return shell.data(_whole(book))
     shell.say(f"{book.name} ({found.folder}/{MANIFEST})")
-    rows: list[tuple[str, ...]] = [
-        (entry.id, entry.kind, ", ".join(entry.phases) or "all", _for_whom(entry), entry.title)
-        for entry in book.entries
-    ]
+    rows: list[tuple[str, ...]] = []
+    for entry in book.entries:
+        of = entry.applies
+        tasks = ", ".join(chain(of.languages or (), of.frameworks or (), of.globs or (), of.keywords or ()))
+        rows.append((entry.id, entry.kind, ", ".join(entry.phases) or "all", tasks or "every task", entry.title))
     rows += [(path, "template", "", "", "") for path in book.templates]
     rows += [(path, "always", "all", "every task", "") for path in book.always]
     if rows:
@@ -187,19 +189,12 @@ def show(app: App, shell: Shell) -> None:
     return None
 
 
-def _for_whom(entry: PlaybookEntry) -> str:
-    applies = entry.applies
-    parts = (*(applies.languages or ()), *(applies.frameworks or ()), *(applies.globs or ()), *(applies.keywords or ()))
-    return ", ".join(parts) or "every task"
-
-
 def _whole(book: Playbook) -> dict[str, Any]:
-    names = ("languages", "frameworks", "templates", "always")
     rules = {"includeExamples": book.include_examples, "maxExamples": book.max_examples, "matching": book.matching}
     return {
         "folder": book.folder,
         "name": book.name,
-        **{name: list(getattr(book, name)) for name in names},
+        **{name: list(getattr(book, name)) for name in ("languages", "frameworks", "templates", "always")},
         "practices": [_entry(entry) for entry in book.practices],
         "examples": [_entry(entry) for entry in book.examples],
         "budgets": {name: book.budget(name) for name in dict.fromkeys((*PHASES, *book.budgets))},

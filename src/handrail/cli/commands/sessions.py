@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -127,24 +126,20 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
     """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
     if agent is not None and agent not in (known := app.registry.hosts()):
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+    try:
+        call = json.loads(input_) if input_ is not None else {}
+    except ValueError as error:
+        raise UsageError(f"`--input` is not JSON: {error}") from error
+    if not isinstance(call, dict):
+        raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
     host, cwd = app.registry.host(agent or _owner(app.registry, tool)), os.getcwd()
-    arguments = host.arguments(tool, _input(input_), cwd)
+    arguments = host.arguments(tool, call, cwd)
     touches = protected_path(host, arguments, cwd, app.places, app.env, app.project)
     verdict = app.sessions.gate(tool, session, host.aliases(tool), touches)
     hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], app.registry)
     if hint is not None:  # the verdict about such a tool says nothing about a real call
         shell.insist(f"warning: there is no tool `{tool}`; {hint}")
     shell.data(verdict_json(verdict))
-
-
-def _input(text: str | None) -> dict[str, Any]:
-    try:
-        arguments = json.loads(text) if text is not None else {}
-    except ValueError as error:
-        raise UsageError(f"`--input` is not JSON: {error}") from error
-    if not isinstance(arguments, dict):
-        raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
-    return arguments
 
 
 @click.command()

@@ -112,21 +112,18 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
     if folder is not None:
         if kind is not None:
             raise UsageError("`--write` writes the schemas of all kinds", f"remove `{kind}`")
-        return _write_schemas(app, shell, os.path.abspath(folder or os.path.join(app.project, SCHEMA_FOLDER)))
+        target = os.path.abspath(folder or os.path.join(app.project, SCHEMA_FOLDER))
+        written = write_schemas(app.project, target, app.registry)
+        files = {shown_path(path, shell.cwd): is_new for path, is_new in written.items()}
+        for path, is_new in files.items():
+            shell.say(f"{'written: ' if is_new else 'unchanged:'} {path}")
+        if shell.as_json:
+            new = [path for path, is_new in files.items() if is_new]
+            shell.data({"written": new, "unchanged": [path for path in files if path not in new]})
+        return None
     if kind is None:
         raise UsageError("a kind of file is missing", f"write one of {', '.join(KINDS)}, or `--write`")
     return shell.data(editor_schema(kind, app.registry))
-
-
-def _write_schemas(app: App, shell: Shell, folder: str) -> None:
-    written = write_schemas(app.project, folder, app.registry)
-    found = {shown_path(path, shell.cwd): is_new for path, is_new in written.items()}
-    if shell.as_json:
-        new = [path for path, is_new in found.items() if is_new]
-        return shell.data({"written": new, "unchanged": [path for path in found if path not in new]})
-    for path, is_new in found.items():
-        shell.say(f"{'written: ' if is_new else 'unchanged:'} {path}")
-    return None
 
 
 @click.command("import")

@@ -33,59 +33,59 @@ _MARKDOWN = (".md", ".markdown")
 ArtifactJson = dict[str, Any]
 
 
-def about(kept: Shelves, id_: str) -> ArtifactJson:
+def about(shelves: Shelves, id_: str) -> ArtifactJson:
     """What is known about an artifact. Raises `NotFound`."""
-    record = _record(kept, id_)
+    record = _record(shelves, id_)
     known = cleaned_value(record.to_json())
     return {**known, "hasPreview": record.size <= MOST_BYTES, "file": clean(os.path.basename(record.path))}
 
 
-def raw(kept: Shelves, id_: str) -> bytes:
+def raw(shelves: Shelves, id_: str) -> bytes:
     """The content of an artifact, as it was published."""
-    return kept.content(_record(kept, id_))
+    return shelves.content(_record(shelves, id_))
 
 
-def text_of(kept: Shelves, id_: str) -> str | None:
+def text_of(shelves: Shelves, id_: str) -> str | None:
     """The text of an artifact; None if it is too large or not a text."""
-    record = _record(kept, id_)
-    return None if record.size > MOST_BYTES else _text(kept.content(record))
+    record = _record(shelves, id_)
+    return None if record.size > MOST_BYTES else _text(shelves.content(record))
 
 
-def preview(kept: Shelves, id_: str) -> ArtifactJson:
+def preview(shelves: Shelves, id_: str) -> ArtifactJson:
     """An artifact to look at. `kind` is `markdown`, `json` or `text`; `none` if it is too large or not a text."""
-    record, text = _record(kept, id_), text_of(kept, id_)
-    shown = {"kind": "none"} if text is None else _preview(os.path.splitext(record.path)[1].lower(), text)
-    return {**about(kept, id_), **shown}
+    record, text = _record(shelves, id_), text_of(shelves, id_)
+    tree = {"kind": "none"} if text is None else _preview(os.path.splitext(record.path)[1].lower(), text)
+    return {**about(shelves, id_), **tree}
 
 
-def diff(kept: Shelves, id_: str) -> ArtifactJson:
+def diff(shelves: Shelves, id_: str) -> ArtifactJson:
     """What changed since the previous version, line by line. `lines` is None if this cannot be shown."""
-    record = _record(kept, id_)
-    found: ArtifactJson = {**about(kept, id_), "previous": record.supersedes, "lines": None, "isCut": False}
-    before = None if record.supersedes is None else _find(kept, record.supersedes)
+    record = _record(shelves, id_)
+    facts: ArtifactJson = {**about(shelves, id_), "previous": record.supersedes, "lines": None, "isCut": False}
+    before = None if record.supersedes is None else _find(shelves, record.supersedes)
     if before is None or max(before.size, record.size) > MOST_BYTES:
-        return found
-    old, new = (_text(kept.content(one)) for one in (before, record))
+        return facts
+    old, new = (_text(shelves.content(one)) for one in (before, record))
     if old is None or new is None or max(old.count("\n"), new.count("\n")) > MOST_COMPARED:
-        return found
+        return facts
     changes = itertools.islice(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm=""), 2, None)
     lines = [{"sign": line[:1], "text": clean(line[1:])} for line in changes]
-    return {**found, "lines": lines[:MOST_LINES], "isCut": len(lines) > MOST_LINES}
+    return {**facts, "lines": lines[:MOST_LINES], "isCut": len(lines) > MOST_LINES}
 
 
-def _record(kept: Shelves, id_: str) -> ArtifactVersion:
-    record = _find(kept, id_)
+def _record(shelves: Shelves, id_: str) -> ArtifactVersion:
+    record = _find(shelves, id_)
     if record is None:
         raise NotFound(f"there is no artifact `{clean(id_)[:80]}` in this project", "`handrail artifacts` lists them")
     return record
 
 
-def _find(kept: Shelves, id_: str) -> ArtifactVersion | None:
+def _find(shelves: Shelves, id_: str) -> ArtifactVersion | None:
     """The artifact with exactly this id. An id is never used as a path: it names a scope and a key on its shelf."""
     wanted = parse_reference(id_)
     if wanted is None or wanted.scope is None:
         return None
-    return Shelf(kept.folder_of(wanted.scope)).find(id_)
+    return Shelf(shelves.folder_of(wanted.scope)).find(id_)
 
 
 def _text(data: bytes) -> str | None:

@@ -94,12 +94,10 @@ class HomeTopic:
 
 def _grouped(rows: Iterable[Ranked]) -> dict[str, list[Ranked]]:
     """The rows of each group, in order."""
-    found: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
-    for ranked in rows:
-        found[ranked[1]["group"]].append(ranked)
-    for members in found.values():
-        members.sort(key=itemgetter(0))
-    return found
+    groups: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
+    for ranked in sorted(rows, key=itemgetter(0)):
+        groups[ranked[1]["group"]].append(ranked)
+    return groups
 
 
 def _with_order(members: list[Ranked], first: int = 0) -> list[dict[str, Any]]:
@@ -111,14 +109,9 @@ def _counts(groups: Mapping[str, list[Ranked]], shown: list[dict[str, Any]]) -> 
     """How many there are. `hidden` counts those of each group that are not among the rows; `older` those that ended."""
     hidden = {group: len(rows) - sum(row["group"] == group for row in shown) for group, rows in groups.items()}
     older = hidden.pop(RECENT)
-    return {
-        "need": len(groups[NEEDS]),
-        "running": len(groups[RUNNING]),
-        "delayed": len(groups[DELAYED]),
-        "ended": len(groups[RECENT]),
-        "older": older,
-        "hidden": {group: count for group, count in hidden.items() if count},
-    }
+    names = ("need", "running", "delayed", "ended")
+    counts = {name: len(groups[group]) for name, group in zip(names, GROUPS, strict=True)}
+    return {**counts, "older": older, "hidden": {group: count for group, count in hidden.items() if count}}
 
 
 def _run(run: Summary, opened: float | None) -> Ranked:

@@ -175,11 +175,8 @@ class CheckRows:
 def _planned(expectation: Expectation) -> dict[str, Any]:
     """A check that has not run. What it is about may be known only then."""
     values = {name: value.value for name, value in expectation.params.items() if isinstance(value, Const)}
-    is_known = len(values) == len(expectation.params)
-    return {
-        "name": f"{expectation.kind}: {subject(values)}" if is_known else expectation.kind,
-        "kind": expectation.kind,
-    }
+    about = f": {subject(values)}" if len(values) == len(expectation.params) else ""
+    return {"name": expectation.kind + about, "kind": expectation.kind}
 
 
 MOST_CHECKS, MOST_FILES = 20, 200
@@ -203,14 +200,10 @@ def effect_of(
         return None
     shown = ({name: check.get(name) for name in _OF_CHECK} for check in checks)
     ran = list({(check["name"], check["kind"]): check for check in shown}.values())
-    does = (
-        f"the run goes on after {' › '.join(short_text(path).split('/'))}" if title.endswith("?") else short_text(title)
-    )
-    found = {**UNKNOWN_EFFECT, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": None}
-    if seen is not None:
-        found["state"] = cleaned_value(seen.get("state")) or None
-        found["changes"] = changes_in(seen.get("facts"))
-    return found
+    goes_on = f"the run goes on after {' › '.join(short_text(path).split('/'))}"
+    does, preview = goes_on if title.endswith("?") else short_text(title), seen or {}
+    state, changes = cleaned_value(preview.get("state")) or None, changes_in(preview.get("facts"))
+    return {**UNKNOWN_EFFECT, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": state, "changes": changes}
 
 
 def changes_in(facts: Any) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ class RowWindow:
         self.is_bounded = False
         self.is_held = True
         """True while a journal is read: what is shown is decided once, by `release`."""
-        self._parents: dict[str, str] = {}
+        self.parents: dict[str, str] = {}
         self._of: dict[str, list[RowKey]] = {}
         self._others: dict[RowKey, Row] = {}  # all rows of other sections
         self._shown: dict[str, None] = {}  # the one that changed last is the last; only if it is bounded
@@ -43,14 +43,14 @@ class RowWindow:
     def add(self, parent: str, row: Row) -> None:
         """Add a node. It is shown at once if it is a phase at the top, or if all nodes are shown."""
         id_ = row["id"]
-        self._parents[id_] = parent
+        self.parents[id_] = parent
         self.below.setdefault(parent, []).append(id_)
         self.nodes[id_] = row
         if self.is_held:
             row["v"] = self.rows.seq
         elif not self.is_bounded:
             self.rows.show((NODES, id_), row)
-            if len(self._parents) > MOST_NODES:
+            if len(self.parents) > MOST_NODES:
                 self._bound()
         elif len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
             self._show(id_)
@@ -84,7 +84,7 @@ class RowWindow:
     def release(self) -> None:
         """The journal was read: decide what is shown. From now on, every change is seen at once."""
         rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._others}
-        if len(self._parents) <= MOST_NODES:
+        if len(self.parents) <= MOST_NODES:
             self.rows.fill(rows)
         else:
             self._bound()
@@ -106,17 +106,15 @@ class RowWindow:
             del self._others[place]
             self.rows.drop(*place, is_held=self.is_held)
 
-    def parent(self, id_: str) -> str:
-        return self._parents.get(id_, "")
-
     def turned(self, id_: str, status: str) -> None:
-        """The status of a node has changed. Call it after the change."""
+        """The status of a node has changed. Below one that is over, only the phases of a repeat stay."""
         if self.is_held or not self.is_bounded:
             return
         if status in ACTIVE:
             self._open(id_)
-        else:
-            self._close(id_)
+        elif self.nodes[id_]["kind"] not in ("repeat", "round"):
+            for child in self.below.get(id_, ()):
+                self._hide(child)
 
     def of(self, node: str, section: str) -> list[Row]:
         """The rows of a section that belong to a node."""
@@ -128,7 +126,7 @@ class RowWindow:
 
     def _is_outline(self, id_: str) -> bool:
         """True for what is always shown if there is room: phases, repeats and rounds that are not in a nested flow."""
-        parent = self._parents[id_]
+        parent = self.parents[id_]
         if self.nodes[id_]["kind"] not in CONTAINERS:
             return False
         return not parent or (parent in self._shown and self.nodes.get(parent, {}).get("kind") in CONTAINERS)
@@ -136,12 +134,12 @@ class RowWindow:
     def _bound(self) -> None:
         """From now on, not all nodes are shown."""
         self.is_bounded = True
-        for id_ in self._parents:
+        for id_ in self.parents:
             self._take_away(id_)
-        for id_ in self._parents:
+        for id_ in self.parents:
             if len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
                 self._show(id_)
-        for id_ in self._parents:
+        for id_ in self.parents:
             if self.nodes[id_]["status"] in ACTIVE:
                 self._open(id_)
 
@@ -152,16 +150,9 @@ class RowWindow:
         above = id_
         while above:
             self._show(above)
-            above = self._parents.get(above, "")
+            above = self.parents.get(above, "")
         if len(self._shown) > MOST_SHOWN:
             self._fit()
-
-    def _close(self, id_: str) -> None:
-        """Hide what is below a node that does not run any more, but not the phases of a repeat."""
-        if self.nodes[id_]["kind"] in ("repeat", "round"):
-            return
-        for child in self.below.get(id_, ()):
-            self._hide(child)
 
     def _show(self, id_: str) -> None:
         if id_ in self._shown:
@@ -251,7 +242,7 @@ class NodeTree:
 
     def above(self, path: str) -> Iterator[str]:
         """The ids of the rows that a row is in, the innermost first."""
-        while path := self.window.parent(path):
+        while path := self.window.parents.get(path, ""):
             yield path
 
     def status(self, path: str, status: str, at: float) -> bool:
@@ -277,8 +268,7 @@ class NodeTree:
 
     def among(self, path: str) -> str | None:
         """The status that the children of a phase give to it while it runs; None if they say nothing."""
-        tally = self._tally.get(path)
-        return None if tally is None else _active(tally)
+        return _active(self._tally.get(path, {}))
 
     def add_worked(self, path: str, seconds: float) -> None:
         """Add time at work to everything that a step is in."""

@@ -133,12 +133,10 @@ class SessionTopic:
     def _move(self, at: float, origin: int | None, to: int | None, how: str, text: str) -> None:
         """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
-        self.rows.put(
-            MOVES, str(self._moves), {"from": origin, "to": to, "how": how, "at": at, "summary": _short(text)}
-        )
+        summary = {"summary": _short(text)}
+        self.rows.put(MOVES, str(self._moves), {"from": origin, "to": to, "how": how, "at": at, **summary})
         if origin is not None:
-            summary = {"summary": _short(text)} if text and how != "cancel" else {}
-            self._put_stop(origin, {"left": at, **summary})
+            self._put_stop(origin, {"left": at, **(summary if text and how != "cancel" else {})})
         if to is None:
             self._ended = at
         else:

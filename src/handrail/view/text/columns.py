@@ -6,20 +6,19 @@ folded and unfolded, nothing else.
 
 from __future__ import annotations
 
+from handrail.base.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Sign:
+class Sign(Record):
     """`ascii` is for terminals that show no other characters; `word` is what the sign means."""
 
-    __slots__ = ("ascii", "char", "word")
-
-    def __init__(self, char: str, ascii: str, word: str) -> None:  # noqa: A002 - that is what it is
-        self.char = char
-        self.ascii = ascii
-        self.word = word
+    char: str
+    ascii: str
+    word: str
 
 
 NEEDS_YOU = Sign("?", "?", "needs you")

@@ -86,20 +86,16 @@ class Progress:
         if visit is None:
             row = self._row(path)
             status = "running" if row["status"] in _RUNNING else row["status"]
-            parts = [sign_of(status) + " " + last_id(path), *self._time(row, now), self._remark(row, now)]
+            took = row["took"]
+            if took is None and status in ("running", "interrupted"):
+                took = self.topic.elapsed(row["id"], now)
+            time = "" if took is None else duration(took)
+            parts = [sign_of(status) + " " + last_id(path), time, self._remark(row, now)]
         else:
             clock = self.topic.clock
             took = (visit["to"] or (now if clock.is_going else clock.last or now)) - visit["from"]
             parts = [f"{sign_of(visit['status'])} {plain(visit['place'])}", duration(took), one_line(visit["note"])]
         return "  " * depth + "  ".join(part for part in parts if part)
-
-    def _time(self, row: Row, now: float) -> Iterator[str]:
-        """How long a phase or step took, or has been running."""
-        seconds = row["took"]
-        if seconds is None and row["status"] in (*_RUNNING, "interrupted"):
-            seconds = self.topic.elapsed(row["id"], now)
-        if seconds is not None:
-            yield duration(seconds)
 
     def _remark(self, row: Row, now: float) -> str:
         """The text after the name and the time of a phase or step; may be empty."""
