@@ -8,12 +8,12 @@ files that changed less than a second ago are not cached. Deleting or damaging t
 from __future__ import annotations
 
 import contextlib
+import marshal
 import os
 import zlib
 
 import handrail
 from handrail import __version__
-from handrail.base import jsonlite
 from handrail.base.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.base.files import write_whole
 from handrail.base.record import Record
@@ -22,7 +22,6 @@ from handrail.guided.workflows.plan import ExitCheck, Plan
 from handrail.guided.workflows.spec import (
     MAX_STOPS,
     WORKFLOW_FILE,
-    LazyEntries,
     PhaseEntry,
     PhaseSpec,
     Reference,
@@ -37,7 +36,7 @@ from handrail.source.suggestions import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from handrail.extensions.registry import Registry
@@ -47,93 +46,78 @@ if TYPE_CHECKING:
 FRESH_NS = 1_000_000_000
 
 
-class CachedWorkflow(Record):
-    """One cached workflow: its file names, their stamps in one flat list, its head fields and its entries."""
-
-    names: list[str]
-    stamps: list[int]
-    head: dict[str, Any]
-    references: list[list[Any]]
-    phases: int
-    entries: bytes
-
-
 class CatalogCache:
-    """Workflows that were read before, in one cache file per definitions root."""
+    """Workflows that were read before, in one cache file per definitions root.
+
+    For each folder, a row has the names of the workflow's files, their stamps in one flat list, and its spec as plain
+    tuples.
+    """
 
     def __init__(self, folder: str, now_ns: Callable[[], int], registry: Registry) -> None:
         self.folder = os.path.join(folder, "catalog")
         self.registry = registry
         self.now_ns = now_ns
-        self.known: dict[str, dict[str, CachedWorkflow]] = {}
+        self.rows: dict[str, dict[str, tuple[Any, ...]]] = {}
         self.changed: set[str] = set()
 
     def recall(self, root: str, folder: str) -> WorkflowSpec | None:
-        if root not in self.known:
-            self.known[root] = self._read(root)
-        row = self.known[root].get(folder)
-        if row is None:
-            return None
-        stamps, place = row.stamps, 0
+        if root not in self.rows:
+            self.rows[root] = self._read(root)
+        names, stamps, spec = self.rows[root].get(folder, ((), (), None))
+        place = 0
         try:
-            for name in row.names:
-                now = os.stat(name if name[0] == "/" else f"{folder}/{name}")
-                if stamp_numbers(now) != stamps[place : place + 5]:
+            for name in names:
+                if stamp_numbers(os.stat(os.path.join(folder, name))) != stamps[place : place + 5]:
                     return None
                 place += 5
         except OSError:
             return None
-        return _spec_from_row(row)
+        return _restored(WorkflowSpec(*spec)) if spec else None
 
     def store(self, root: str, folder: str, loaded: Loaded) -> None:
-        """Cache a workflow if it has no problems and none of its files changed just now."""
-        known = self.known.setdefault(root, {})
+        """Cache a workflow if it has no problems and no file of it changed in the last second."""
+        rows = self.rows.setdefault(root, {})
         self.changed.add(root)
-        known.pop(folder, None)
-        stamps = list(loaded.stamps.values())
-        if loaded.spec is not None and not loaded.problems and self._are_settled(stamps):
-            below = folder + "/"
-            names = [path.removeprefix(below) for path in loaded.stamps]
-            flat = [number for stamp in stamps if stamp is not None for number in stamp_numbers(stamp)]
-            known[folder] = _row_from_spec(loaded.spec, names, flat)
-
-    def _are_settled(self, stamps: list[os.stat_result | None]) -> bool:
-        limit = self.now_ns() - FRESH_NS
-        return all(stamp is not None and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
+        rows.pop(folder, None)
+        stamps, limit = loaded.stamps.values(), self.now_ns() - FRESH_NS
+        is_settled = all(stamp and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
+        if loaded.spec is not None and not loaded.problems and is_settled:
+            names = [path.removeprefix(folder + "/") for path in loaded.stamps]
+            numbers = [number for stamp in stamps if stamp is not None for number in stamp_numbers(stamp)]
+            rows[folder] = (names, numbers, _plain(loaded.spec))
 
     def save(self) -> None:
         """Write the changed roots. An error while writing is ignored."""
         for root in self.changed:
             with contextlib.suppress(OSError):
-                self._write(root)
+                os.makedirs(self.folder, 0o700, exist_ok=True)
+                data = marshal.dumps((self._version(root), self.rows[root]))
+                write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
         self.changed.clear()
 
     def _file(self, root: str) -> str:
-        return os.path.join(self.folder, f"{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}.json")
+        return os.path.join(self.folder, f"{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}")
 
-    def _write(self, root: str) -> None:
-        os.makedirs(self.folder, 0o700, exist_ok=True)
-        rows = self.known[root]
-        heads = {folder: row[:-1] for folder, row in rows.items()}
-        body = jsonlite.dumps({"root": root, "version": _cache_version(self.registry), "rows": heads})
-        data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
-        write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
-
-    def _read(self, root: str) -> dict[str, CachedWorkflow]:
+    def _read(self, root: str) -> dict[str, tuple[Any, ...]]:
         """The cached rows of a root; empty if the file is missing, damaged or from another version."""
         try:
             with open(self._file(root), "rb") as file:
                 head, data = file.read(9), file.read()
             if head != b"%08x\n" % zlib.crc32(data):
                 return {}
-            first, *entries = data.split(b"\n")
-            kept = jsonlite.loads(first.decode())
-            if kept["root"] != root or kept["version"] != _cache_version(self.registry):
-                return {}
-            rows = zip(kept["rows"].items(), entries, strict=True)
-            return {folder: CachedWorkflow(*[*row, body]) for (folder, row), body in rows}
-        except (OSError, ValueError, KeyError, TypeError):
+            version, rows = marshal.loads(data)  # noqa: S302  # a file in the user's own cache, like a `.pyc`
+            return rows if version == self._version(root) else {}
+        except (OSError, ValueError, EOFError, TypeError):
             return {}
+
+    def _version(self, root: str) -> str:
+        """Changes whenever the code that reads definitions, or a kind of check, changes."""
+        package = handrail.__path__[0]
+        newest = 0
+        for room in ("steps/checks", "source", "guided/workflows"):
+            with os.scandir(os.path.join(package, room)) as entries:
+                newest = max([newest, *(e.stat().st_mtime_ns for e in entries if e.name.endswith(".py"))])
+        return f"{__version__}/{newest}/{zlib.crc32(self.registry.version().encode()):08x}/{root}"
 
 
 def stamp_numbers(stamp: os.stat_result) -> list[int]:
@@ -141,41 +125,21 @@ def stamp_numbers(stamp: os.stat_result) -> list[int]:
     return [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
 
 
-def _cache_version(registry: Registry) -> str:
-    """A key that changes whenever the code that reads definitions, or a kind of check, changes."""
-    package = handrail.__path__[0]
-    newest = 0
-    for room in ("steps/checks", "source", "guided/workflows"):
-        with os.scandir(os.path.join(package, room)) as entries:
-            newest = max([newest, *(e.stat().st_mtime_ns for e in entries if e.name.endswith(".py"))])
-    return f"{__version__}/{newest}/{zlib.crc32(registry.version().encode()):08x}"
+def _plain(value: Any) -> Any:
+    """A record as plain tuples."""
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
 
 
-def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> CachedWorkflow:
-    entries = [["ref" if isinstance(e, Reference) else "phase", e._asdict()] for e in workflow.entries]
-    head = {name: value for name, value in workflow._asdict().items() if name != "entries"}
-    references = [list(ref) for ref in workflow.references]
-    return CachedWorkflow(names, stamps, head, references, len(entries), jsonlite.dumps(entries).encode())
+def _restored(spec: WorkflowSpec) -> WorkflowSpec:
+    """A spec of which only the outermost tuple is a record, with all its records."""
+    return spec._replace(entries=tuple([_entry(row) for row in spec.entries]))
 
 
-def _spec_from_row(row: CachedWorkflow) -> WorkflowSpec:
-    references = [Reference(*ref) for ref in row.references]
-    entries = LazyEntries(row.phases, references, lambda: _cached_entries(row.entries))
-    return WorkflowSpec(**row.head, entries=entries)
-
-
-def _cached_entries(data: bytes) -> tuple[PhaseEntry, ...]:
-    return tuple(
-        Reference(**row) if kind == "ref" else _cached_phase(row) for kind, row in jsonlite.loads(data.decode())
-    )
-
-
-def _cached_phase(row: dict[str, Any]) -> PhaseSpec:
-    lists = {
-        name: None if row[name] is None else tuple(row[name])
-        for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
-    }
-    return PhaseSpec(**{**row, **lists, "exit": tuple(map(ExitCheck._make, row["exit"]))})
+def _entry(row: Sequence[Any]) -> PhaseEntry:
+    if len(row) == len(Reference._fields):
+        return Reference(*row)
+    phase = PhaseSpec(*row)
+    return phase._replace(exit=tuple([ExitCheck(*check) for check in phase.exit])) if phase.exit else phase
 
 
 MAX_DEPTH = 6

@@ -6,16 +6,13 @@ The keys that the files may have are in `keys`. `compile_plan` expects specs wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from handrail.base.errors import DefinitionError
 from handrail.base.record import Record
 from handrail.guided.workflows.plan import DONE, START, ExitCheck, Level, Plan, Stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Mapping
 
 WORKFLOW_FILE = "workflow.yaml"
 
@@ -52,34 +49,6 @@ class Reference(Record):
 PhaseEntry = PhaseSpec | Reference
 
 
-class LazyEntries(Sequence[PhaseEntry]):
-    """Entries that are decoded at the first access. Their number and their references are known before."""
-
-    __slots__ = ("_count", "_entries", "_read", "references")
-
-    def __init__(self, count: int, references: list[Reference], read: Callable[[], tuple[PhaseEntry, ...]]) -> None:
-        self._count = count
-        self._read = read
-        self._entries: tuple[PhaseEntry, ...] | None = None
-        self.references = references
-
-    def _all(self) -> tuple[PhaseEntry, ...]:
-        if self._entries is None:
-            self._entries = self._read()
-        return self._entries
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._all()[place]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._all() == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]  # like a list
-
-
 class WorkflowSpec(Record):
     """A workflow and everything its own files say.
 
@@ -93,15 +62,13 @@ class WorkflowSpec(Record):
     show: str
     loopable: bool
     initial_message: str
-    entries: Sequence[PhaseEntry]
+    entries: tuple[PhaseEntry, ...]
     texts: dict[str, str]
     session_name_length: int
     orchestrates: bool = False
 
     @property
     def references(self) -> list[Reference]:
-        if isinstance(self.entries, LazyEntries):
-            return self.entries.references
         return [entry for entry in self.entries if isinstance(entry, Reference)]
 
     @property
