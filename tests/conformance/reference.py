@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.guided.workflows.plan import PLACEHOLDERS
-from handrail.guided.workflows.spec import PhaseSpec, Reference, WorkflowSpec
+from handrail.guided.workflows.spec import FoundWorkflow, PhaseSpec, Reference, WorkflowSpec
 from handrail.source.templates import placeholders, render
 
 Specs = Mapping[str, WorkflowSpec]
@@ -141,9 +141,10 @@ def is_blocked(specs: Specs, path: Path, tool: str) -> bool:
     return listed and tool != "workflow_step"
 
 
-def specs_of(definitions: Mapping[str, Any]) -> dict[str, WorkflowSpec]:
-    """The definitions of a case as specs, even if no files could define them."""
-    return {key: _spec(key, data) for key, data in definitions.items()}
+def found_in(definitions: Mapping[str, Any]) -> list[FoundWorkflow]:
+    """The definitions of a case, even if no files could define them."""
+    specs = [_spec(key, data) for key, data in definitions.items()]
+    return [FoundWorkflow("project", "", spec.key, spec.file, spec, spec.references) for spec in specs]
 
 
 def _spec(key: str, data: Mapping[str, Any]) -> WorkflowSpec:

@@ -28,7 +28,7 @@ DEFAULT = "<default>"
 
 @corpus.every("context")
 def test_the_context_has_the_same_facts_as_in_pi_workflows(case: corpus.Case) -> None:
-    specs, _ = rules.resolve({key: [spec] for key, spec in reference.specs_of(case["definitions"]).items()}, {})
+    specs, _ = rules.resolve(reference.found_in(case["definitions"]))
     path = [(key, index) for key, index in case["path"] or ()]
     expected = differences.expected(case)
     if not path or not reference.exists(specs, path):

@@ -47,7 +47,7 @@ def place(case: corpus.Case) -> tuple[reference.Specs, reference.Path]:
 
 
 def whole_specs(case: corpus.Case) -> reference.Specs:
-    specs, _ = rules.resolve({key: [spec] for key, spec in reference.specs_of(case["definitions"]).items()}, {})
+    specs, _ = rules.resolve(reference.found_in(case["definitions"]))
     return specs
 
 

@@ -21,8 +21,8 @@ from handrail.driven.flows.catalog import problems_at
 from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
 from handrail.extensions.plugins.plugin import MANIFEST_FILE
 from handrail.extensions.registry import workflow_folders as installed_workflow_folders
-from handrail.guided.workflows.catalog import FoundWorkflow, read_given, workflow_folders
-from handrail.guided.workflows.spec import WORKFLOW_FILE
+from handrail.guided.workflows.catalog import read_given, workflow_folders
+from handrail.guided.workflows.spec import WORKFLOW_FILE, FoundWorkflow
 from handrail.guided.workflows.tool_names import not_understood
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import MARKERS, find_root, workflow_roots

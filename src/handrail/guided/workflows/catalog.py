@@ -22,6 +22,7 @@ from handrail.guided.workflows.plan import ExitCheck, Plan
 from handrail.guided.workflows.spec import (
     MAX_STOPS,
     WORKFLOW_FILE,
+    FoundWorkflow,
     PhaseEntry,
     PhaseSpec,
     Reference,
@@ -36,7 +37,7 @@ from handrail.source.suggestions import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Any
 
     from handrail.extensions.registry import Registry
@@ -147,18 +148,6 @@ MAX_FOLDERS = 20_000
 MAX_NESTING = 100
 
 
-class FoundWorkflow(Record):
-    """A workflow folder. `spec` is None if its files have errors. `is_foreign`: it was written for pi-workflows."""
-
-    source: str
-    root: str
-    key: str
-    file: str
-    spec: WorkflowSpec | None
-    references: tuple[Reference, ...] = ()
-    is_foreign: bool = False
-
-
 class Catalog(Record):
     """The usable workflows by key, everything that was found in order of precedence, and all problems."""
 
@@ -196,19 +185,16 @@ class Catalog(Record):
                 return spec
         if name in self.workflows:
             return self.workflows[name]
-        self._explain_broken(name)
-        names = sorted({spec.command for spec in self.visible()})
-        close = nearest(name, [*names, *self.workflows], most=3)
-        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
-        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
-        raise NotFound(f"there is no workflow `{name}`", hint)
-
-    def _explain_broken(self, name: str) -> None:
         for found in self.found:
             if found.key == name:
                 message = f"workflow `{name}` cannot be used: {blame(found.file, self.problems)}"
                 hint = f"run `{command_line('handrail', 'validate', os.path.dirname(found.file))}`"
                 raise DefinitionError(message, hint)
+        names = sorted({spec.command for spec in self.visible()})
+        close = nearest(name, [*names, *self.workflows], most=3)
+        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
+        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
+        raise NotFound(f"there is no workflow `{name}`", hint)
 
     def plan(self, spec: WorkflowSpec) -> Plan:
         return compile_plan(self.workflows, spec.key)
@@ -305,16 +291,8 @@ def _root_of(folder: str, roots: list[str]) -> str | None:
 
 
 def _resolve(found: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalog:
-    candidates: dict[str, list[WorkflowSpec]] = {}
-    for entry in found:
-        specs = candidates.setdefault(entry.key, [])
-        if entry.spec is not None:
-            specs.append(entry.spec)
-    files = {entry.key: entry.file for entry in reversed(found)}
-    chosen, broken = rules.resolve(candidates, files)
+    chosen, broken = rules.resolve(found)
     problems.extend(broken)
-    problems.extend(_dangling_of_broken(found, files))
-    problems.extend(_cycles_of_broken(found))
     chosen = _without_oversized(chosen, problems)
     catalog = Catalog(chosen, tuple(found), ())
     built_in = {entry.file for entry in found if entry.source == "builtin"}
@@ -323,7 +301,8 @@ def _resolve(found: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalog:
     if any(problem.code == "phase-unused" for problem in problems):
         used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
         problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
-    return catalog._replace(problems=tuple(sorted_problems(_with_keys(problem, candidates) for problem in problems)))
+    keys = {entry.key for entry in found}
+    return catalog._replace(problems=tuple(sorted_problems(_with_keys(problem, keys) for problem in problems)))
 
 
 def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
@@ -341,25 +320,6 @@ def _located(problem: Diagnostic, key: str) -> Diagnostic:
     from handrail.guided.workflows.load import located  # reads files; not needed if there are no problems
 
     return located(problem, key)
-
-
-def _dangling_of_broken(found: list[FoundWorkflow], files: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Dangling references in workflows that also have other errors, so that all are reported together."""
-    for entry in found:
-        for ref in entry.references if entry.spec is None else ():
-            if ref.key not in files:
-                yield rules.dangling((entry.key, entry.file), ref, files)
-
-
-def _cycles_of_broken(found: list[FoundWorkflow]) -> Iterator[Diagnostic]:
-    """Cycles through workflows that also have other errors. If a key is found twice, the first one counts."""
-    first: dict[str, FoundWorkflow] = {}
-    for entry in found:
-        first.setdefault(entry.key, entry)
-    broken = frozenset(key for key, entry in first.items() if entry.spec is None and entry.references)
-    if broken:
-        linked = {key: entry if entry.spec is None else entry.spec for key, entry in first.items()}
-        yield from rules.cycles_of_broken(linked, broken)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
@@ -406,7 +366,7 @@ def _read_folders(
             problems.append(file_problem("key-twice", file, message, hint))
             continue
         spec = memory.recall(path, folder) if memory else None
-        references: tuple[Reference, ...] = ()
+        references = spec.references if spec is not None else ()
         if spec is None:
             from handrail.guided.workflows.load import load
             from handrail.source.definition_files import Root

@@ -8,25 +8,16 @@ from __future__ import annotations
 import functools
 
 from handrail.guided.workflows.plan import PLACEHOLDERS
-from handrail.guided.workflows.spec import Reference, WorkflowSpec
+from handrail.guided.workflows.spec import FoundWorkflow, Reference, WorkflowSpec
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.suggestions import did_you_mean, nearest
 from handrail.source.templates import placeholders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from typing import Protocol
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    class Linked(Protocol):
-        """A workflow as far as references go, with or without other errors."""
-
-        @property
-        def key(self) -> str: ...
-        @property
-        def file(self) -> str: ...
-        @property
-        def references(self) -> Iterable[Reference]: ...
+    Linked = Mapping[str, FoundWorkflow] | Mapping[str, WorkflowSpec]
 
 
 _COMMAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -57,55 +48,68 @@ def _similar(name: str) -> str | None:
     return next(iter(nearest(name, PLACEHOLDERS)), None)
 
 
-def resolve(
-    candidates: Mapping[str, Iterable[WorkflowSpec]], files: Mapping[str, str]
-) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
-    """(for each key the first candidate without a cycle or a dangling reference, the problems of the others).
+def resolve(found: Sequence[FoundWorkflow]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
+    """(for each key the first workflow without a cycle or a dangling reference, the problems of the others).
 
-    Removing a candidate may break others, so this repeats until nothing changes. `files` has the file of each key, also
-    if it has errors.
+    Removing a workflow may break others, so this repeats until nothing changes.
     """
-    left = {key: list(specs) for key, specs in candidates.items()}
-    problems: list[Diagnostic] = []
+    files = {entry.key: entry.file for entry in reversed(found)}
+    usable: dict[str, list[FoundWorkflow]] = {key: [] for key in files}
+    for entry in found:
+        usable[entry.key] += [entry] if entry.spec is not None else []
+    problems = list(_problems_of_broken(found, files))
     while True:
-        chosen = {key: specs[0] for key, specs in left.items() if specs}
+        chosen = {key: entries[0] for key, entries in usable.items() if entries}
         broken: dict[str, list[Diagnostic]] = {}
         for cycle in cycles(chosen):
             for key in cycle:
-                spec = chosen[key]
-                absent = [ref for ref in spec.references if ref.key not in left and key not in broken]
-                found = broken.setdefault(key, [])
-                found.extend(_in_cycle(spec, cycle))
-                found.extend(dangling((key, spec.file), ref, files) for ref in absent)
+                absent = [ref for ref in chosen[key].references if ref.key not in files and key not in broken]
+                own = broken.setdefault(key, [])
+                own.extend(_in_cycle(chosen[key], cycle))
+                own.extend(_dangling(chosen[key], ref, files) for ref in absent)
         broken = broken or _all_dangling(chosen, files)
         if not broken:
-            return chosen, problems
-        for key, found in broken.items():
-            left[key].pop(0)
-            problems.extend(found)
+            return {key: entry.spec for key, entry in chosen.items() if entry.spec is not None}, problems
+        for key, own in broken.items():
+            usable[key].pop(0)
+            problems.extend(own)
 
 
-def _all_dangling(chosen: Mapping[str, WorkflowSpec], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
+def _problems_of_broken(found: Sequence[FoundWorkflow], files: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Dangling references and cycles of workflows with other errors, so that all are reported together."""
+    broken = [entry for entry in found if entry.spec is None]
+    for entry in broken:
+        yield from (_dangling(entry, ref, files) for ref in entry.references if ref.key not in files)
+    first = {entry.key: entry for entry in reversed(found)} if broken else {}
+    for cycle in cycles(first):
+        if any(first[key].spec is None for key in cycle):
+            for key in cycle:
+                yield from _in_cycle(first[key], cycle)
+
+
+def _all_dangling(chosen: Mapping[str, FoundWorkflow], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
     """Workflows with a reference to a missing workflow, directly or through other workflows."""
-    users: dict[str, list[WorkflowSpec]] = {}
-    for spec in chosen.values():
-        for ref in spec.references:
-            users.setdefault(ref.key, []).append(spec)
-    broken: dict[str, list[Diagnostic]] = {}
+    users: dict[str, list[str]] = {}
+    for entry in chosen.values():
+        for ref in entry.references:
+            users.setdefault(ref.key, []).append(entry.key)
+    broken: set[str] = set()
     waiting = [key for key in users if key not in chosen]
     while waiting:
-        for spec in users.get(waiting.pop(), ()):
-            if spec.key not in broken:
-                broken[spec.key] = []
-                waiting.append(spec.key)
-    for key, found in broken.items():
-        spec = chosen[key]
-        absent = [ref for ref in spec.references if ref.key not in chosen or ref.key in broken]
-        found.extend(dangling((spec.key, spec.file), ref, files) for ref in absent)
-    return broken
+        new = set(users.get(waiting.pop(), ())) - broken
+        broken |= new
+        waiting += new
+    return {
+        key: [
+            _dangling(chosen[key], ref, files)
+            for ref in chosen[key].references
+            if ref.key not in chosen or ref.key in broken
+        ]
+        for key in broken
+    }
 
 
-def cycles(specs: Mapping[str, Linked]) -> Iterator[list[str]]:
+def cycles(specs: Linked) -> Iterator[list[str]]:
     """The cycles that a depth-first walk finds, each as the list of its keys."""
     finished: set[str] = set()
     for start in sorted(specs):
@@ -138,7 +142,7 @@ def nesting_depths(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
     return levels
 
 
-def _targets(specs: Mapping[str, Linked], key: str) -> Iterator[str]:
+def _targets(specs: Linked, key: str) -> Iterator[str]:
     return iter(dict.fromkeys(ref.key for ref in specs[key].references if ref.key in specs))
 
 
@@ -156,36 +160,25 @@ def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) ->
     )
 
 
-def cycles_of_broken(linked: Mapping[str, Linked], broken: frozenset[str]) -> Iterator[Diagnostic]:
-    """The cycles through workflows that have other errors, so that all are reported together."""
-    for cycle in cycles(linked):
-        for key in cycle if not broken.isdisjoint(cycle) else ():
-            yield from _in_cycle(linked[key], cycle)
-
-
-def _in_cycle(spec: Linked, cycle: list[str]) -> list[Diagnostic]:
-    place = cycle.index(spec.key)
-    turned = [*cycle[place:], *cycle[:place], spec.key]
+def _in_cycle(user: FoundWorkflow, cycle: list[str]) -> list[Diagnostic]:
+    place = cycle.index(user.key)
+    turned = [*cycle[place:], *cycle[:place], user.key]
     message = f"workflows run each other in a circle: {' → '.join(turned)}"
     hint = "remove one of the references; none of these workflows can be used"
     if len(cycle) == 1:
-        message, hint = f"workflow `{spec.key}` runs itself", "remove this reference; the workflow could never end"
-    return [_at(spec.file, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
+        message, hint = f"workflow `{user.key}` runs itself", "remove this reference; the workflow could never end"
+    return [_at(user.file, r, "subworkflow-cycle", message, hint) for r in user.references if r.key == turned[1]][:1]
 
 
-def dangling(user: tuple[str, str], ref: Reference, files: Mapping[str, str]) -> Diagnostic:
-    """The problem of a reference to a missing workflow, or a note if the workflow is there, but has errors.
-
-    `user` is (key, file) of the referring workflow, `files` has the files of all.
-    """
-    own, file = user
+def _dangling(user: FoundWorkflow, ref: Reference, files: Mapping[str, str]) -> Diagnostic:
+    """The problem of a reference to a missing workflow, or a note if the workflow is there, but has errors."""
     if ref.key in files:
-        message = f"subworkflow `{ref.key}` has errors, so `{own}` cannot be used"
-        note = _at(file, ref, "nested-broken", message, f"fix `{ref.key}` first")
+        message = f"subworkflow `{ref.key}` has errors, so `{user.key}` cannot be used"
+        note = _at(user.file, ref, "nested-broken", message, f"fix `{ref.key}` first")
         return note._replace(severity="note", cause=files[ref.key])
-    others = sorted(key for key in files if key != own)
+    others = sorted(key for key in files if key != user.key)
     hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
-    return _at(file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
+    return _at(user.file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
 
 
 def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] = ()) -> Iterator[Diagnostic]:

@@ -68,8 +68,8 @@ class WorkflowSpec(Record):
     orchestrates: bool = False
 
     @property
-    def references(self) -> list[Reference]:
-        return [entry for entry in self.entries if isinstance(entry, Reference)]
+    def references(self) -> tuple[Reference, ...]:
+        return tuple([entry for entry in self.entries if isinstance(entry, Reference)])
 
     @property
     def phases(self) -> list[PhaseSpec]:
@@ -78,6 +78,18 @@ class WorkflowSpec(Record):
     @property
     def is_visible(self) -> bool:
         return self.show == "user"
+
+
+class FoundWorkflow(Record):
+    """A workflow folder. `spec` is None if its files have errors. `is_foreign`: it was written for pi-workflows."""
+
+    source: str
+    root: str
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    references: tuple[Reference, ...] = ()
+    is_foreign: bool = False
 
 
 MAX_STOPS = 2_000

@@ -121,7 +121,7 @@ def _workflows(catalog: Catalog) -> Iterator[Row]:
             "file": found.file,
             "visible": spec is not None and spec.is_visible,
             "phases": None if spec is None else len(spec.entries),
-            "uses": [ref.key for ref in (found.references if spec is None else spec.references)],
+            "uses": [ref.key for ref in found.references],
             "state": _state(problems, is_usable=spec is not None and winner is not None),
             "problems": problems,
             "shadowedBy": winner.file if is_hidden and winner is not None else None,
