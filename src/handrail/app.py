@@ -280,30 +280,25 @@ class App:
         from handrail.guided.workflows.tool_names import not_understood
 
         specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
-        return self._shown([problem for one in specs for problem in not_understood(one.phases, agents, self.registry)])
-
-    def flow_named(self, name: str) -> FoundFlow:
-        return self.definitions.flow_named(name)
+        return self._lines([problem for one in specs for problem in not_understood(one.phases, agents, self.registry)])
 
     def warnings(self, flow: FoundFlow, agent: str | None = None) -> list[str]:
         """The warnings in the files that a run of this flow uses, one line each. `agent` works through a workflow."""
-        return [*self._warnings(flow, agent), *self._env_files[1]]
-
-    def _warnings(self, flow: FoundFlow, agent: str | None) -> list[str]:
         from handrail.settings.routes import DEFAULT, parse_route
 
+        if flow.source != "workflow":
+            return [*self._lines(self.flows.warnings_of(flow)), *self._env_files[1]]
         default = self.settings.routes.get(DEFAULT)
-        if flow.source == "workflow":
-            agent = agent or (parse_route(default).agent if default is not None else None)
-            return self._warnings_of(self.catalog.find(flow.id.removeprefix("workflow:")), agent)
-        return self._shown(self.flows.warnings_of(flow))
+        agent = agent or (parse_route(default).agent if default is not None else None)
+        spec = self.catalog.find(flow.id.removeprefix("workflow:"))
+        return [*self._warnings_of(spec, agent), *self._env_files[1]]
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
         agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed()
-        return [*self._shown(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
+        return [*self._lines(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
-    def _shown(self, problems: list[Diagnostic]) -> list[str]:
+    def _lines(self, problems: list[Diagnostic]) -> list[str]:
         from handrail.source.diagnostics import as_line
 
         return [as_line(problem._replace(file=shown_path(problem.file, self.project))) for problem in problems]
@@ -319,7 +314,6 @@ class App:
         run: str | None = None,
     ) -> SessionReport:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
-        from handrail.guided.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.guided.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
@@ -328,12 +322,12 @@ class App:
         self.registry.refuse_unusable(check.kind for stop in plan.stops for check in stop.checks)
         notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
-        limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
         self.check_settings()
+        opening = Opening(self.secrets.for_agent(task), id_, conversation, replaces, notices=notices, run=run)
         if has_settings(self.places, self.project):
-            limits = self.settings.idle_stops, self.settings.reminders, self.settings.same_failures
-        task = self.secrets.for_agent(task)
-        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run, limits[2])
+            idle_stops, reminders = self.settings.idle_stops, self.settings.reminders
+            failures = self.settings.same_failures
+            opening = opening._replace(idle_stops=idle_stops, reminders=reminders, same_failures=failures)
         return self.sessions.start(plan, opening)
 
     async def next(self, leaving: Leaving, summary: str, on_check: OnCheck | None = None) -> SessionReport:
@@ -380,5 +374,4 @@ class App:
 
     def reload(self, id_: str | None) -> SessionReport:
         """Load the workflow's files again and continue at the same phase."""
-        session, key = self.sessions.workflow_of(id_)
-        return self.sessions.reload(session, self.catalog.plan(self.catalog.find(key)))
+        return self.sessions.reload(id_, lambda key: self.catalog.plan(self.catalog.find(key)))

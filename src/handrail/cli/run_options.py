@@ -232,7 +232,7 @@ class FlowCommand(click.Command):
 
 
 def print_flow_help(app: App, shell: Shell, name: str) -> None:
-    flow = app.flow_named(name)
+    flow = app.definitions.flow_named(name)
     assert flow.plan is not None
     if flow.source == "workflow":
         return _print_workflow(app, shell, flow)

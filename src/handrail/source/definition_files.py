@@ -259,6 +259,13 @@ def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
     return source, []
 
 
+def reopen(file: str) -> Source | None:
+    """A definition that was read before; None if it cannot be opened now."""
+    folder, name = os.path.split(file)
+    opened = Root(os.path.dirname(folder)).open(folder, name)
+    return decode(file, opened.data)[0] if isinstance(opened, OpenedFile) else None
+
+
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
     """The problem at the first invalid byte; invalid bytes in the shown line are replaced."""
     before = _with_unix_line_ends(data[: error.start].decode("utf-8"))

@@ -268,7 +268,7 @@ class Actions:
         """Begin a run and drive it in the background. Returns its id. Raises `WrongFields`."""
         self.refuse("launch")
         app = self.app.reread()
-        flow = app.flow_named(wanted.name)
+        flow = app.definitions.flow_named(wanted.name)
         app.check_settings()
         request = request_of(app, flow, wanted)
         app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))

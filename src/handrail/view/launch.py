@@ -54,7 +54,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     - `estimate` in words, `warnings` about the files.
     """
     app = app.reread()
-    flow = app.flow_named(name)
+    flow = app.definitions.flow_named(name)
     assert flow.plan is not None
     plan = flow.plan
     request = RunRequest(params={}, scope=scope, preset="")
@@ -207,7 +207,7 @@ def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
     `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `WrongFields`.
     """
     app = app.reread()
-    flow = app.flow_named(wanted.name)
+    flow = app.definitions.flow_named(wanted.name)
     app.check_settings()
     request = request_of(app, flow, wanted)
     rows = app.runs.preview(app.flows, flow, request)

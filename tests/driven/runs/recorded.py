@@ -32,7 +32,7 @@ class Recorder:
     def run(self, name: str, seconds: Seconds, **request: Any) -> LoadedRun:
         app = self.fresh()
         self.count += 1
-        flow = app.flow_named(name)
+        flow = app.definitions.flow_named(name)
         begun = app.runs.begin(app.flows, flow, RunRequest(params={}, **request), f"r-{self.count:04d}")
         return self.drive(begun, "run", seconds)
 

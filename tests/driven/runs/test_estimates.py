@@ -93,7 +93,7 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     for _ in range(RUNS):
         record_varied(project, recorder, chance)
     app = recorder.fresh()
-    flow = app.flow_named("loop")
+    flow = app.definitions.flow_named("loop")
     assert flow.plan is not None
     agents = AgentComparison(grouped(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
     past = list(past_runs(app.runs, "loop"))

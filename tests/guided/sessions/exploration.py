@@ -14,11 +14,11 @@ from handrail.guided.sessions.machine import (
     Cancel,
     CheckResult,
     Command,
+    CommandRefused,
     Decision,
     Event,
     Loop,
     Next,
-    NoteRefused,
     Reload,
     Resumed,
     Start,
@@ -82,7 +82,7 @@ def commands(plans: Plans) -> list[Command]:
         Tell(),
         Reload(HERE, plans[HERE]),
         Reload(EDITED, plans[EDITED]),
-        NoteRefused("handrail cancel"),
+        CommandRefused("handrail cancel"),
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from guided.sessions.definitions import phase, plan, replaced, run, workflow
 from guided.sessions.exploration import EDITED, HERE, Plans, Step, commands, explore
 from handrail.guided.sessions.machine import (
-    Adopt,
+    Adopted,
     AgentStopped,
     Cancel,
     Cancelled,
@@ -24,7 +24,7 @@ from handrail.guided.sessions.machine import (
     Looped,
     Moved,
     Next,
-    Rewind,
+    Rewound,
     Start,
     Started,
     Tell,
@@ -96,7 +96,7 @@ def is_among(step: Step, *kinds: type[Event]) -> bool:
 def test_every_kind_of_command_is_tried() -> None:
     """Except for the two that bring a state along: `test_rewinding.py` has those."""
     tried = {type(command) for command in commands(plans_of("one phase"))}
-    assert tried == set(get_args(Command)) - {Rewind, Adopt}
+    assert tried == set(get_args(Command)) - {Rewound, Adopted}
 
 
 @pytest.mark.whole(7)

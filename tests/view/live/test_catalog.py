@@ -104,7 +104,7 @@ def test_an_edit_is_seen_without_a_restart(project: Project, app: App) -> None:
     project.write(".handrail/flows/nightly.yaml", NOTE)
     rows = rows_of(live)
     assert (rows["flow:nightly"]["state"], rows["flow:weekly"]["state"]) == ("ok", "ok")
-    assert app.flow_named("nightly").plan is not None
+    assert app.definitions.flow_named("nightly").plan is not None
     (message,) = live.messages(live.topic.rows.epoch, before, 1.0)
     assert [row["id"] for row in message["set"]["entries"]] == ["flow:nightly", "flow:weekly"]
     (project.folder / ".handrail/flows/weekly.yaml").unlink()

@@ -16,7 +16,7 @@ from handrail.base.files import make_private, refuse_shared
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Resumed, Rewind, Tell
+from handrail.guided.sessions.machine import Resumed, Rewound, Tell
 from handrail.settings.folders import file_name, session_name
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def _go_to(session: Session, link: str, number: int | None) -> None:
     state = session.state_after(number)
     if state.is_active:
         session.describe(link, session.about().run)  # first, so that the gate is never open in between
-    session.do(Rewind(number, state))
+    session.do(Rewound(number, state))
     session.do(Tell())  # the person was told when the workflow ended there
     hook_files.clear_mark(session.folder, hook_files.SHOWN)
     hook_files.set_mark(session.folder, hook_files.BRANCH, str(number))
@@ -95,7 +95,7 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
     hook_files.write_unsettled_link(child.link)  # the gate stays closed until the session is there
     with own.locked():
         fork_session(parent.ref, child)
-    own.do(Rewind(at["number"], state))
+    own.do(Rewound(at["number"], state))
     hook_files.set_mark(child.folder, hook_files.BRANCH, str(at["number"]))
     return context(None)
 

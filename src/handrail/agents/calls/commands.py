@@ -17,7 +17,7 @@ from handrail.app import App
 from handrail.base.errors import HandrailError, StateError, UntrustedError
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, words
-from handrail.guided.sessions.machine import Adopt, State, state_to_json
+from handrail.guided.sessions.machine import Adopted, State, state_to_json
 from handrail.guided.sessions.sessions import Conversation
 from handrail.guided.workflows.plan import locate
 from handrail.settings.folders import UserFolders, find_root, owning_project
@@ -158,7 +158,7 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.C
     state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
     state = state._replace(same_limit=app.settings.same_failures)
     session.describe(link)
-    session.do(Adopt(state, found["origin"]))
+    session.do(Adopted(state, found["origin"]))
     return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
 
 

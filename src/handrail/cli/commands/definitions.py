@@ -125,7 +125,7 @@ def phases(app: App, shell: Shell, name: str) -> None:
 
     Their names are for `handrail run NAME --from PHASE --until PHASE`.
     """
-    plan = app.flow_named(name.removeprefix(FLOW_MARK)).plan
+    plan = app.definitions.flow_named(name.removeprefix(FLOW_MARK)).plan
     assert plan is not None
     rows = [(phase.id, [step.id for step in phase.steps]) for phase in plan.phases]
     if shell.as_json:

@@ -87,7 +87,7 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
 
     Both come from past runs of the same flow in this project, with the same agents.
     """
-    flow = app.flow_named(name)
+    flow = app.definitions.flow_named(name)
     assert flow.plan is not None
     request = RunRequest(params={}, **part_of_request(app, options))
     refuse_phases(flow.plan, request)
@@ -155,7 +155,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     """
     if options["approve"]:
         app.refuse_agents("run --approve")
-    flow = app.flow_named(name)
+    flow = app.definitions.flow_named(name)
     app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")

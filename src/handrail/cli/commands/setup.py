@@ -153,7 +153,7 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
             places=app.places,
             kept=app.runs.kept,
             secrets=app.secrets,
-            flow_named=app.flow_named,
+            flow_named=app.definitions.flow_named,
             catalog=app.flows,
             agents=app.registry.executors(),
             is_dry=dry_run,

@@ -11,11 +11,11 @@ import os
 
 from handrail.base import files, jsonlite
 from handrail.base.record import Record
+from handrail.guided.sessions.hook_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from handrail.extensions.contracts.messages import CallArguments, Verdict
 
@@ -48,42 +48,23 @@ def add_denial(folder: str, verdict: Verdict, call: CallArguments | None, env: M
     """Append a denied call. Values of the environment and whatever controls a screen are taken out first."""
     hidden = [value for value in env.values() if len(value) >= SHORTEST and not value.startswith("/")]
 
-    def shown(text: str | None, most: int) -> str:
-        found = text or ""
+    def clean(text: str | None, most: int) -> str:
+        text = text or ""
         for value in hidden:
-            if value in found:
-                found = found.replace(value, HIDDEN)
-        return "".join(char if char.isprintable() else " " for char in found[:most])
+            text = text.replace(value, HIDDEN)
+        return "".join(char if char.isprintable() else " " for char in text[:most])
 
-    line = {"t": at, "tool": shown(verdict["tool"], 80), "rule": verdict["rule"]}
-    line |= {"reason": shown(verdict["reason"], REASON), "excerpt": shown(_excerpt(call), EXCERPT)}
+    action = call["runs"] or " ".join(call["writes"] or call["reads"]) if call is not None else ""
+    line = {"t": at, "tool": clean(verdict["tool"], 80), "rule": verdict["rule"]}
+    line |= {"reason": clean(verdict["reason"], REASON), "excerpt": clean(action, EXCERPT)}
     path = os.path.join(folder, TRAIL_FILE)
     try:
-        _append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
+        append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
         if os.stat(path).st_size > MOST_BYTES:
-            _shorten(path)
+            known = files.read_regular(path).splitlines(keepends=True)
+            files.replace(path, b"".join(known[len(known) // 2 :]), durable=False)
     except OSError:
         return
-
-
-def _excerpt(call: CallArguments | None) -> str:
-    if call is None:
-        return ""
-    return call["runs"] or " ".join(call["writes"] or call["reads"])
-
-
-def _append(path: str, line: bytes) -> None:
-    """Append one line, which other processes may do at the same time."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        os.write(handle, line)
-    finally:
-        os.close(handle)
-
-
-def _shorten(path: str) -> None:
-    known = files.read_regular(path).splitlines(keepends=True)
-    files.replace(path, b"".join(known[len(known) // 2 :]), durable=False)
 
 
 def read_trail(folder: str, offset: int = 0) -> Trail:
@@ -93,8 +74,8 @@ def read_trail(folder: str, offset: int = 0) -> Trail:
     except OSError:
         return Trail((), offset)
     end = data.rfind(b"\n") + 1
-    found = map(_denial, data[:end].splitlines())
-    return Trail(tuple(denial for denial in found if denial is not None), offset + end)
+    denials = map(_denial, data[:end].splitlines())
+    return Trail(tuple(denial for denial in denials if denial is not None), offset + end)
 
 
 def trail_size(folder: str) -> int:
@@ -106,17 +87,10 @@ def trail_size(folder: str) -> int:
 
 
 def _denial(line: bytes) -> Denial | None:
-    found = _data(line)
-    texts = [found.get(name) for name in ("tool", "rule", "reason", "excerpt")]
-    at = found.get("t")
-    if not isinstance(at, int | float) or not all(isinstance(text, str) for text in texts):
-        return None
-    return Denial(float(at), *map(str, texts))
-
-
-def _data(line: bytes) -> dict[str, Any]:
     try:
-        found = jsonlite.loads(line.decode())
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        data = jsonlite.loads(line.decode())
+        at, *texts = [data[name] for name in ("t", "tool", "rule", "reason", "excerpt")]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    is_whole = isinstance(at, int | float) and all(isinstance(text, str) for text in texts)
+    return Denial(float(at), *texts) if is_whole else None

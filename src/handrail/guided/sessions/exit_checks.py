@@ -25,14 +25,13 @@ from handrail.source.output_text import without_variable_parts
 
 def workflow_programs(specs: Iterable[WorkflowSpec], registry: Registry) -> list[ProgramUse]:
     """What a workflow and its subworkflows would run."""
-    found: list[ProgramUse] = []
-    for spec in specs:
-        for phase in spec.phases:
-            lines = phase.exit_lines or (0,) * len(phase.exit)
-            for check, line in zip(phase.exit, lines, strict=True):
-                if not _is_harmless(check, registry):
-                    found.append(_program(check, f"{spec.key}/{phase.id}", phase.file, line))
-    return found
+    return [
+        _program(check, f"{spec.key}/{phase.id}", phase.file, line)
+        for spec in specs
+        for phase in spec.phases
+        for check, line in zip(phase.exit, phase.exit_lines or (0,) * len(phase.exit), strict=True)
+        if not _is_harmless(check, registry)
+    ]
 
 
 def programs_of_checks(checks: Iterable[ExitCheck], by: str, registry: Registry) -> list[ProgramUse]:
@@ -97,18 +96,14 @@ async def run_checks(
     In a project that is not trusted, a check that starts a program is not run, so it does not hold.
     """
     results = []
+    project = context.definitions or context.project
+    untrusted = f"it was not run, because nobody has trusted `{project}`"
+    untrusted = f"{untrusted}; a person runs `handrail trust {project}` in a terminal"
     for check in checks:
         may_run = is_trusted or _is_harmless(check, context.registry)
-        results.append(await _run(check, context, on_check) if may_run else _not_run(check, context))
+        not_run = CheckResult(check.name, check.kind, None, untrusted, 0.0)
+        results.append(await _run(check, context, on_check) if may_run else not_run)
     return tuple(results)
-
-
-def _not_run(check: ExitCheck, context: CheckContext) -> CheckResult:
-    project = context.definitions or context.project
-    why = f"it was not run, because nobody has trusted `{project}`"
-    return CheckResult(
-        check.name, check.kind, None, f"{why}; a person runs `handrail trust {project}` in a terminal", 0.0
-    )
 
 
 async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None) -> CheckResult:

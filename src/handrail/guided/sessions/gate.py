@@ -27,31 +27,28 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
     """
     names = {tool, *aliases}
     if gate is None:
-        return _allow(tool, "no-workflow")
+        return _verdict(tool, "no-workflow")
     if STEP_TOOL in names:
-        return _allow(tool, "workflow-step")
+        return _verdict(tool, "workflow-step")
     if touches is not None:
         reason = (
             f"{tool} would change or call {touches}, which belongs to Handrail or controls its hooks. While a workflow "
             "is active, this is denied in every phase. Continue the task without it."
         )
-        return _deny(tool, reason, "protected")
+        return _verdict(tool, "protected", reason)
     deny, allow = gate["deny"], gate["allow"]
     is_denied = deny is not None and not names.isdisjoint(deny)
     if is_denied or (allow is not None and names.isdisjoint(allow)):
         from handrail.source.templates import render
 
         reason = render(gate["template"], {**gate["values"], "toolName": tool})
-        return _deny(tool, reason, "blacklist" if is_denied else "whitelist")
-    return _allow(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
+        return _verdict(tool, "blacklist" if is_denied else "whitelist", reason)
+    return _verdict(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
 
 
-def _allow(tool: str, rule: str) -> Verdict:
-    return {"kind": "verdict", "allow": True, "reason": None, "tool": tool, "rule": rule}
-
-
-def _deny(tool: str, reason: str, rule: str) -> Verdict:
-    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": rule}
+def _verdict(tool: str, rule: str, reason: str | None = None) -> Verdict:
+    """A call is denied if there is a reason."""
+    return {"kind": "verdict", "allow": reason is None, "reason": reason, "tool": tool, "rule": rule}
 
 
 def too_early(tool: str) -> Verdict:
@@ -60,18 +57,18 @@ def too_early(tool: str) -> Verdict:
         f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
         f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
     )
-    return _deny(tool, reason, "too-early")
+    return _verdict(tool, "too-early", reason)
 
 
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
     """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
     if STEP_TOOL in {tool, *aliases}:
-        return _allow(tool, "workflow-step")
+        return _verdict(tool, "workflow-step")
     reason = (
         f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
         f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
     )
-    return _deny(tool, reason, "undecided")
+    return _verdict(tool, "undecided", reason)
 
 
 def current_card(ref: SessionRef) -> CardBody | None:
@@ -86,13 +83,11 @@ def current_card(ref: SessionRef) -> CardBody | None:
         if ref.link is not None or os.path.lexists(os.path.join(ref.folder, hook_files.ABOUT)):
             raise ValueError("the files of its session are missing")
         return None
+    from time import time
+
     from handrail.guided.sessions.store import Session
 
-    card = Session(ref, _no_clock).card()
+    card = Session(ref, time).card()
     if card is None:
         raise ValueError("the journal of its session has no valid record")
     return card
-
-
-def _no_clock() -> float:
-    raise AssertionError("reading a card records nothing")

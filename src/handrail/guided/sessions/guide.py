@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.base import journal
@@ -11,7 +11,7 @@ from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, machine, words
 from handrail.guided.sessions.machine import Event, State
 from handrail.guided.sessions.sessions import Conversation, Sessions
-from handrail.guided.sessions.store import Session, SessionReport
+from handrail.guided.sessions.store import Session, SessionReport, report_now
 from handrail.guided.workflows.plan import Plan
 
 
@@ -36,39 +36,37 @@ class SessionGuide:
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None:
         """The state of the workflow in a conversation; None if no workflow was started there."""
-        session = self._conversation(host).session
-        if not self.sessions.session(session).exists:
+        session = self._session(host)
+        if not session.exists:
             return None
-        report = self.sessions.status(session)
+        report = report_now(session, session.read())
         if report.plan is None or not report.state.is_active:
             return _standing(report, report.message)
         return _standing(report, words.reminder(report.plan, report.state))
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
-        conversation = self._conversation(host)
-        if not conversation.is_linked:
-            return True
-        folder = self.sessions.session(conversation.session).folder
-        return hook_files.has_mark(folder, hook_files.SHOWN) or hook_files.has_mark(folder, hook_files.HEARD)
+        folder = self._session(host).folder
+        is_marked = hook_files.has_mark(folder, hook_files.SHOWN) or hook_files.has_mark(folder, hook_files.HEARD)
+        return is_marked or not self._conversation(host).is_linked
 
     def thread(self, host: tuple[str, str]) -> str | None:
         """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
-        return hook_files.mark_text(self._folder(host), hook_files.THREAD) or None
+        return hook_files.mark_text(self._session(host).folder, hook_files.THREAD) or None
 
     def set_thread(self, host: tuple[str, str], thread: str) -> None:
         """Record the agent's own id of the conversation."""
-        hook_files.set_mark(self._folder(host), hook_files.THREAD, thread)
-
-    def _folder(self, host: tuple[str, str]) -> str:
-        return self.sessions.session(self._conversation(host).session).folder
+        hook_files.set_mark(self._session(host).folder, hook_files.THREAD, thread)
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
-        return SessionFollower(self.sessions.session(self._conversation(host).session))
+        return SessionFollower(self._session(host))
 
     def _conversation(self, host: tuple[str, str]) -> Conversation:
         return Conversation(*host, is_linked=self.registry.host(host[0]).LINKS)
+
+    def _session(self, host: tuple[str, str]) -> Session:
+        return self.sessions.session(self._conversation(host).session)
 
 
 def _standing(report: SessionReport, message: str) -> GuideStatus:
@@ -98,22 +96,19 @@ class SessionFollower:
     def __call__(self) -> list[GuideNews]:
         """What happened since the last call."""
         records, self._offset = journal.read_behind(self.session.journal, self._offset)
-        return [news for record in records for news in self._of_record(record)]
+        return list(self._news_in(records))
 
-    def _of_record(self, record: dict[str, Any]) -> list[GuideNews]:
-        found: list[GuideNews] = []
-        for data in record["events"]:
+    def _news_in(self, records: list[dict[str, Any]]) -> Iterator[GuideNews]:
+        for time, data in [(record["t"], data) for record in records for data in record["events"]]:
             event = machine.event_from_json(data)
             self.number += 1
             self.state = machine.apply(self.state, event)
             plan = self.session.plan(self.state.plan)
             news = None if plan is None else _news(event, plan, tells_held=self.tells_held)
-            if plan is None or news is None:
-                continue
-            kind, at, text = news
-            about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
-            found.append(GuideNews(number=self.number, time=record["t"], kind=kind, text=text, **about))
-        return found
+            if plan is not None and news is not None:
+                kind, at, text = news
+                about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
+                yield GuideNews(number=self.number, time=time, kind=kind, text=text, **about)
 
 
 def whole_story(session: Session) -> list[GuideNews]:

@@ -87,10 +87,8 @@ def is_unsettled_link(link: str) -> bool:
     """True if the link marks a fork whose parent is not known yet."""
     try:
         read_link(link)
-    except UnsettledFork:
-        return True
-    except (ValueError, OSError):
-        return False
+    except (ValueError, OSError) as error:
+        return isinstance(error, UnsettledFork)
     return False
 
 
@@ -181,7 +179,7 @@ HISTORY = "history"
 """The length of the history at the last call of the model."""
 SUBAGENTS = "subagents"
 """One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
-_BEGAN, _ENDED = "+", "-"
+_BEGAN, _ENDED = b"+", b"-"
 SEEN = "seen"
 """The last calls of `workflow_step` that a hook saw, one id per line, in a host that may skip hooks."""
 _SEEN_KEPT = 20
@@ -241,36 +239,35 @@ def was_seen(folder: str, id_: str) -> bool:
 
 def last_shown(folder: str) -> tuple[str, str]:
     """(what the agent was told last, the call that told it); empty texts if nothing is known."""
-    told, _, call = mark_text(folder, SHOWN).partition("\n")
-    return told, call
+    text, _, call = mark_text(folder, SHOWN).partition("\n")
+    return text, call
 
 
-def remember_shown(folder: str, told: str, call: str = "") -> None:
+def remember_shown(folder: str, text: str, call: str = "") -> None:
     """Record what the agent was told. If that fails, it is told again later."""
-    set_mark(folder, SHOWN, f"{told}\n{call}" if call else told)
+    set_mark(folder, SHOWN, f"{text}\n{call}" if call else text)
 
 
 def begin_subagent(folder: str) -> None:
     """Record that a subagent begins. Raises `OSError` if that fails: its calls would count as the main agent's."""
-    _append_sign(folder, _BEGAN)
+    append(os.path.join(folder, SUBAGENTS), _BEGAN)
 
 
 def end_subagent(folder: str) -> None:
     if has_mark(folder, SUBAGENTS):
-        _append_sign(folder, _ENDED)
+        append(os.path.join(folder, SUBAGENTS), _ENDED)
 
 
 def has_subagent(folder: str) -> bool:
     """True if a subagent is at work, or if that cannot be read."""
-    signs = mark_text(folder, SUBAGENTS) if has_mark(folder, SUBAGENTS) else _ENDED
+    signs = mark_text(folder, SUBAGENTS).encode() if has_mark(folder, SUBAGENTS) else _ENDED
     return not signs or signs.count(_BEGAN) > signs.count(_ENDED)
 
 
-def _append_sign(folder: str, sign: str) -> None:
-    """Append one sign, which other processes may do at the same time."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    handle = os.open(os.path.join(folder, SUBAGENTS), flags, 0o600)
+def append(path: str, data: bytes) -> None:
+    """Append to a file, which other processes may do at the same time."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        os.write(handle, sign.encode())
+        os.write(handle, data)
     finally:
         os.close(handle)

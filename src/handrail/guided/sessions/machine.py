@@ -13,7 +13,7 @@ from handrail.source.plain_text import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any, Literal, assert_never
 
     from handrail.extensions.contracts.messages import StateData
@@ -193,6 +193,8 @@ class Reloaded(Record):
 
 
 class CommandRefused(Record):
+    """An agent tried a command that only a person may run."""
+
     command: str
 
 
@@ -332,29 +334,10 @@ class Reload(Record):
     guidance: StopGuidance = NO_GUIDANCE
 
 
-class NoteRefused(Record):
-    """An agent tried a command that only a person may run."""
-
-    command: str
-
-
-class Rewind(Record):
-    """The person went to another place in the history. `state` is the one after the first `to` records."""
-
-    to: int
-    state: State
-
-
-class Adopt(Record):
-    """Continue a workflow that another program began. `state` is where it is; `origin` is what it calls itself."""
-
-    state: State
-    origin: str
-
-
-ActiveCommand = Next | Loop | Cancel | AgentStopped | Resumed | Reload | NoteRefused
+ActiveCommand = Next | Loop | Cancel | AgentStopped | Resumed | Reload | CommandRefused
 """These commands need an active workflow."""
-Command = Start | Tell | Rewind | Adopt | ActiveCommand
+Command = Start | Tell | Rewound | Adopted | ActiveCommand
+"""An event among the commands happened outside; it is recorded as it is, if the state allows it."""
 
 
 class Refusal(Record):
@@ -371,9 +354,12 @@ class Decision(Record):
     refusal: Refusal | None = None
 
 
-def decide(plan: Plan | None, state: State, command: Command) -> Decision:
-    """Decide a command in this state. `plan` is the pinned plan of the session, or None before the first start."""
-    decision = _decide(plan, state, command)
+def decide(plan: Plan | None, state: State, command: Command, refusal: Refusal | None = None) -> Decision:
+    """Decide a command in this state. `plan` is the pinned plan of the session, or None before the first start.
+
+    `refusal` is given if the command is refused for a reason outside of the state.
+    """
+    decision = _decide(plan, state, command) if refusal is None else Decision((), refusal)
     if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped | Tell):
         return decision._replace(events=(CancelWithdrawn(state.at),))
     return decision
@@ -381,25 +367,20 @@ def decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
     if isinstance(command, Start):
-        return _start(state, command)
+        if state.is_active and not command.replace:
+            return Decision((), Refusal("active", "A workflow is already active in this session."))
+        ended = (Cancelled(state.at, "replaced by another workflow"),) if state.is_active else ()
+        return Decision((*ended, command.started))
     if isinstance(command, Tell):
-        ended = state.status in ("done", "cancelled") and not state.told
-        return Decision((Told(state.status),)) if ended else Decision()
-    if isinstance(command, Rewind):
-        return Decision((Rewound(command.to, command.state),)) if command.state != state else Decision()
-    if isinstance(command, Adopt):
-        return Decision() if state.is_active else Decision((Adopted(command.state, command.origin),))
+        is_news = state.status in ("done", "cancelled") and not state.told
+        return Decision((Told(state.status),)) if is_news else Decision()
+    if isinstance(command, Rewound):
+        return Decision((command,)) if command.state != state else Decision()
+    if isinstance(command, Adopted):
+        return Decision() if state.is_active else Decision((command,))
     if not state.is_active or plan is None:
         return Decision((), Refusal("not-active", "No workflow is active in this session."))
     return _decide_active(plan, state, command)
-
-
-def _start(state: State, command: Start) -> Decision:
-    if not state.is_active:
-        return Decision((command.started,))
-    if command.replace:
-        return Decision((Cancelled(state.at, "replaced by another workflow"), command.started))
-    return Decision((), Refusal("active", "A workflow is already active in this session."))
 
 
 def _decide_active(plan: Plan, state: State, command: ActiveCommand) -> Decision:
@@ -407,7 +388,11 @@ def _decide_active(plan: Plan, state: State, command: ActiveCommand) -> Decision
         case Next():
             return _next(plan, state, command)
         case Loop():
-            return _loop(plan, state, command)
+            stop = plan.stops[state.at]
+            if not stop.scope_loopable:
+                return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} cannot be restarted."))
+            first = stop.scope_first
+            return Decision((Looped(state.at, first, command.guidance.text_at(first)),))
         case Cancel():
             is_sure = command.confirmed or state.cancel_asked
             return Decision((Cancelled(state.at, command.reason) if is_sure else CancelAsked(state.at),))
@@ -421,8 +406,8 @@ def _decide_active(plan: Plan, state: State, command: ActiveCommand) -> Decision
                 message = f"The session cannot continue with the edited files: {to}."
                 return Decision((), Refusal("not-found", message))
             return Decision((Reloaded(command.plan, to, command.guidance.text_at(to)),))
-        case NoteRefused():
-            return Decision((CommandRefused(command.command),))
+        case CommandRefused():
+            return Decision((command,))
         case _:
             assert_never(command)
 
@@ -443,23 +428,15 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
     return Decision((*checked, Moved(state.at, to, stop.name, summary, cwd, command.guidance.text_at(to))))
 
 
-def _loop(plan: Plan, state: State, command: Loop) -> Decision:
-    stop = plan.stops[state.at]
-    if not stop.scope_loopable:
-        return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} cannot be restarted."))
-    first = stop.scope_first
-    return Decision((Looped(state.at, first, command.guidance.text_at(first)),))
-
-
 def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     if command.aborted:
         return Decision()
     idle = 1 if command.progress and not state.is_going_in_circles else state.idle_stops + 1
     if idle > state.idle_limit:
-        told = f" after {counted(state.idle_limit, 'reminder')}" if state.idle_limit else ""
+        reason = f" after {counted(state.idle_limit, 'reminder')}" if state.idle_limit else ""
         if state.is_going_in_circles:
-            told += f"; its exit checks failed in the same way {state.same_failures} times in a row"
-        return Decision((LetGo(state.at, f"no progress{told}"),))
+            reason += f"; its exit checks failed in the same way {state.same_failures} times in a row"
+        return Decision((LetGo(state.at, f"no progress{reason}"),))
     if state.reminders >= state.reminder_limit:
         times = counted(state.reminders, "reminder")
         return Decision((LetGo(state.at, f"it is still in the same phase after {times}"),))
@@ -524,15 +501,15 @@ def _summaries(state: State, event: Moved | Finished) -> Summaries:
 
 def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress. The same failure again is counted."""
-    found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
+    outcome = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     failure = "\n".join(f"{r.name} {r.mark or r.detail[:200]}" for r in event.results if not r.held)
     again = state.same_failures if failure == state.failure else 0
     return state._replace(
         cancel_asked=False,
         failure=failure,
         same_failures=again + 1 if failure else 0,
-        checked=found,
-        idle_stops=state.idle_stops if found == state.checked else 0,
+        checked=outcome,
+        idle_stops=state.idle_stops if outcome == state.checked else 0,
     )
 
 
@@ -544,19 +521,19 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
     return current
 
 
-def leaves_phase(event: Event) -> bool:
-    """True if the event leaves a phase, so that it has to be earned."""
-    return isinstance(event, Moved | Finished | Looped | Adopted)
+def why_impossible(
+    plan_of: Callable[[str], Plan | None], state: State, event: Event, before: Iterable[Event]
+) -> str | None:
+    """Why an event that leaves a phase cannot have been decided; None if it can, and for all other events.
 
-
-def why_impossible(plan: Plan | None, state: State, event: Event, before: Iterable[Event]) -> str | None:
-    """Why an event that leaves a phase cannot have been decided; None if it can.
-
-    `before` are the events before it in the same record: the checks of a phase and its end are one record.
+    `plan_of` returns the pinned plan with a digest. `before` are the events before it in the same record: the checks of
+    a phase and its end are one record.
     """
     if isinstance(event, Adopted):
         return "it takes over a workflow while another one is active" if state.is_active else None
-    assert isinstance(event, Moved | Finished | Looped)
+    if not isinstance(event, Moved | Finished | Looped):
+        return None
+    plan = plan_of(state.plan)
     if plan is None or not state.is_active:
         return "it leaves a phase, but no workflow is active"
     if event.origin != state.at or not 0 <= state.at < len(plan.stops):
@@ -568,9 +545,8 @@ def why_impossible(plan: Plan | None, state: State, event: Event, before: Iterab
     is_last = state.at + 1 == len(plan.stops)
     if isinstance(event, Finished) != is_last or (isinstance(event, Moved) and event.to != state.at + 1):
         return f"it does not lead to the phase after {stop.name}"
-    checked = [seen.results for seen in before if isinstance(seen, Checked) and seen.at == state.at]
-    if stop.checks and not any(
-        len(found) == len(stop.checks) and all(result.held for result in found) for found in checked
-    ):
+    checks = [check.results for check in before if isinstance(check, Checked) and check.at == state.at]
+    number = len(stop.checks)
+    if number and not any(len(results) == number and all(result.held for result in results) for results in checks):
         return f"it leaves {stop.name} without its exit checks"
     return None

@@ -49,9 +49,6 @@ class Probe(Record):
     time: float
     rows: tuple[ProbeRow, ...]
 
-    def level(self, row: str) -> ProbeRow | None:
-        return next((found for found in self.rows if found.row == row), None)
-
 
 def probe_file(places: UserFolders, agent: str) -> str:
     """The file with the result of an agent's last probe."""
@@ -80,10 +77,10 @@ def stamp(program: str) -> list[Any]:
     """What tells whether a program is still the same: where its path leads, and the identity of that file."""
     real = os.path.realpath(program)
     try:
-        found = os.stat(real)
+        status = os.stat(real)
     except OSError:
         return [real]
-    return [real, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return [real, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def why_outdated(probe: Probe) -> str | None:
@@ -105,8 +102,9 @@ def unmet(places: UserFolders, agent: str | None) -> str | None:
     why = why_outdated(probe)
     if why is not None:
         return why
+    rows = {row.row: row for row in probe.rows}
     for name in HARD_ROWS:
-        row = probe.level(name)
+        row = rows.get(name)
         if row is None or (row.level != HARD and not row.is_absent):
             return f"the probe of {agent} {probe.version} says `{row.level if row else 'nothing'}` for `{name}`"
     return None

@@ -18,7 +18,6 @@ from handrail.guided.sessions.hook_files import SessionRef
 from handrail.guided.sessions.machine import (
     Cancel,
     CheckResult,
-    Decision,
     Loop,
     Next,
     Refusal,
@@ -254,11 +253,12 @@ class Sessions:
         guidance = self._guidance(plan, known.at + 1, known.task)
         command = Next(summary, results, place or WorkFolders(), guidance)
 
-        def guard(found: State) -> Decision | None:
-            moved = _moved_meanwhile(leaving.state, found)
-            if moved is not None or not all(result.held for result in results):
-                return moved
-            return self._unmet(session, found, found.at + 1)
+        def guard(now: State) -> Refusal | None:
+            """The results are valid only for the stop for which the checks ran."""
+            if (known.at, known.steps, known.plan, known.task_id) != (now.at, now.steps, now.plan, now.task_id):
+                message = "The session moved while its checks ran. Look at its status, then decide again."
+                return Refusal("moved-meanwhile", message)
+            return self._unmet(session, now, now.at + 1) if all(result.held for result in results) else None
 
         outcome = session.do(command, guard)
         return report_after(leaving.session, outcome, results)
@@ -269,7 +269,7 @@ class Sessions:
         plan = session.pinned(state)
         first = plan.stops[state.at].scope_first if plan is not None else 0
         command = Loop(self._guidance(plan, first, state.task))
-        return report_after(session, session.do(command, lambda found: self._unmet(session, found, None)))
+        return report_after(session, session.do(command, lambda now: self._unmet(session, now, None)))
 
     def _guidance(self, plan: Plan | None, at: int, task: str) -> StopGuidance:
         """The practices of the project for a stop. They are chosen now, and kept while the session is there."""
@@ -278,7 +278,7 @@ class Sessions:
             return machine.NO_GUIDANCE
         return StopGuidance(at, self.practices(self.project, names, task))
 
-    def _unmet(self, session: Session, state: State, to: int | None) -> Decision | None:
+    def _unmet(self, session: Session, state: State, to: int | None) -> Refusal | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
         plan = session.pinned(state)
         if plan is None or not state.is_active:
@@ -288,8 +288,7 @@ class Sessions:
         if unmet is None:
             return None
         why, what = unmet
-        reason = f"{why[:1].upper()}{why[1:]}. Tell the person: {what}."
-        return Decision(_withdrawn(state), Refusal("not-enforced", reason))
+        return Refusal("not-enforced", f"{why[:1].upper()}{why[1:]}. Tell the person: {what}.")
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> SessionReport:
         """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
@@ -306,19 +305,15 @@ class Sessions:
             raise self._missing(session.id)
         return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))
 
-    def workflow_of(self, id_: str | None) -> tuple[Session, str]:
-        """A session, and the key of the workflow that is active in it."""
+    def reload(self, id_: str | None, plan_of: Callable[[str], Plan]) -> SessionReport:
+        """Continue with an edited workflow at the same phase. `plan_of` reads the workflow with a key again."""
         session = self.choose(id_)
-        plan = session.plan(session.read().state.plan)
-        if plan is None:
-            raise RefusedError("no workflow is active in this session")
-        return session, plan.key
-
-    def reload(self, session: Session, plan: Plan) -> SessionReport:
-        """Continue with an edited workflow at the same phase."""
         state = session.read().state
         old = session.pinned(state)
-        to = relocate(old, state.at, plan) if old is not None else 0
+        if old is None:
+            raise RefusedError("no workflow is active in this session")
+        plan = plan_of(old.key)
+        to = relocate(old, state.at, plan)
         guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
         return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
 
@@ -327,7 +322,7 @@ class Sessions:
         names = [id_] if id_ is not None else [report.session for report in self.reports() if report.state.is_active]
         for name in names:
             if self.session(name).exists:
-                self.session(name).do(machine.NoteRefused(command))
+                self.session(name).do(machine.CommandRefused(command))
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
@@ -348,20 +343,6 @@ class Sessions:
             message = f"no workflow is active in session `{session.id}`"
             raise RefusedError(message, "start one: `handrail start NAME TASK`")
         return card["context"]
-
-
-def _withdrawn(state: State) -> tuple[machine.CancelWithdrawn, ...]:
-    return (machine.CancelWithdrawn(state.at),) if state.cancel_asked else ()
-
-
-def _moved_meanwhile(known: State, found: State) -> Decision | None:
-    """A refusal if the session moved while the checks ran: their results are valid for their own stop only."""
-    if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
-        return None
-    return Decision(
-        _withdrawn(found),
-        Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
-    )
 
 
 CANCEL_SECONDS = 2.0
@@ -403,18 +384,18 @@ def free_orphan(session: str, link: str, *, is_fork: bool) -> SessionReport:
 def _free_unrecorded(session: Session, error: Exception, link: str | None, stuck: str | None) -> SessionReport:
     """Free a session whose end cannot be recorded: put its files aside, and say what could not be done."""
     why = getattr(error, "message", None) or str(error)
+    is_moved = False
     try:
-        told = f"Its files are now in `{session.move_aside()}`."
-        is_moved = True
+        state = os.path.dirname(os.path.dirname(os.path.dirname(session.folder)))
+        where, is_moved = f"Its files are now in `{put_aside(session.folder, state)}`.", True
     except (StateError, OSError) as failed:
-        told = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
-        is_moved = False
+        where = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
     if stuck is not None:
         raise StateError(f"the workflow is still active: {stuck}", f"remove the link: `rm -r {link}`") from error
     if not is_moved and link is None:
         message = f"session `{session.id}` cannot be cancelled: {why}"
         raise StateError(message, f"remove its folder: `rm -r {session.folder}`") from error
-    message = f"The agent is free. The end of the workflow could not be recorded ({why}). {told}"
+    message = f"The agent is free. The end of the workflow could not be recorded ({why}). {where}"
     return SessionReport(session.id, None, State("cancelled"), message)
 
 
@@ -453,12 +434,9 @@ def remove_session(session: Session, *, is_orphan: bool) -> bool:
                 return False
             link = session.about().link
             with contextlib.suppress(OSError, ValueError):
-                if (
-                    link is not None
-                    and (ref := hook_files.read_link(link)) is not None
-                    and ref.folder == session.folder
-                ):
-                    hook_files.remove_link(link)
+                ref = hook_files.read_link(link) if link is not None else None
+                if link is not None and ref is not None and ref.folder == session.folder:
+                    os.unlink(link)
             remove_folder(session.folder)
     except StateError:
         return False

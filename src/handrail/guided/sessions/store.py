@@ -15,7 +15,7 @@ import time
 from handrail.base import files, journal, jsonlite, locks
 from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
-from handrail.base.files import make_private, put_aside
+from handrail.base.files import make_private
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, words
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
@@ -27,7 +27,6 @@ from handrail.guided.sessions.machine import (
     Refusal,
     State,
     is_cut_summary,
-    leaves_phase,
     why_impossible,
 )
 from handrail.guided.workflows.plan import Plan, plan_from_json, plan_to_json
@@ -63,14 +62,14 @@ def read_about(folder: str) -> SessionAbout | None:
     """What the file in this folder says; None if there is none or it is damaged."""
     try:
         data = files.read_regular(os.path.join(folder, ABOUT))
-        found = (
+        about = (
             jsonlite.loads(data.decode()) if data.startswith(b"{") else jsonlite.decode_line(data.removesuffix(b"\n"))
         )
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not {"session", "project"} <= found.keys():
+    if not isinstance(about, dict) or not {"session", "project"} <= about.keys():
         return None
-    return SessionAbout(found["session"], found["project"], found.get("link"), found.get("run"))
+    return SessionAbout(about["session"], about["project"], about.get("link"), about.get("run"))
 
 
 def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> Iterator[Session]:
@@ -90,14 +89,10 @@ def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who |
         if about is not None:
             yield Session(SessionRef(path, about.project, about.session), clock, by)
         elif not name.startswith(".") and os.path.lexists(os.path.join(path, JOURNAL)):
-            yield Session(SessionRef(path, project, _id_from_name(name)), clock, by)
+            from urllib.parse import unquote
 
-
-def _id_from_name(name: str) -> str:
-    """The id that `project.file_name` made this name from. A long id cannot be restored."""
-    from urllib.parse import unquote
-
-    return unquote(name.replace("+", "/"), errors="surrogateescape")
+            id_ = unquote(name.replace("+", "/"), errors="surrogateescape")  # a long id cannot be restored
+            yield Session(SessionRef(path, project, id_), clock, by)
 
 
 LEFT = "left"
@@ -153,7 +148,10 @@ class Session:
         """The current state. Takes no lock: a record that is being written at this moment is not included."""
         card = hook_files.read_card(self.folder)
         if card is not None:
-            self._raise_if_truncated(card)
+            size = hook_files.journal_size(self.folder) or 0
+            if isinstance(card.get("end"), int) and card["end"] > size:
+                message = f"the journal `{self.journal}` has lost its end: {size} of {card['end']} bytes are there"
+                raise journal.JournalDamaged(message, self._way_out)
             with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
                 return self._from_card(card)
         scan = journal.read(self.journal)
@@ -162,13 +160,6 @@ class Session:
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
-
-    def _raise_if_truncated(self, card: Card) -> None:
-        """Raise an error if the card covers more bytes than the journal has: then the journal lost its end."""
-        size = hook_files.journal_size(self.folder)
-        if isinstance(card.get("end"), int) and card["end"] > (size or 0):
-            message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
-            raise journal.JournalDamaged(message, self._way_out)
 
     def _from_card(self, card: Card) -> Snapshot:
         """Read on from the card. Raises `ValueError` if the card's last record differs from the journal's."""
@@ -187,12 +178,10 @@ class Session:
         for record in unread:
             events = [machine.event_from_json(data) for data in record["events"]]
             for place, event in enumerate(events):
+                why = why_impossible(self.plan, state, event, events[:place])
                 if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
-                    message = (
-                        f"the journal `{self.journal}` is damaged at record {record['n']}: there was no such state"
-                    )
-                    raise journal.JournalDamaged(message, self._way_out)
-                if leaves_phase(event) and (why := why_impossible(self.plan(state.plan), state, event, events[:place])):
+                    why = "there was no such state"
+                if why is not None:
                     message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
                     raise journal.JournalDamaged(message, self._way_out)
                 state = machine.apply(state, event)
@@ -219,20 +208,17 @@ class Session:
         """The pinned plan with this digest; None if the digest is empty. Each plan is read once."""
         if not digest:
             return None
-        if digest not in self._plans:
-            self._plans[digest] = self._read_plan(digest)
-        return self._plans[digest]
-
-    def _read_plan(self, digest: str) -> Plan:
         path = os.path.join(self.folder, f"plan-{digest}")
         try:
-            text = files.read_regular(path).decode()
-            if _digest(text) != digest:
-                raise ValueError("its content does not match its name")
-            return plan_from_json(jsonlite.loads(text))
+            if digest not in self._plans:
+                text = files.read_regular(path).decode()
+                if _digest(text) != digest:
+                    raise ValueError("its content does not match its name")
+                self._plans[digest] = plan_from_json(jsonlite.loads(text))
         except (OSError, ValueError) as error:
             message = f"the pinned plan `{path}` cannot be read: {error}"
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
+        return self._plans[digest]
 
     def pinned(self, state: State) -> Plan | None:
         """The pinned plan of a state. Raises `StateError` if the state is not inside the plan."""
@@ -267,25 +253,19 @@ class Session:
 
     def locked(self, seconds: float = LOCK_SECONDS) -> AbstractContextManager[int]:
         """Hold the session's lock, so that no other process writes to the session."""
-        return locks.locked(os.path.join(self.folder, "lock"), seconds, self._busy)
-
-    def _busy(self) -> SessionBusy:
-        message = f"session `{self.id}` is held by another process"
-        return SessionBusy(message, "wait for it to end, then run the command again")
+        return _locked(os.path.join(self.folder, "lock"), seconds, f"session `{self.id}` is held by another process")
 
     def do(
         self,
         command: Command,
-        guard: Callable[[State], Decision | None] | None = None,
+        guard: Callable[[State], Refusal | None] | None = None,
         seconds: float = LOCK_SECONDS,
     ) -> CommandOutcome:
         """Decide a command and record its events. `guard` may refuse it because of the state."""
         with self.locked(seconds):
             known = self.read()
             plan = self.pinned(known.state)
-            decision = guard(known.state) if guard else None
-            if decision is None:
-                decision = machine.decide(plan, known.state, command)
+            decision = machine.decide(plan, known.state, command, guard(known.state) if guard else None)
             if not decision.events:
                 return CommandOutcome(plan, known.state, known.state, decision, known.by)
             by = self._by() if self._by is not None else None
@@ -302,7 +282,7 @@ class Session:
             self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark_of(line)))
         if (state.told or state.status == "none") and (link := self.about().link):
             with contextlib.suppress(OSError):  # the card says that the workflow has ended
-                hook_files.remove_link(link)
+                os.unlink(link)
         return state
 
     def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
@@ -329,20 +309,16 @@ class Session:
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
 
-    def move_aside(self) -> str:
-        """Move an unreadable session to the folder `aside` and return its new path. Nothing is deleted."""
-        state = os.path.dirname(os.path.dirname(os.path.dirname(self.folder)))
-        return put_aside(self.folder, state)
-
 
 def start_lock(folder: str) -> AbstractContextManager[int]:
     """Hold the lock for starting a session in this folder."""
+    busy = f"another process is starting a session in `{folder}`"
+    return _locked(os.path.join(folder, ".lock"), LOCK_SECONDS, busy)
 
-    def busy() -> SessionBusy:
-        message = f"another process is starting a session in `{folder}`"
-        return SessionBusy(message, "wait for it to end, then run the command again")
 
-    return locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, busy)
+def _locked(path: str, seconds: float, busy: str) -> AbstractContextManager[int]:
+    hint = "wait for it to end, then run the command again"
+    return locks.locked(path, seconds, lambda: SessionBusy(busy, hint))
 
 
 def fork_session(parent: SessionRef, child: SessionRef) -> None:

@@ -82,7 +82,8 @@ def tool_rules(stop: Stop) -> str:
         if not stop.allow:
             return f"no tool is allowed but {STEP_TOOL}"
         only, names = f"only these tools are allowed: {', '.join(stop.allow)}", {name.lower() for name in stop.allow}
-        return f"{only}; change no files, also not through the shell" if _is_way_around(names) else only
+        has_way_around = _SHELL in names and names.isdisjoint(_CHANGERS)
+        return f"{only}; change no files, also not through the shell" if has_way_around else only
     if not stop.deny:
         return ""
     denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
@@ -91,11 +92,6 @@ def tool_rules(stop: Stop) -> str:
         return f"{quoted} {'is' if len(stop.deny) == 1 else 'are'} denied"
     shell = "" if _SHELL in names else "; do not write through the shell either"
     return f"change no files by any means ({denied} are denied{shell})"
-
-
-def _is_way_around(allowed: set[str]) -> bool:
-    """True if a whitelist has a shell, but no tool that changes files."""
-    return _SHELL in allowed and allowed.isdisjoint(_CHANGERS)
 
 
 def variables(plan: Plan, state: State) -> dict[str, str]:
@@ -141,8 +137,8 @@ def initial_message(plan: Plan, state: State) -> str:
 
 def session_title(plan: Plan | WorkflowSpec, task: str) -> str:
     """The title of the host's session: the prefix and the task, cut to the length that the workflow sets."""
-    shown = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
-    return message_template(plan, "sessionNamePrefix") + shown
+    short = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
+    return message_template(plan, "sessionNamePrefix") + short
 
 
 def status_line(plan: Plan, state: State) -> str | None:
@@ -180,27 +176,34 @@ def step_list(plan: Plan, at: int) -> list[str]:
 def card_texts(plan: Plan, state: State) -> CardTexts:
     """All that a card says about the current stop. The placeholders are resolved once."""
     values = variables(plan, state)
-    is_active = state.is_active
+    is_active, stop = state.is_active, plan.stops[state.at]
+    template = message_template(plan, "blockReasonTemplate")
+    used = {name: values[name] for name, _ in placeholders(template) if name in values}
+    gate: GateRules = {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
+    brief = (
+        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
+        f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
+    )
     return {
-        "gate": _gate_rules(plan, plan.stops[state.at], values) if is_active else None,
+        "gate": gate if is_active else None,
         "statusLine": status_line(plan, state),
         "title": session_title(plan, state.task),
-        "context": _context(plan, state, values) if is_active else None,
-        "brief": _brief(plan, state, values) if is_active else None,
-        "reminder": _reminder(plan, state, values) if is_active else None,
+        "context": context_text(plan, state, values) if is_active else None,
+        "brief": brief if is_active else None,
+        "reminder": reminder(plan, state, values) if is_active else None,
         "farewell": None if state.told else farewell(plan, state),
     }
 
 
-def context_text(plan: Plan, state: State) -> str:
-    """The context text: where the agent is, what to do now, how to continue."""
-    return _context(plan, state, variables(plan, state))
-
-
-def _context(plan: Plan, state: State, values: Mapping[str, str]) -> str:
-    stop = plan.stops[state.at]
+def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = None) -> str:
+    """The context text: where the agent is, what to do now, how to continue. `values` are those of the placeholders."""
+    stop, values = plan.stops[state.at], values or variables(plan, state)
     here = stop.levels[-1]
     scope = "phases" if len(stop.levels) == 1 else "in current scope"
+    profiles: list[str] = []
+    if plan.profiles:
+        own, every = values["availableProfiles"], ", ".join(plan.profiles)
+        profiles = [f"**Profiles for this phase:** {own}", f"**All profiles:** {every}", ""]
     lines = [
         f"[Workflow path: {stop.breadcrumb} ▸ {stop.emoji} {stop.name}]",
         "",
@@ -221,7 +224,7 @@ def _context(plan: Plan, state: State, values: Mapping[str, str]) -> str:
         "",
         *_guidance(state),
         *_checks(stop),
-        *_profiles(plan, stop),
+        *profiles,
         render(message_template(plan, "advanceReminder"), values),
     ]
     return "\n".join(lines)
@@ -250,35 +253,16 @@ def _guidance(state: State) -> list[str]:
     return ["**Practices of this project:**", "", state.guidance, ""] if state.guidance else []
 
 
-def _profiles(plan: Plan, stop: Stop) -> list[str]:
-    if not plan.profiles:
-        return []
-    here = ", ".join(stop.profiles) or NONE
-    return [f"**Profiles for this phase:** {here}", f"**All profiles:** {', '.join(plan.profiles)}", ""]
-
-
-def reminder(plan: Plan, state: State) -> str:
+def reminder(plan: Plan, state: State, values: Mapping[str, str] | None = None) -> str:
     """The text for an agent that stops before the workflow is done. Later reminders are short, and all differ."""
-    return _reminder(plan, state, variables(plan, state))
-
-
-def _reminder(plan: Plan, state: State, values: Mapping[str, str]) -> str:
     if state.reminders > 1 and "notDoneReminder" not in plan.texts:
         name = plan.stops[state.at].name
         count = str(state.sent_on)
         if state.reminders != state.sent_on:
             count = f"{state.reminders} in this phase, {count} in all"
         return f'Still in {name} (reminder {count}). Continue, or call {STEP_TOOL} with action "next".'
-    text = render(message_template(plan, "notDoneReminder"), values)
+    text = render(message_template(plan, "notDoneReminder"), values or variables(plan, state))
     return text if state.sent_on < 2 else f"{text}\n\n(Reminder {state.sent_on}.)"
-
-
-def _brief(plan: Plan, state: State, values: Mapping[str, str]) -> str:
-    """The text for a subagent: the phase and its allowed tools."""
-    return (
-        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
-        f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
-    )
 
 
 def farewell(plan: Plan, state: State) -> str | None:
@@ -289,19 +273,11 @@ def farewell(plan: Plan, state: State) -> str | None:
     return render(plan.texts.get("completionMessage", default), variables(plan, state))
 
 
-def _gate_rules(plan: Plan, stop: Stop, values: Mapping[str, str]) -> GateRules:
-    """The gate rules of a stop, for `gate.verdict`."""
-    template = message_template(plan, "blockReasonTemplate")
-    used = {name: values[name] for name, _ in placeholders(template) if name in values}
-    return {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
-
-
 def instructions(plan: Plan, state: State) -> str:
     """The instructions of the current phase, the rules for its tools, its practices, and the list of its checks."""
     stop = plan.stops[state.at]
-    tools = _tools(stop)
-    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *([""] if tools else [])]
-    lines += [*_guidance(state), *_checks(stop)]
+    tools = [*_tools(stop), ""] if tool_rules(stop) else []
+    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *_guidance(state), *_checks(stop)]
     return "\n".join(lines).rstrip()
 
 
@@ -323,11 +299,10 @@ def moved_text(plan: Plan, before: State, after: State) -> str:
 
 
 def _verb(origin: Stop, stop: Stop) -> str:
-    came, went = [level.key for level in origin.levels], [level.key for level in stop.levels]
-    same = came == went and origin.scope_first == stop.scope_first
-    if same:
+    before, after = [level.key for level in origin.levels], [level.key for level in stop.levels]
+    if before == after and origin.scope_first == stop.scope_first:
         return "Advanced"
-    if len(went) >= len(came):
+    if len(after) >= len(before):
         return f"Entered subworkflow '{stop.levels[-1].name}'"
     return f"Back in {stop.breadcrumb}"
 
@@ -377,9 +352,9 @@ def _same_again(state: State) -> list[str]:
     """Tells an agent that its work did not change how the exit checks fail."""
     if not state.is_going_in_circles:
         return []
-    told = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
+    fact = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
     advice = "Do not try the same again. Find the cause first: read the whole output, and question your assumptions."
-    return [f"{told} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
+    return [f"{fact} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
 
 
 def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
@@ -407,7 +382,7 @@ def checks_in_one_line(results: tuple[CheckResult, ...], stop: Stop, *, held: bo
 
 def _check_line(check: ExitCheck, result: CheckResult) -> str:
     """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
-    found = result.detail.partition("\n")[0]
-    if result.held or not found:
+    detail = result.detail.partition("\n")[0]
+    if result.held or not detail:
         return check.claim
-    return f"{check.about} {found[3:]}" if found.startswith("it ") else f"{check.about}: {found}"
+    return f"{check.about} {detail[3:]}" if detail.startswith("it ") else f"{check.about}: {detail}"

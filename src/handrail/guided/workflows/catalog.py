@@ -258,14 +258,14 @@ def read_catalog(
 def read_given(paths: Iterable[str], others: Catalog, registry: Registry) -> Catalog:
     """The workflows at these paths, with precedence over all others. Reports problems of these workflows only."""
     problems: list[Diagnostic] = []
-    given: list[FoundWorkflow] = []
+    own: list[FoundWorkflow] = []
     for path in paths:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            given.extend(_read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems))
-    files = {entry.file for entry in given}
-    found = [*given, *[entry for entry in others.found if entry.file not in files]]
+            own.extend(_read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems))
+    files = {entry.file for entry in own}
+    found = [*own, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
     catalog = _resolve(found, problems)
     mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
@@ -374,7 +374,7 @@ def _read_folders(
             opened = opened or Root(path, is_foreign=is_foreign)
             loaded = load(opened, folder, registry)
             problems.extend(loaded.problems)
-            spec, references = loaded.spec, loaded.references
+            spec, references = loaded.spec, tuple(loaded.references)
             if memory is not None:
                 memory.store(path, folder, loaded)
         if spec is not None and is_foreign:

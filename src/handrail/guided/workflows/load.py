@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 
-from handrail.base.record import Record
 from handrail.extensions import contracts
 from handrail.extensions.declarations import check_declarations
 from handrail.extensions.registry import Registry
@@ -19,7 +19,7 @@ from handrail.guided.workflows.keys import EXIT, GUIDANCE, PHASE, TEXTS, WORKFLO
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 from handrail.guided.workflows.tool_names import WRITING_HINT, can_write, read_tools
-from handrail.source.definition_files import Root, Source, UnopenedFile, decode, stamp
+from handrail.source.definition_files import Root, Source, UnopenedFile, decode, reopen, stamp
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
 from handrail.source.field_checks import check_fields, value_of
 from handrail.source.fields import (
@@ -64,8 +64,7 @@ def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck
     if node is None:
         return (), ()
     items: list[TreeNode] = [node] if node.kind == "mapping" else node.value
-    found_: list[ExitCheck] = []
-    lines: list[int] = []
+    pairs: list[tuple[ExitCheck, int]] = []
     for item in items:
         if item.kind != "mapping":
             message = f"an exit check has to be a mapping, found {found(item)}"
@@ -73,10 +72,8 @@ def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck
             continue
         chosen = _chosen_check(phase, item, checks, registry.check_names())
         check = _exit_check(phase, item, chosen, checks[chosen.kind], registry) if chosen is not None else None
-        if check is not None:
-            found_.append(check)
-            lines.append(item.line)
-    return tuple(found_), tuple(lines)
+        pairs += [(check, item.line)] if check is not None else []
+    return tuple(check for check, _ in pairs), tuple(line for _, line in pairs)
 
 
 def _chosen_check(
@@ -125,30 +122,22 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
         phase.report(problem)
 
 
-def _unusable_check(
-    phase: MappingReader, item: TreeNode, kind: str, declared: contracts.Check, registry: Registry
-) -> ExitCheck:
-    """A check of a plugin that cannot be used now. The workflow is known all the same; it cannot be started."""
-    error = registry.unusable(kind)
-    if error is not None:
-        written = KIND if KIND in item.value else kind
-        place = phase.source.key_place(written, item.keys[written])
-        phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
-    return ExitCheck(kind, {}, kind, declared.words, kind)
-
-
 def _exit_check(
     phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check, registry: Registry
 ) -> ExitCheck | None:
-    if declared.takes_any:
-        return _unusable_check(phase, item, chosen.kind, declared, registry)
+    if declared.takes_any:  # of a plugin that cannot be used now; the workflow is known, but cannot be started
+        error = registry.unusable(chosen.kind)
+        if error is not None:
+            name = KIND if KIND in item.value else chosen.kind
+            place, message = phase.source.key_place(name, item.keys[name]), f"cannot be used: {error.message}"
+            phase.at(place, "plugin-unusable", f"`{chosen.kind}` {message}", error.hint, "warning")
+        return ExitCheck(chosen.kind, {}, chosen.kind, declared.words, chosen.kind)
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
     reader = MappingReader(phase.source, item, fields, problems.append)
-    given = item.value.keys() | reader.misspelt
-    missing = [field for field in chosen.shape.fields if field.required and field.name not in given]
-    for field in missing:
+    known = item.value.keys() | reader.misspelt
+    for field in [field for field in chosen.shape.fields if field.required and field.name not in known]:
         reader.on(item.value[KIND], "missing-key", f"`{chosen.kind}` needs `{field.name}`", f"add `{field.name}:`")
     check_fields(reader)
     for problem in problems:
@@ -161,34 +150,25 @@ def _exit_check(
         for own in declared.params
         if own.name in nodes or own.default is not None
     }
-    name: TreeNode | None = item.value.get("name")
     subject = declared.subject(params)
-    return ExitCheck(chosen.kind, params, name.value if name is not None else subject, declared.words, subject)
+    name = item.value["name"].value if "name" in item.value else subject
+    return ExitCheck(chosen.kind, params, name, declared.words, subject)
 
 
 _PHASE_KEY = re.compile(r"^(?:id|emoji|tools|exit)\s*:", re.MULTILINE)
+_START = {"commandName": "the name it is started by", "initialMessage": "the first message to the agent"}
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
-class Loaded(Record):
-    """The result for one workflow folder: a spec or None, all problems, and a stamp for each file."""
-
-    key: str
-    file: str
-    spec: WorkflowSpec | None
-    problems: tuple[Diagnostic, ...]
-    stamps: dict[str, os.stat_result | None]
-    references: tuple[Reference, ...] = ()
-
-
-class _Load:
-    """One workflow folder being read."""
+class Loaded:
+    """One workflow folder: a spec or None, all problems, and a stamp for each file."""
 
     def __init__(self, root: Root, folder: str, registry: Registry) -> None:
         self.root = root
         self.registry = registry
         self.folder = folder
         self.key = os.path.basename(folder)
+        self.spec: WorkflowSpec | None = None
         self.problems: list[Diagnostic] = []
         self.stamps: dict[str, os.stat_result | None] = {}
         self.references: list[Reference] = []
@@ -213,24 +193,17 @@ class _Load:
 
 def load(root: Root, folder: str, registry: Registry) -> Loaded:
     """Read the workflow in `folder`."""
-    job = _Load(root, folder, registry)
+    job = Loaded(root, folder, registry)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))
     reader = read_mapping(source, source.text, 1, WORKFLOW, job.problems.append) if source else None
     spec = _workflow(job, reader, file) if reader else None
     _check_unnamed(job)
-    ok = spec is not None and not has_errors(job.problems)
-    return Loaded(
-        key=job.key,
-        file=file,
-        spec=spec if ok else None,
-        problems=tuple(job.problems),
-        stamps=job.stamps,
-        references=tuple(job.references),
-    )
+    job.spec = None if has_errors(job.problems) else spec
+    return job
 
 
-def _check_unnamed(job: _Load) -> None:
+def _check_unnamed(job: Loaded) -> None:
     """Check the phase files that no entry names. An entry may be misspelt, or `phases` could not be read.
 
     If neither is the case, the file has no effect: a warning. Other programs ignore such files.
@@ -241,8 +214,8 @@ def _check_unnamed(job: _Load) -> None:
         names = [name for name in os.listdir(folder) if name.endswith(".md") and f"{folder}/{name}" not in job.stamps]
     except OSError:
         return
-    missing = [os.path.basename(path) for path, found_ in job.stamps.items() if found_ is None]
-    named = {(found_.st_dev, found_.st_ino) for found_ in job.stamps.values() if found_ is not None} if names else set()
+    missing = [os.path.basename(path) for path, status in job.stamps.items() if status is None]
+    named = {(status.st_dev, status.st_ino) for status in job.stamps.values() if status is not None}
     for name in sorted(names):
         path, opened = f"{folder}/{name}", job.root.open(folder, name)
         if isinstance(opened, UnopenedFile):
@@ -262,7 +235,7 @@ def _check_unnamed(job: _Load) -> None:
             job.problems.append(source.problem("phase-unused", (1, 1, 3), message, hint, "warning"))
 
 
-def _workflow(job: _Load, reader: MappingReader, file: str) -> WorkflowSpec | None:
+def _workflow(job: Loaded, reader: MappingReader, file: str) -> WorkflowSpec | None:
     name = reader.text("name")
     show_node = reader.child("show")
     show = show_node.value if show_node else "user"
@@ -299,28 +272,23 @@ def _workflow(job: _Load, reader: MappingReader, file: str) -> WorkflowSpec | No
 
 def _start(reader: MappingReader, show: str, is_unclear: bool) -> tuple[str, str]:
     """(command name, first message). Both are required if `show` is `user`; `is_unclear` means `show` is invalid."""
-    command, message = reader.text("commandName"), reader.text("initialMessage")
-    if show == "user":
-        abouts = (("commandName", "the name it is started by"), ("initialMessage", "the first message to the agent"))
-        for name, about in abouts:
-            value = command if name == "commandName" else message
-            node: TreeNode | None = reader.node.value.get(name)
-            if node is None and (is_unclear or name in reader.misspelt):
-                continue
-            if node is None:
-                place = (reader.node.line, reader.node.column, 1)
-                hint = f"add `{name}:`, {about}, or `show: workflows` if it only runs inside others"
-                reader.at(place, "missing-key", f"key `{name}` is missing", hint)
-            elif value is not None and not value.strip():
-                reader.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {about}")
-            elif name == "commandName" and value is not None and not rules.is_command_name(value):
-                instead = rules.as_command_name(value)
-                hint = "use letters, digits, `_` and `-` only" + (f", such as `{instead}`" if instead else "")
-                reader.on(node, "command-name", f"`{value}` cannot be typed as the name of a command", hint)
-    return command or "", message or ""
+    texts = {name: reader.text(name) for name in _START}
+    for name, about in _START.items() if show == "user" else ():
+        value, node = texts[name], reader.node.value.get(name)
+        if node is None and not is_unclear and name not in reader.misspelt:
+            place = (reader.node.line, reader.node.column, 1)
+            hint = f"add `{name}:`, {about}, or `show: workflows` if it only runs inside others"
+            reader.at(place, "missing-key", f"key `{name}` is missing", hint)
+        elif value is not None and not value.strip():
+            reader.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {about}")
+        elif name == "commandName" and value is not None and not rules.is_command_name(value):
+            instead = rules.as_command_name(value)
+            hint = "use letters, digits, `_` and `-` only" + (f", such as `{instead}`" if instead else "")
+            reader.on(node, "command-name", f"`{value}` cannot be typed as the name of a command", hint)
+    return texts["commandName"] or "", texts["initialMessage"] or ""
 
 
-def _entries(job: _Load, reader: MappingReader, node: TreeNode) -> tuple[PhaseSpec | Reference, ...] | None:
+def _entries(job: Loaded, reader: MappingReader, node: TreeNode) -> tuple[PhaseSpec | Reference, ...] | None:
     if not node.value:
         reader.on(node, "phases-empty", "`phases` is empty", "list at least one phase file")
         return None
@@ -329,7 +297,12 @@ def _entries(job: _Load, reader: MappingReader, node: TreeNode) -> tuple[PhaseSp
     seen: dict[str, str] = {}
     for item in node.value:
         if item.kind == "text":
-            phase, id_ = _phase_entry(job, reader, item)
+            source = None
+            if item.value.strip():
+                source = job.read(item.value, partial(reader.source.problem, "", item.place, ""))
+            else:
+                reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
+            phase, id_ = _phase(job, source) if source else (None, None)
             entries.append(phase)
             if id_ is not None and id_ in seen:
                 hint = f"`{seen[id_]}` has it already; give each phase its own id"
@@ -374,16 +347,8 @@ def _reference(reader: MappingReader, item: TreeNode) -> Reference | None:
     return Reference(target.value, target.line, target.column, target.width, excerpt)
 
 
-def _phase_entry(job: _Load, reader: MappingReader, item: TreeNode) -> tuple[PhaseSpec | None, str | None]:
+def _phase(job: Loaded, source: Source) -> tuple[PhaseSpec | None, str | None]:
     """(the phase, its id). The id is known even if other parts of the phase are wrong."""
-    if not item.value.strip():
-        reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
-        return None, None
-    source = job.read(item.value, lambda: reader.source.problem("", item.place, ""))
-    return _phase(job, source) if source else (None, None)
-
-
-def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     parts = split_front_matter(source.text)
     if parts is None:
         job.problems.append(no_front_matter(source))
@@ -408,21 +373,8 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     _placeholders(job, source, body, (body_line, 1))
     if id_ is None or name is None or emoji is None:
         return None, id_
-    phase = PhaseSpec(
-        id=id_,
-        name=name,
-        emoji=emoji,
-        instructions=instructions,
-        deny=deny,
-        allow=allow,
-        profiles=profiles,
-        exit=checks,
-        file=source.file,
-        require=require,
-        exit_lines=lines,
-        guidance=guidance,
-    )
-    return phase, id_
+    front_matter = id_, name, emoji, instructions, deny, allow, profiles, checks
+    return PhaseSpec(*front_matter, source.file, require, lines, guidance), id_
 
 
 def _guidance(reader: MappingReader, id_: str | None, name: str | None) -> tuple[str, ...]:
@@ -434,24 +386,22 @@ def _guidance(reader: MappingReader, id_: str | None, name: str | None) -> tuple
     return (phase,) if phase is not None else ()
 
 
-def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:
+def _placeholders(job: Loaded, source: Source, text: str, start: tuple[int, int]) -> None:
     """Warn about misspelt placeholders. `start` is where the text begins in the file."""
     misspelt = rules.misspelt_placeholders(text)
     at = source.starts[start[0] - 1] + start[1] - 1 if misspelt else 0
     for placeholder, hint in misspelt:
         written = "{" + placeholder + "}"
-        found_at = source.text.find(written, at)
-        place = (*start, 1) if found_at < 0 else (*source.place(found_at), len(written))
-        at = max(at, found_at + 1)
+        where = source.text.find(written, at)
+        place = (*start, 1) if where < 0 else (*source.place(where), len(written))
+        at = max(at, where + 1)
         message = f"`{written}` is not a placeholder; it will be shown as it is"
         job.problems.append(source.problem("placeholder", place, message, hint, "warning"))
 
 
 def located(problem: Diagnostic, key: str) -> Diagnostic:
     """A problem of a whole workflow, moved to a key of its file. Specs do not store the place of every key."""
-    folder = os.path.dirname(problem.file)
-    opened = Root(os.path.dirname(folder)).open(folder, WORKFLOW_FILE)
-    source = None if isinstance(opened, UnopenedFile) else decode(problem.file, opened.data)[0]
+    source = reopen(problem.file)
     tree = read_yaml(source.text)[0] if source else None
     if source is None or tree is None or key not in tree.keys:
         return problem

@@ -1,18 +1,18 @@
 """A workflow as its files define it, and how specs are compiled into a flat plan. Pure.
 
-The keys that the files may have are in `keys`. `compile_plan` expects specs without dangling references and cycles;
-`rules.resolve` removes them.
+The keys that the files may have are in `keys`. `compile_plan` expects specs without dangling references, cycles and
+too many phases; the catalog has no others.
 """
 
 from __future__ import annotations
 
-from handrail.base.errors import DefinitionError
 from handrail.base.record import Record
 from handrail.guided.workflows.plan import DONE, START, ExitCheck, Level, Plan, Stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 WORKFLOW_FILE = "workflow.yaml"
 
@@ -110,23 +110,10 @@ def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
 
 def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
     """The flat plan of the workflow `key`."""
-    spec = specs[key]
-    total = count_stops(specs, key)
-    if total > MAX_STOPS:
-        message = f"`{key}` unfolds to {total} phases; the limit is {MAX_STOPS}"
-        raise DefinitionError(message, "each use of a subworkflow adds all its phases; use fewer")
     stops: list[Stop] = []
     _unfold(specs, key, (), DONE, stops)
-    return Plan(
-        key=spec.key,
-        name=spec.name,
-        command=spec.command,
-        initial_message=spec.initial_message,
-        texts=spec.texts,
-        session_name_length=spec.session_name_length,
-        stops=tuple(stops),
-        orchestrates=spec.orchestrates,
-    )
+    fields = {name: value for name, value in specs[key]._asdict().items() if name in Plan._fields}
+    return Plan(**fields, stops=tuple(stops))
 
 
 def _unfold(
@@ -142,21 +129,7 @@ def _unfold(
         if isinstance(entry, Reference):
             _unfold(specs, entry.key, levels, after, stops)
             continue
-        stop = Stop(
-            id=entry.id,
-            name=entry.name,
-            emoji=entry.emoji,
-            instructions=entry.instructions,
-            levels=levels,
-            scope_first=first,
-            scope_loopable=spec.loopable,
-            previous=names[index - 1] if index else START,
-            next=after,
-            deny=entry.deny,
-            allow=entry.allow,
-            profiles=entry.profiles,
-            checks=entry.exit,
-            require=entry.require,
-            guidance=entry.guidance,
-        )
-        stops.append(stop)
+        fields = {name: value for name, value in entry._asdict().items() if name in Stop._fields}
+        previous = names[index - 1] if index else START
+        scope: dict[str, Any] = {"scope_first": first, "scope_loopable": spec.loopable}
+        stops.append(Stop(**fields, **scope, levels=levels, previous=previous, next=after, checks=entry.exit))

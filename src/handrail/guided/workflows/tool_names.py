@@ -7,7 +7,6 @@ agent, also if it has no such tool.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from handrail import STEP_TOOL
@@ -35,6 +34,8 @@ SYNONYMS = {
 READING = frozenset(
     ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
 )
+_SERVERS = (("mcp:", "/"), ("mcp__", "__"))
+"""How the name of a server's tool begins, and what is between the server and the tool."""
 WRITING_HINT = "add `write`, `edit` or `bash` to `whitelist`, or remove the check"
 
 
@@ -117,7 +118,7 @@ def _has_wrong_form(tools: MappingReader, item: TreeNode, name: str) -> bool:
         hint = f"write the name of the tool: `{name.partition('(')[0].strip()}`; {SUPPORTED}"
     elif "*" in name or "?" in name:
         message, hint = f"`{name}` is a pattern, which is not supported", f"write each tool by its name; {SUPPORTED}"
-    elif _is_incomplete(name):
+    elif any(name.startswith(begin) and not all(name[len(begin) :].partition(end)[::2]) for begin, end in _SERVERS):
         message, hint = f"`{name}` names no tool of a server", "write `mcp:SERVER/TOOL`"
     elif not name.strip():
         message, hint = "the name of a tool is blank", SUPPORTED
@@ -125,14 +126,6 @@ def _has_wrong_form(tools: MappingReader, item: TreeNode, name: str) -> bool:
         return False
     tools.on(item, "tool-form", message, hint)
     return True
-
-
-def _is_incomplete(name: str) -> bool:
-    """True if the name of a server's tool lacks the server or the tool."""
-    for begin, between in (("mcp:", "/"), ("mcp__", "__")):
-        if name.startswith(begin):
-            return not all(name.removeprefix(begin).partition(between)[::2])
-    return False
 
 
 def unknown_tool(name: str, hosts: Iterable[str], registry: Registry) -> str | None:
@@ -192,8 +185,7 @@ def _is_nothing(name: str, names: Iterable[str], agent: str, registry: Registry)
     """True if an agent has no tool of this name, and the list has no other name for the same tool that it knows."""
     now, former = registry.tool_names(agent)
     if name.startswith("mcp__"):
-        general = _general(name)
-        return general not in names and general not in registry.host(agent).aliases(name)
+        return _general(name) not in names and _general(name) not in registry.host(agent).aliases(name)
     if name in now or name in former or name not in registry.known_tools():
         return False
     same = _same_tools(name, registry)
@@ -223,25 +215,21 @@ def _warning(phase: PhaseSpec, name: str, agents: list[str], registry: Registry)
 
 def _located(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
-    from handrail.source.definition_files import OpenedFile, Root, decode
+    from handrail.source.definition_files import reopen
     from handrail.source.yaml_text import read_yaml, split_front_matter
 
-    folder, base = os.path.split(warning.file)
-    opened = Root(os.path.dirname(folder)).open(folder, base)
-    if not isinstance(opened, OpenedFile):
-        return warning
-    source = decode(warning.file, opened.data)[0]
-    parts = split_front_matter(source.text)
+    source = reopen(warning.file)
+    parts = split_front_matter(source.text) if source is not None else None
     tree = read_yaml(parts[0], 2)[0] if parts is not None else None
-    node = next((item for item in _listed(tree) if node_text(item) == name), None) if tree is not None else None
-    if node is None:
+    node = next((item for item in _listed(tree) if node_text(item) == name), None)
+    if source is None or node is None:
         return warning
     return warning._replace(line=node.line, column=node.column, width=node.width, excerpt=source.line(node.line))
 
 
-def _listed(tree: TreeNode) -> list[TreeNode]:
+def _listed(tree: TreeNode | None) -> list[TreeNode]:
     """The items of both lists."""
-    tools = tree.value.get("tools") if tree.kind == "mapping" else None
+    tools = tree.value.get("tools") if tree is not None and tree.kind == "mapping" else None
     if tools is None or tools.kind != "mapping":
         return []
     lists = [tools.value.get(field) for field in ("blacklist", "whitelist")]
