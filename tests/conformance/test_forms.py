@@ -1,4 +1,4 @@
-"""Forms of AgentWeaver: valid answers, initial values, and lists of severities."""
+"""Forms of AgentWeaver: valid answers, initial values, how invalid values are replaced, and lists of severities."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from handrail.source.values import Unresolved
 def cases() -> list[Any]:
     file = corpus.folder() / "driven" / "forms.json"
     data = json.loads(file.read_text("utf-8")) if file.exists() else {"cases": []}
-    used = [case for case in data["cases"] if case["op"] != "normalize"]  # Handrail never shows values that do not fit
-    return [pytest.param({"fields": data["fields"], **case}, id=case["id"]) for case in used]
+    return [pytest.param({"fields": data["fields"], **case}, id=case["id"]) for case in data["cases"]]
 
 
 @pytest.mark.parametrize("case", cases())
@@ -39,6 +38,8 @@ def answered(case: corpus.Case) -> Any:
             return {"valid": not problems(form(case), case["values"])}
         case "initial":
             return initial(form(case))
+        case "normalize":
+            return initial(form(case), case["before"])
         case "severity-list":
             try:
                 return {"value": blocking_severities(case["input"], {})}

@@ -20,6 +20,7 @@ from handrail.driven.forms.form import (
     initial,
     problems,
     unknown,
+    with_initial,
 )
 from handrail.driven.forms.form_params import form_from, to_json
 from handrail.source.values import Unresolved
@@ -317,3 +318,8 @@ def test_the_first_values_have_no_problems_but_missing_answers(form: Form) -> No
 @given(forms())
 def test_a_form_survives_a_round_trip_through_json(form: Form) -> None:
     assert form_from(json.loads(json.dumps(to_json(form)))) == form
+
+
+def test_of_a_list_of_initial_values_those_are_shown_that_can_be_chosen() -> None:
+    shown = initial(with_initial(REVIEW, {"tags": ["c", "gone"], "area": "gone", "note": 7}))
+    assert (shown["tags"], shown["area"], shown["note"]) == (["c"], initial(REVIEW)["area"], "fine")

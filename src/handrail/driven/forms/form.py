@@ -114,25 +114,40 @@ def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
     return tuple(option for option in field.options if option.when is None or option.when.holds(answers))
 
 
-def initial(form: Form) -> dict[str, Any]:
+def initial(form: Form, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The values that a form shows before a person answers: these where they fit, else the defaults."""
     before: dict[str, Any] = {}
-    values: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for field in form.fields:
         names = [option.value for option in choices(field, before)]
-        value = _with_default(field, names, None)
+        value = _fitting(field, names, None if values is None else values.get(field.id))
         if value is None:
             value = names[0] if field.type == "single-select" and field.required and names else field.blank
-        values[field.id], before[field.id] = value, value if is_shown(field, before) else None
-    return values
+        shown[field.id], before[field.id] = value, value if is_shown(field, before) else None
+    return shown
+
+
+def _fitting(field: FormField, names: list[str], value: Any) -> Any:
+    """The value if it has the type of the field, else its default, else None. Of a list, only what can be chosen."""
+    for candidate in (value, field.default):
+        if field.type == "multi-select" and isinstance(candidate, list | tuple):
+            return [name for name in _once(list(candidate)) if name in names]
+        is_text = field.type == "text" and isinstance(candidate, str)
+        is_boolean = field.type == "boolean" and isinstance(candidate, bool)
+        if is_text or is_boolean or (field.type == "single-select" and candidate in names):
+            return candidate
+    return None
 
 
 def with_initial(form: Form, values: Any) -> Form:
     """The form with these values as defaults, where they fit the field. Any other value is ignored."""
+    values = values if isinstance(values, Mapping) else {}
+    fitting = initial(form, values)
     fields = list(form.fields)
-    for number, field in enumerate(form.fields if isinstance(values, Mapping) else ()):
-        value, names = values.get(field.id), [option.value for option in field.options]
-        if value is not None and wrong_with(replace(field, required=False), names, value) is None:
-            fields[number] = replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
+    for number, field in enumerate(form.fields):
+        value, names = fitting[field.id], [option.value for option in field.options]
+        if values.get(field.id) is not None and wrong_with(replace(field, required=False), names, value) is None:
+            fields[number] = replace(field, default=tuple(value) if isinstance(value, list) else value)
     return replace(form, fields=tuple(fields))
 
 
