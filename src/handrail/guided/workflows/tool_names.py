@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
 
+VOCABULARY: dict[str, str] = {
+    "read": "read a file",
+    "write": "write a whole file",
+    "edit": "change a part of a file",
+    "bash": "run a program",
+    "search": "look for files or for text in files",
+    "fetch": "read the web",
+    "agent": "start another agent",
+}
+"""Handrail's own names of tools, and what such a tool does."""
 LISTS = frozenset(["blacklist", "whitelist"])
 LISTS_HINT = "write `blacklist: [TOOL]` or `whitelist: [TOOL]`"
 SYNONYMS = {
@@ -55,7 +65,8 @@ def read_tools(phase: MappingReader, registry: Registry) -> tuple[tuple[str, ...
     if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
         problems = [_no_list(phase, node)]
     for name, names in (("blacklist", deny), ("whitelist", allow)):
-        if names and (name == "whitelist" or not registry.known_tools().issuperset(names)):
+        is_known = VOCABULARY.keys() >= set(names or ()) or registry.known_tools().issuperset(names or ())
+        if names and (name == "whitelist" or not is_known):
             _check_names(tools, name, registry)
     for problem in problems:
         phase.report(problem)
@@ -153,18 +164,6 @@ def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registr
         message = f"`{host}` has none of these tools, so every call would be denied there"
         hint = "add a tool that it has, such as `read` or `bash`"
         tools.at(node.place, "tool-nowhere", message, hint, "warning")
-
-
-VOCABULARY: dict[str, str] = {
-    "read": "read a file",
-    "write": "write a whole file",
-    "edit": "change a part of a file",
-    "bash": "run a program",
-    "search": "look for files or for text in files",
-    "fetch": "read the web",
-    "agent": "start another agent",
-}
-"""Handrail's own names of tools, and what such a tool does."""
 
 
 def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry: Registry) -> list[Diagnostic]:
