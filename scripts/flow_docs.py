@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from handrail.cli.run_options import about_param, examples, name_of_param
+from handrail.cli.run_options import OPTION_OF, about_param, examples
 from handrail.driven.flows.files import ShippedFlow, ShippedFlows
 from handrail.driven.flows.overview import Brief, PhaseBlock, brief, phase_blocks
 from handrail.extensions.registry import Registry
@@ -82,7 +82,10 @@ def _page(entry: ShippedFlow) -> str:
         parts.append(f"Also: {', '.join(f'`{name}`' for name in told.plan.also)}.\n")
     parts.append(_uses(entry, told))
     if told.plan.params:
-        rows = "\n".join(f"| `{name_of_param(param)}` | {about_param(param)} |" for param in told.plan.params)
+        rows = "\n".join(
+            f"| `{', '.join([param.name, *filter(None, [OPTION_OF.get(param.name)])])}` | {about_param(param)} |"
+            for param in told.plan.params
+        )
         parts.append(f"## Parameters\n\n| parameter | |\n|---|---|\n{rows}\n")
     parts.append(f"## Phases\n\n![The phases of {entry.id}]({file_name(entry.id)}.svg)\n\n{_phases(told)}")
     if told.writes:

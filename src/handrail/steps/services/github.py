@@ -55,23 +55,33 @@ _PAGE = re.compile(rf"/(?P<repository>{_NAME}/{_NAME})/(?P<kind>issues|pull)/(?P
 
 def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The issue that `OWNER/NAME#12` or the address of a page means. It may also be a pull request."""
-    return _item(reference, ("issues", "pull"), env, ("issue-reference", "an issue"))
+    item = _item(reference, ("issues", "pull"), env)
+    if item is None:
+        raise LastingError("issue-reference", _wrong(reference, "an issue", "issues"))
+    return item
 
 
 issue_or_change = issue
 
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
-    return _item(reference, ("pull",), env, ("pull-request-reference", "a pull request"))
+    item = _item(reference, ("pull",), env)
+    if item is None:
+        raise LastingError("pull-request-reference", _wrong(reference, "a pull request", "pull"))
+    return item
 
 
-def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], flaw: tuple[str, str]) -> ForgeItem:
-    """What a text means. `flaw`: the code of the failure if it is something else, and what it is not."""
+def _wrong(reference: str, what: str, kind: str) -> str:
+    example = f"OWNER/NAME#12 or https://github.com/OWNER/NAME/{kind}/12"
+    return f"{GITHUB}: `{shown(reference.strip(), 120)}` is not {what}, such as {example}"
+
+
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
+    """What a text means. None if it is something else."""
     given, web = reference.strip(), github_web(env)
     found = _SHORT.fullmatch(given) or _page(given, kinds, web)
     if found is None or not _REPOSITORY.fullmatch(found["repository"]):
-        example = f"OWNER/NAME#12 or https://github.com/OWNER/NAME/{kinds[0]}/12"
-        raise LastingError(flaw[0], f"{GITHUB}: `{shown(given, 120)}` is not {flaw[1]}, such as {example}")
+        return None
     repository, number = found["repository"], int(found["number"])
     return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
 

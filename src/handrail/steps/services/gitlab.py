@@ -46,28 +46,38 @@ _SUBJECTS = {"read_api": "issue or merge request", "api": "project"}
 
 def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The issue at an address, if it is on the configured GitLab."""
-    return _item(reference, ("issues", "work_items"), env, ("issue-reference", "an issue"))
+    item = _item(reference, ("issues", "work_items"), env, "issue")
+    if item is None:
+        raise LastingError("issue-reference", _wrong(reference, "an issue", "issues"))
+    return item
 
 
 def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     """The merge request at an address, if it is on the configured GitLab."""
-    return _item(reference, ("merge_requests",), env, ("merge-request-reference", "a merge request"))
+    item = _item(reference, ("merge_requests",), env, "merge request")
+    if item is None:
+        raise LastingError("merge-request-reference", _wrong(reference, "a merge request", "merge_requests"))
+    return item
 
 
 def issue_or_change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     return change(reference, env) if "/merge_requests/" in reference else issue(reference, env)
 
 
-def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], flaw: tuple[str, str]) -> ForgeItem:
-    """What an address means. `flaw`: the code of the failure if it is something else, and what it is not."""
+def _wrong(reference: str, what: str, kind: str) -> str:
+    example = f"https://gitlab.com/GROUP/PROJECT/-/{kind}/7"
+    return f"{GITLAB}: `{shown(reference.strip(), 120)}` is not the address of {what}, such as {example}"
+
+
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: str) -> ForgeItem | None:
+    """What an address means. None if it is something else."""
     url, base = reference.strip(), gitlab_base(env)
-    found, (code, what) = match_page(url, base, _PAGE, kinds), flaw
+    found = match_page(url, base, _PAGE, kinds)
     if found is None:
-        example = f"https://gitlab.com/GROUP/PROJECT/-/{kinds[0]}/7"
-        raise LastingError(code, f"{GITLAB}: `{shown(url, 120)}` is not the address of {what}, such as {example}")
+        return None
     if not is_same_host(url, base):
         message = (
-            f"{GITLAB}: the {what.partition(' ')[2]} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
+            f"{GITLAB}: the {what} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
             f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
         )
         raise LastingError("service-host", message)
