@@ -247,7 +247,7 @@ def test_a_guided_job_has_a_home_of_its_own_that_shares_all_but_the_settings(tmp
 
 
 def test_a_guided_job_keeps_the_persons_settings_and_leaves_an_installation_out(tmp_path: Path) -> None:
-    theirs = {"matcher": "x", "hooks": [{"type": "command", "command": "mine"}]}
+    theirs = {"matcher": "x", "hooks": [{"type": "command", "command": "mine", "env": {"name": "handrail"}}]}
     installed = {"hooks": [{"name": "handrail", "type": "command", "command": "installed"}]}
     own = {"theme": "dark", "hooks": {"BeforeTool": [theirs, installed], "Notification": [theirs]}}
     _, settings = guided(tmp_path, json.dumps(own))

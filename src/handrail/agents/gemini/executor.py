@@ -77,8 +77,13 @@ def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, 
     for event, entries in added.items():
         theirs = hooks.get(event)
         present = theirs if isinstance(theirs, list) else ()
-        hooks[event] = [*(entry for entry in present if f'"name": "{own.NAME}"' not in json.dumps(entry)), *entries]
+        hooks[event] = [*(entry for entry in present if not _is_ours(entry)), *entries]
     return hooks
+
+
+def _is_ours(entry: Any) -> bool:
+    hooks = within(entry).get("hooks")
+    return isinstance(hooks, list) and any(within(hook).get("name") == own.NAME for hook in hooks)
 
 
 def _read_settings(path: str) -> dict[str, Any]:
