@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 
 from handrail.driven.artifacts.schemas import find_schema, schema_ids
-from handrail.driven.flows.files import ShippedFlows
 from handrail.driven.flows.prompts import PromptLibrary
+from handrail.driven.flows.shipped_flows import ShippedFlows
 from handrail.extensions import registry
 from handrail.extensions.registry import Registry
 from handrail.settings.folders import UserFolders, prompt_roots, shipped_flows

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from handrail.cli.run_options import OPTION_OF, about_param, examples
-from handrail.driven.flows.files import ShippedFlow, ShippedFlows
 from handrail.driven.flows.overview import Brief, PhaseBlock, brief, phase_blocks
+from handrail.driven.flows.shipped_flows import ShippedFlow, ShippedFlows
 from handrail.extensions.registry import Registry
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows

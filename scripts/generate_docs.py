@@ -14,7 +14,7 @@ from handrail.base.errors import EXIT_CODES
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.doctor.examination import CATEGORIES, EXAMS
-from handrail.driven.flows.files import ENDINGS
+from handrail.driven.flows.catalog import ENDINGS
 from handrail.driven.flows.keys import AFTER
 from handrail.driven.flows.keys import SHAPES as FLOW_SHAPES
 from handrail.extensions import registry

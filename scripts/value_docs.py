@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.driven.expressions.parser import CONDITIONS, VALUES, ArtifactKinds, ExpressionForm, ExpressionReader
 from handrail.driven.expressions.tree import SCOPES, ExpressionScope
-from handrail.driven.flows.loader import flow_resources
+from handrail.driven.flows.load import flow_resources
 from handrail.driven.flows.references import CONTEXT
 from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source

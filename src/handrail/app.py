@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
     from handrail.driven.runs.runs import Runs
-    from handrail.driven.worktrees.worktrees import Worktrees
+    from handrail.driven.worktrees.project_worktrees import Worktrees
     from handrail.extensions.callers import Caller
     from handrail.extensions.contracts import Stubs
     from handrail.extensions.registry import Registry
@@ -157,7 +157,7 @@ class App:
 
     @cached_property
     def worktrees(self) -> Worktrees:
-        from handrail.driven.worktrees.worktrees import Worktrees
+        from handrail.driven.worktrees.project_worktrees import Worktrees
 
         return Worktrees(self.places, self.project, self.folder, self.env, self.settings.worktree, self.clock)
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentweaver.agent import Mood
 from agentweaver.scene import ISSUE, KEY, Scene
-from handrail.driven.flows.files import ShippedFlows
+from handrail.driven.flows.shipped_flows import ShippedFlows
 from handrail.extensions.registry import Registry
 from handrail.project.definitions import Definitions
 from handrail.settings.folders import UserFolders, shipped_flows

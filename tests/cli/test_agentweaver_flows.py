@@ -9,7 +9,7 @@ import pytest
 
 from handrail.driven.artifacts.agentweaver_params import PARAM_NAMES, TaskArtifacts
 from handrail.driven.artifacts.project_files import ProjectFiles
-from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.load import flow_resources, load_flow
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.request import RunRequest
 from handrail.extensions.registry import Registry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.driven.flows.files import ShippedFlows
+from handrail.driven.flows.shipped_flows import ShippedFlows
 from handrail.settings.folders import shipped_flows
 from support import Project
 

@@ -15,7 +15,7 @@ from conformance.test_flow_specs import KNOWN
 from handrail.base import journal
 from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.run_journal import Ledger
-from handrail.driven.flows.loader import load_flow
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.flows.results import FlowResult
 from handrail.driven.runs import run_events

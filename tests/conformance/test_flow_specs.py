@@ -10,8 +10,8 @@ import pytest
 
 from conformance import corpus
 from handrail.driven.artifacts.schemas import artifact_table, schema_ids
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
-from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.flows.prompts import PromptFile
 from handrail.extensions.contracts import Node

@@ -11,7 +11,7 @@ import pytest
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
 from handrail.base.errors import RefusedError
-from handrail.driven.flows.loader import load_flow
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import done

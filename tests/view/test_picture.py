@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from handrail.driven.flows.files import ShippedFlows
-from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.load import flow_resources, load_flow
+from handrail.driven.flows.shipped_flows import ShippedFlows
 from handrail.extensions.registry import Registry
 from handrail.settings.folders import shipped_flows
 from handrail.source.definition_files import Source

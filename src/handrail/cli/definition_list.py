@@ -10,8 +10,8 @@ from handrail.cli.output import BOLD, CYAN, DIM, RED, YELLOW, Shell, echo, style
 from handrail.cli.results import print_table, tell_untrusted
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.flows.catalog import FoundFlow
-from handrail.driven.flows.files import SHIPPED_SOURCE
 from handrail.driven.flows.plan import FlowPlan
+from handrail.driven.flows.shipped_flows import SHIPPED_SOURCE
 from handrail.settings.folders import shown_path
 from handrail.settings.trust import ProgramUse
 from handrail.source.diagnostics import Diagnostic, as_github, diagnostic_text, sorted_problems, summary

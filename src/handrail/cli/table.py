@@ -145,7 +145,7 @@ def former_command_hint(name: str) -> str | None:
     """A hint for somebody who types a command of AgentWeaver, or the id of a shipped flow. None for anything else."""
     if name in FORMER_COMMANDS:
         return FORMER_COMMANDS[name]
-    from handrail.driven.flows.files import ShippedFlows  # reads files, which only a wrong command needs
+    from handrail.driven.flows.shipped_flows import ShippedFlows  # reads files, which only a wrong command needs
     from handrail.settings.folders import shipped_flows
 
     is_flow = ShippedFlows(shipped_flows()).named(name) is not None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-    from handrail.driven.flows.files import ShippedFlows
     from handrail.driven.flows.load_state import FlowResources
+    from handrail.driven.flows.shipped_flows import ShippedFlows
     from handrail.extensions.plugins.plugins import Plugins
     from handrail.extensions.registry import Registry
     from handrail.guided.workflows.catalog import Catalog
@@ -85,7 +85,7 @@ class Definitions:
     @cached_property
     def shipped(self) -> ShippedFlows:
         """The flows that come with Handrail."""
-        from handrail.driven.flows.files import ShippedFlows
+        from handrail.driven.flows.shipped_flows import ShippedFlows
 
         return ShippedFlows(shipped_flows())
 
@@ -102,7 +102,7 @@ class Definitions:
         """What the flows of this project may use. The workflows are read only if a flow runs one."""
         from handrail.base.dataclasses import replace
         from handrail.driven.artifacts.schemas import find_schema
-        from handrail.driven.flows.loader import flow_resources
+        from handrail.driven.flows.load import flow_resources
         from handrail.driven.flows.prompts import PromptLibrary
 
         roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
@@ -130,7 +130,7 @@ class Definitions:
         flow = None if kind == MARKS[0] else self.flows.named(wanted)
         is_own = flow is not None and not flow.is_shipped
         if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(wanted)):
-            from handrail.driven.flows.loader import flow_resources
+            from handrail.driven.flows.load import flow_resources
             from handrail.driven.runs.request import workflow_as_flow
 
             spec = self.catalog.find(wanted)

@@ -14,7 +14,7 @@ from handrail.base.dataclasses import dataclass, field
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, moment
-from handrail.driven.worktrees.worktrees import Worktrees
+from handrail.driven.worktrees.project_worktrees import Worktrees
 from handrail.guided.sessions.sessions import Sessions, last_change, remove_session
 from handrail.guided.sessions.store import LEFT
 

@@ -17,8 +17,7 @@ from handrail.base.errors import UsageError
 from handrail.base.files import is_below
 from handrail.driven.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
-from handrail.driven.flows.catalog import problems_at
-from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
+from handrail.driven.flows.catalog import ENDINGS, flow_files, is_flow_file, problems_at
 from handrail.extensions.plugins.plugin import MANIFEST_FILE
 from handrail.extensions.registry import workflow_folders as installed_workflow_folders
 from handrail.guided.workflows.catalog import read_given, workflow_folders

@@ -22,8 +22,8 @@ from handrail.driven.artifacts.names import (
 from handrail.driven.artifacts.schemas import artifact_table, schema_ids
 from handrail.driven.expressions.parser import ArtifactKinds, ExpressionReader
 from handrail.driven.expressions.tree import ExpressionScope
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
-from handrail.driven.flows.loader import load_flow
 from handrail.extensions.contracts import Node
 from handrail.source import suggestions
 from handrail.source.definition_files import Source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.load import flow_resources, load_flow
 from handrail.driven.flows.plan import FlowPlan
 from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source

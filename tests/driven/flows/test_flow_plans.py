@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from fuzz.inputs import mutated, pieces
 from handrail.driven.expressions.tree import Const, Expression, ExpressionScope, Items, Object, Ref
 from handrail.driven.flows.keys import MAX_PARALLEL, SHAPES, flow_schema
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
-from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan, Lane, MadeFile, Parallelism, Phase
 from handrail.extensions.contracts import Node
 from handrail.extensions.declarations import check_declarations, node_declarations

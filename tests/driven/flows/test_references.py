@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.driven.flows.catalog import read_flows
-from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.load import flow_resources, load_flow
 from handrail.extensions.registry import Registry
 from handrail.source.definition_files import Source
 

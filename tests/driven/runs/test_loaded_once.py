@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.driven.flows.loader import read_flow
+from handrail.driven.flows.load import read_flow
 from support import Project
 
 STEPS = """phases:

@@ -8,8 +8,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
-from handrail.driven.flows.loader import load_flow
 from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.load import load

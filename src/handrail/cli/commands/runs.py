@@ -359,7 +359,7 @@ def worktrees(app: App, shell: Shell) -> None:
     The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
     """
     with WaitingLine(shell, "asking git about the worktrees"):
-        found = asyncio.run(app.worktrees.listed())
+        found = asyncio.run(app.worktrees.with_states())
     if shell.as_json:
         return shell.data({"worktrees": [one.to_json() for one in found]})
     if not found:

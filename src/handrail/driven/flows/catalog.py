@@ -16,19 +16,23 @@ from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError, NotFound
 from handrail.base.files import Unreadable, read_limited
 from handrail.driven.expressions.parser import SourcePlace
-from handrail.driven.flows.files import SHIPPED_PREFIX, SHIPPED_SOURCE, ShippedFlows, flow_files
 from handrail.driven.flows.keys import MAX_DEPTH
+from handrail.driven.flows.load import is_foreign, read_flow
 from handrail.driven.flows.load_state import FlowResources, NestedFlow, Suggestions
-from handrail.driven.flows.loader import is_foreign, read_flow
 from handrail.driven.flows.plan import FlowPlan, with_nested, with_nested_names
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import NestedReference, nested_references, wrong_nested_reference
 from handrail.driven.flows.results import computes_nested_flow
+from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX, SHIPPED_SOURCE, ShippedFlows
 from handrail.settings.folders import name_prefix
 from handrail.source.definition_files import MAX_BYTES, Root, Source, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, Severity, blame, file_problem, is_usable, sorted_problems
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import nearest
+
+ENDINGS = (".json", ".yaml", ".yml")
+MAX_FLOWS = 5_000
+MAX_FOLDERS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +180,34 @@ class FlowCatalog:
         plans = [] if flow.plan is None else with_nested(flow.plan, self.plan_named)
         files = {flow.file, *(plan.file for plan in plans)}
         return [problem for problem in self.problems if problem.severity == "warning" and problem.file in files]
+
+
+def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
+    """All flow files below a folder, sorted by path. Links to folders are not followed."""
+
+    def unreadable(error: OSError) -> None:
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "change its permissions, or move it elsewhere"
+        problems.append(file_problem("folder-unreadable", str(error.filename), message, hint))
+
+    files: list[str] = []
+    for count, (folder, folders, names) in enumerate(os.walk(path, onerror=unreadable) if os.path.isdir(path) else ()):
+        if count == MAX_FOLDERS or len(files) > MAX_FLOWS:
+            message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
+            problems.append(file_problem("too-many-folders", path, message, "keep only flows here"))
+            return sorted(files)[:MAX_FLOWS]
+        for link in (os.path.join(folder, name) for name in folders):
+            if os.path.islink(link):
+                message = f"`{os.path.basename(link)}` is a link to a folder and is not followed"
+                hint = "copy or move the folder here"
+                problems.append(file_problem("folder-link", link, message, hint, severity="warning"))
+        files += [os.path.join(folder, name) for name in names if name.endswith(ENDINGS)]
+    return sorted(files)
+
+
+def is_flow_file(path: str) -> bool:
+    """True if a path that a person names is a flow file."""
+    return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
 
 
 def read_flows(

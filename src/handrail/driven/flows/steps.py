@@ -13,11 +13,11 @@ from handrail.base.errors import DefinitionError
 from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.parser import ExpressionReader, TemplateText
 from handrail.driven.expressions.tree import SCOPES, Const, Expression
-from handrail.driven.flows.files import SHIPPED_SOURCE
 from handrail.driven.flows.keys import AFTER, MAX_SECONDS, PROMPT, RETRY, STEP
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
 from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
 from handrail.driven.flows.prompts import PromptFile
+from handrail.driven.flows.shipped_flows import SHIPPED_SOURCE
 from handrail.driven.flows.step_values import (
     chosen_kinds,
     look_up,

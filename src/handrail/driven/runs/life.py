@@ -32,8 +32,9 @@ from handrail.driven.runs.request import LoadedRun, StoredRequest
 from handrail.driven.runs.run_events import Bounded, Cause, Event, FactFound, Mode, TimeSpent
 from handrail.driven.runs.run_rules import paths_of, phases_to_rewind, refuse_unless_waiting
 from handrail.driven.runs.state import LEFT_OUT, OWN, WAIT, RunState, fold, is_partial
+from handrail.driven.worktrees.create import Tell, make_ready
 from handrail.driven.worktrees.git import Git
-from handrail.driven.worktrees.lifecycle import Tell, make_ready, merge_worktree, remove_worktree, standing
+from handrail.driven.worktrees.merge_and_remove import merge_worktree, remove_worktree, worktree_state
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
 from handrail.extensions.contracts import (
     CheckContext,
@@ -109,7 +110,7 @@ class RunWorktree:
     async def _is_unused(self, tree: Worktree) -> bool:
         if tree.end is not None:
             return False
-        return not (await standing(tree, Git(folder=tree.top, env=self.env))).has_work
+        return not (await worktree_state(tree, Git(folder=tree.top, env=self.env))).has_work
 
 
 def tree_of(run: LoadedRun, site: Site, pass_env: Sequence[str]) -> RunWorktree | None:

@@ -17,12 +17,12 @@ from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import StateError, UsageError
 from handrail.driven.artifacts.scope import default_scope, given_scope, issue_key, scope_at, ticket_key
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-from handrail.driven.flows.files import SHIPPED_PREFIX
+from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
-from handrail.driven.flows.loader import load_flow
 from handrail.driven.flows.plan import FlowPlan, Phase, path_segment
 from handrail.driven.flows.prompts import is_made_from
 from handrail.driven.flows.results import computes_nested_flow, params_read, uses_task
+from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX
 from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed
 from handrail.driven.runs.state import CANCELLED, RunState, StepState, fold
 from handrail.driven.runs.summary import Summary, summarize

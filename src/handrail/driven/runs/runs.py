@@ -18,7 +18,7 @@ from handrail.base.errors import HandrailError, NotFound, RefusedError, StateErr
 from handrail.driven.artifacts.project_files import ProjectFiles, Publisher
 from handrail.driven.artifacts.shelf import Shelves
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-from handrail.driven.flows.loader import flow_resources, load_flow
+from handrail.driven.flows.load import flow_resources, load_flow
 from handrail.driven.flows.plan import FlowPlan, step_at, with_nested_names
 from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile

@@ -150,6 +150,11 @@ def target_of(entry: str) -> str | None:
     return os.path.dirname(os.path.join(entry, text)) if text else None
 
 
+def is_checkout(tree: Worktree) -> bool:
+    """True if git knows the folder of a worktree as one."""
+    return os.path.exists(os.path.join(tree.path, ".git"))
+
+
 def has_submodules(tree: Worktree) -> bool:
     """True if the worktree has repositories of submodules of its own: their commits are nowhere else."""
     return any(os.path.isdir(os.path.join(entry, "modules")) for entry in entries_of(tree))

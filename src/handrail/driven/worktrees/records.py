@@ -98,7 +98,7 @@ class WorktreeRecords:
         files.replace(self._file(tree.path, RECORD), json.dumps(tree.to_json()).encode(), durable=True)
         return tree
 
-    def moved(self, tree: Worktree, phase: WorktreePhase) -> Worktree:
+    def set_phase(self, tree: Worktree, phase: WorktreePhase) -> Worktree:
         return self.save(replace(tree, phase=phase))
 
     def forget(self, tree: Worktree) -> None:
@@ -113,17 +113,17 @@ class WorktreeRecords:
 
     def locked(self, tree: Worktree) -> contextlib.AbstractAsyncContextManager[int]:
         """Hold the lock of a worktree. A git that outlived a killed Handrail still holds it, so this may wait."""
-        return self._held(tree.path, f"the worktree `{tree.path}` is being made, merged or removed")
+        return self._lock(tree.path, f"the worktree `{tree.path}` is being made, merged or removed")
 
     @contextlib.asynccontextmanager
     async def merging(self, repository: str) -> AsyncIterator[None]:
         """Hold the lock of a repository, so that one merge happens at a time."""
-        async with self._held(repository, f"another merge in `{repository}` is not done"):
+        async with self._lock(repository, f"another merge in `{repository}` is not done"):
             yield
             files.remove(self._file(repository, LOCK))
 
     @contextlib.asynccontextmanager
-    async def _held(self, folder: str, busy: str) -> AsyncIterator[int]:
+    async def _lock(self, folder: str, busy: str) -> AsyncIterator[int]:
         """Hold the lock of a folder. Yields its open descriptor."""
         path = self._file(folder, LOCK)
         make_private(self.folder)
@@ -158,7 +158,7 @@ def _read_record(file: str) -> Worktree | None:
 
 def worktree_from_json(data: Mapping[str, Any]) -> Worktree:
     """The worktree that a record describes. What a later version has added is left out."""
-    known = {one.name for one in fields(Worktree)}
+    known = {item.name for item in fields(Worktree)}
     try:
         return Worktree(**{name: value for name, value in data.items() if name in known})
     except (TypeError, AttributeError) as error:

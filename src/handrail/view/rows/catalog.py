@@ -14,9 +14,9 @@ from typing import Any
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import in_words
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
-from handrail.driven.flows.files import SHIPPED_SOURCE, ShippedFlow
 from handrail.driven.flows.overview import Block, ParallelBlock, PhaseBlock, RepeatBlock, blocks_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Step, child_of
+from handrail.driven.flows.shipped_flows import SHIPPED_SOURCE, ShippedFlow
 from handrail.guided.workflows.catalog import Catalog
 from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.diagnostics import Diagnostic

@@ -9,15 +9,9 @@ import time
 from typing import Any
 
 from handrail.base.errors import HandrailError
+from handrail.driven.worktrees.create import WorktreeRequest, make_ready, plan_worktree
 from handrail.driven.worktrees.git import Git
-from handrail.driven.worktrees.lifecycle import (
-    WorktreeRequest,
-    make_ready,
-    merge_worktree,
-    plan_worktree,
-    remove_worktree,
-    standing,
-)
+from handrail.driven.worktrees.merge_and_remove import merge_worktree, remove_worktree, worktree_state
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
 from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.settings.folders import UserFolders
@@ -251,7 +245,7 @@ class _WorktreeAction:
         raise LastingError("worktree", message)
 
     async def _outputs(self, tree: Worktree) -> dict[str, Any]:
-        now = await standing(tree, Git(folder=tree.repository, env=self.env))
+        now = await worktree_state(tree, Git(folder=tree.repository, env=self.env))
         return {"path": tree.path, "branch": tree.branch, "base": tree.base, "commit": now.head or tree.commit}
 
 

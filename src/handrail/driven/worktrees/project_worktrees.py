@@ -12,19 +12,16 @@ from typing import Any, Literal
 from handrail.base import files, locks
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
+from handrail.driven.worktrees.create import BRANCH_PREFIX, WorktreeRequest, find_repository, plan_worktree
 from handrail.driven.worktrees.git import Git, missing_worktrees, remove_all, target_of
-from handrail.driven.worktrees.lifecycle import (
-    BRANCH_PREFIX,
-    WorktreeRequest,
+from handrail.driven.worktrees.merge_and_remove import (
     WorktreeState,
     clear_worktree,
-    find_repository,
+    existing_folder,
     merge_worktree,
     own_commits,
-    place_of,
-    plan_worktree,
     remove_worktree,
-    standing,
+    worktree_state,
 )
 from handrail.driven.worktrees.records import LOCK, RECORD, End, Worktree, WorktreeRecords
 from handrail.settings.folders import UserFolders, checkout, file_name
@@ -50,16 +47,16 @@ class Leftover:
     @property
     def words(self) -> str:
         what = {"branch": "branch", "entry": "entry of git", "folder": "folder", "file": "file"}.get(self.kind)
-        shown = f"{what} `{self.name}` of no worktree" if what else f"worktree `{self.name}`: {self.kind}"
-        return shown + (f", with {self.work}" if self.work else "")
+        line = f"{what} `{self.name}` of no worktree" if what else f"worktree `{self.name}`: {self.kind}"
+        return line + (f", with {self.work}" if self.work else "")
 
 
 @dataclass(frozen=True)
 class ListedWorktree:
-    """A worktree and how it stands. `standing` is None if git cannot say."""
+    """A worktree and its state in git. `git_state` is None if git cannot say."""
 
     tree: Worktree
-    standing: WorktreeState | None
+    git_state: WorktreeState | None
     is_used: bool
 
     @property
@@ -67,7 +64,7 @@ class ListedWorktree:
         """What a person has to know about it, in a few words."""
         if self.is_used or self.tree.phase in ("making", "removing", "merging"):
             return self.tree.phase if self.is_used else f"{self.tree.phase}, interrupted"
-        now = self.standing
+        now = self.git_state
         if now is None or not now.exists:
             return "missing"
         parts = [f"{now.ahead} ahead"] if now.ahead else []
@@ -75,7 +72,7 @@ class ListedWorktree:
         return ", ".join(parts) or "no changes"
 
     def to_json(self) -> dict[str, Any]:
-        tree, now = self.tree, self.standing
+        tree, now = self.tree, self.git_state
         return {
             "run": tree.run,
             "step": tree.step or None,
@@ -115,8 +112,8 @@ class Worktrees:
 
     @property
     def parent(self) -> str:
-        given = self.settings.folder
-        return self.places.trees if given is None else given.replace("~", self.places.home, 1)
+        folder = self.settings.folder
+        return self.places.trees if folder is None else folder.replace("~", self.places.home, 1)
 
     def git(self, folder: str | None = None) -> Git:
         return Git(folder=folder or self.folder, env=self.env)
@@ -145,12 +142,12 @@ class Worktrees:
         tree = None if place is None else self.trees.at(place.top)
         return None if tree is None else replace(tree, is_shared=True)
 
-    async def listed(self) -> list[ListedWorktree]:
-        return [await self._listed(tree) for tree in self.trees.of_project(self.project)]
+    async def with_states(self) -> list[ListedWorktree]:
+        return [await self._with_state(tree) for tree in self.trees.of_project(self.project)]
 
-    async def _listed(self, tree: Worktree) -> ListedWorktree:
+    async def _with_state(self, tree: Worktree) -> ListedWorktree:
         try:
-            now = await standing(tree, self.git(tree.repository))
+            now = await worktree_state(tree, self.git(tree.repository))
         except RefusedError:
             now = None
         return ListedWorktree(tree, now, self.trees.is_used(tree))
@@ -190,7 +187,7 @@ class Worktrees:
     async def would_lose(self, run: str) -> bool:
         """True if a worktree of a run has work that is nowhere else."""
         for tree in self.of_run(run):
-            now = (await self._listed(tree)).standing
+            now = (await self._with_state(tree)).git_state
             if tree.phase not in ("making", "removing") and (now is None or now.would_lose is not None):
                 return True
         return False
@@ -217,7 +214,7 @@ class Worktrees:
             return Leftover("half-made" if tree.phase == "making" else "half-removed", tree.path, tree.run, tree=tree)
         if not os.path.isdir(tree.repository):
             return Leftover("missing", tree.path, tree.run, "its files" if os.path.exists(tree.path) else None, tree)
-        now = await standing(tree, self.git(self.project))
+        now = await worktree_state(tree, self.git(self.project))
         if not now.exists or not exists(tree.run):
             return Leftover("without a run" if now.exists else "missing", tree.path, tree.run, now.would_lose, tree)
         if tree.phase == "merging":
@@ -281,8 +278,8 @@ class Worktrees:
         async with self.trees.locked(tree) as hold:
             if self.trees.at(tree.path) != tree:
                 return False
-            self.trees.moved(tree, "removing")
-            await clear_worktree(tree, Git(folder=place_of(tree), env=self.env, hold=hold))
+            self.trees.set_phase(tree, "removing")
+            await clear_worktree(tree, Git(folder=existing_folder(tree), env=self.env, hold=hold))
             self.trees.forget(tree)
         return True
 

@@ -1,7 +1,7 @@
-"""Finds the flow files below a folder, and the flows that Handrail ships.
+"""The flows that Handrail ships: their files, their ids and other ids, and what a list of them shows.
 
-The file of a shipped flow is read only if something names the flow: reading all takes long. What a list of them shows
-is at the top of each file, so no file has to be understood for it.
+Reading all of them takes long, so the file of a shipped flow is read only if something names the flow. A list needs
+only the first lines of each file.
 """
 
 from __future__ import annotations
@@ -13,40 +13,6 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from handrail.base.dataclasses import dataclass
-from handrail.source.diagnostics import Diagnostic, file_problem
-
-ENDINGS = (".json", ".yaml", ".yml")
-MAX_FLOWS = 5_000
-MAX_FOLDERS = 20_000
-
-
-def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
-    """All flow files below a folder, sorted by path. Links to folders are not followed."""
-
-    def unreadable(error: OSError) -> None:
-        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
-        hint = "change its permissions, or move it elsewhere"
-        problems.append(file_problem("folder-unreadable", str(error.filename), message, hint))
-
-    files: list[str] = []
-    for count, (folder, folders, names) in enumerate(os.walk(path, onerror=unreadable) if os.path.isdir(path) else ()):
-        if count == MAX_FOLDERS or len(files) > MAX_FLOWS:
-            message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
-            problems.append(file_problem("too-many-folders", path, message, "keep only flows here"))
-            return sorted(files)[:MAX_FLOWS]
-        for link in (os.path.join(folder, name) for name in folders):
-            if os.path.islink(link):
-                message = f"`{os.path.basename(link)}` is a link to a folder and is not followed"
-                hint = "copy or move the folder here"
-                problems.append(file_problem("folder-link", link, message, hint, severity="warning"))
-        files += [os.path.join(folder, name) for name in names if name.endswith(ENDINGS)]
-    return sorted(files)
-
-
-def is_flow_file(path: str) -> bool:
-    """True if a path that a person names is a flow file."""
-    return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
-
 
 SHIPPED_ENDING = ".yaml"
 SHIPPED_SOURCE = "builtin"
