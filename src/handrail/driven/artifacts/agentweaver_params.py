@@ -113,19 +113,19 @@ def _title(name: str) -> str:
 
 
 def _for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
-    turn, paths = _planned(inputs)
+    turn, paths = _newest_plan(inputs)
     more = {**inputs.qa(turn), **inputs.optional({**_TASK, **_MORE})}
     return {"planningIteration": turn, "iteration": inputs.next("design-review-file"), **paths, **more}
 
 
 def _for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
-    turn, paths = _planned(inputs)
+    turn, paths = _newest_plan(inputs)
     has_own = not missing_files(inputs.bundle(_REVIEW, turn))
     review = turn if has_own else inputs.newest_complete(_REVIEW)
     if review is None:
         message = "a plan can be revised after a design review, and there is none"
         raise NodeError("inputs-missing", message, transient=False)
-    revised = inputs.bundle({**PLANNING, **QA}, turn + 1)
+    new_files = inputs.bundle({**PLANNING, **QA}, turn + 1)
     return {
         "reviewIteration": review,
         **inputs.checked(_REVIEW, review, "a plan can be revised after a complete design review"),
@@ -133,7 +133,7 @@ def _for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
         "outputIteration": turn + 1,
         **paths,
         **inputs.qa(turn),
-        **{f"revised{_title(name)}": path for name, path in revised.items()},
+        **{f"revised{_title(name)}": path for name, path in new_files.items()},
         **inputs.optional({**_TASK, **_MORE}),
     }
 
@@ -155,7 +155,7 @@ SCOPE_PARAMS = {
 """Flows of these kinds get params from the scope of their task."""
 
 
-def _planned(inputs: TaskArtifacts) -> tuple[int, dict[str, str]]:
+def _newest_plan(inputs: TaskArtifacts) -> tuple[int, dict[str, str]]:
     """The newest complete plan: its iteration and its files."""
     turn = inputs.newest_complete(PLANNING)
     if turn is None:
@@ -247,21 +247,21 @@ PARAM_NAMES = frozenset(
         *STARTED_PARAMS,
         *NEXT_ITERATIONS,
         LATEST_ITERATION,
-        *(name for found in SCOPE_PARAM_NAMES.values() for name in found),
+        *(name for names in SCOPE_PARAM_NAMES.values() for name in names),
     )
 )
 """All params that AgentWeaver gives to its flows. A flow may get more: from a step that runs it, or from a person."""
 
 
-def child_params(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+def child_params(kind: str, step_params: dict[str, Any]) -> dict[str, Any]:
     """The params of a nested flow, without those that come from the scope."""
-    params = {**NESTED_DEFAULTS, **{name: value for name, value in given.items() if name != "labelText"}}
+    params = {**NESTED_DEFAULTS, **{name: value for name, value in step_params.items() if name != "labelText"}}
     if kind in REVIEW_LOOPS and not is_iteration(params.get("baseIteration")) and is_iteration(params.get("iteration")):
         params["baseIteration"] = params["iteration"]
     return params
 
 
-def missing_iterations(kind: str, used: Collection[str] | None, given: Mapping[str, Any]) -> dict[str, str]:
+def missing_iterations(kind: str, names_read: Collection[str] | None, params: Mapping[str, Any]) -> dict[str, str]:
     """The iterations that a nested flow uses and does not get from its step: param → kind of artifact."""
     kinds = {**NEXT_ITERATIONS, LATEST_ITERATION: NEXT_ITERATIONS["iteration"]}
     if kind == DESIGN_LOOP:
@@ -269,8 +269,8 @@ def missing_iterations(kind: str, used: Collection[str] | None, given: Mapping[s
     if kind in NEXT_OF_KIND:
         name, artifact = NEXT_OF_KIND[kind]
         kinds[name] = artifact
-    wanted = set(used or ()) - set(SCOPE_PARAM_NAMES.get(kind, ()))
-    return {name: kinds[name] for name in sorted(wanted) if name in kinds and not is_iteration(given.get(name))}
+    names = set(names_read or ()) - set(SCOPE_PARAM_NAMES.get(kind, ()))
+    return {name: kinds[name] for name in sorted(names) if name in kinds and not is_iteration(params.get(name))}
 
 
 def is_iteration(value: Any) -> bool:

@@ -40,8 +40,8 @@ class ArtifactRequest:
     iteration: int | None = None
 
     def to_text(self) -> str:
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return json.dumps(given, ensure_ascii=False, sort_keys=True)
+        data = {name: value for name, value in vars(self).items() if value is not None}
+        return json.dumps(data, ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_text(cls, text: str) -> ArtifactRequest:
@@ -96,38 +96,38 @@ class ArtifactTable:
         lists = {name: tuple(members) for name, members in data["lists"].items()}
         return cls(kinds, lists, data["prefixes"], data["keys"])
 
-    def path(self, wanted: ArtifactRequest, project: str, names: FileLister) -> str:
+    def path(self, request: ArtifactRequest, project: str, names: FileLister) -> str:
         """The path of an artifact. `names` lists the files of a folder; it is empty if there is no folder."""
-        key = safe_name(wanted.key, "key" if wanted.kind else "scope")
-        if wanted.kind is None:
-            pattern = posixpath.join(project, HANDRAIL, key, "{key}-{iteration}." + safe_extension(wanted.extension))
-            return _file_path(pattern, safe_name(wanted.name or "", "name"), wanted.iteration, names)
-        if wanted.kind not in self.kinds:
-            raise Unresolved("artifact-kind", f"there is no artifact kind `{wanted.kind}`")
-        kind = self.kinds[wanted.kind]
-        if kind.needs_iteration and wanted.iteration is None:
-            raise Unresolved("artifact-needs-iteration", f"`{wanted.kind}` needs an iteration")
-        return _file_path(posixpath.join(project, AGENTWEAVER, key, kind.file), key, wanted.iteration, names)
+        key = safe_name(request.key, "key" if request.kind else "scope")
+        if request.kind is None:
+            pattern = posixpath.join(project, HANDRAIL, key, "{key}-{iteration}." + safe_extension(request.extension))
+            return _file_path(pattern, safe_name(request.name or "", "name"), request.iteration, names)
+        if request.kind not in self.kinds:
+            raise Unresolved("artifact-kind", f"there is no artifact kind `{request.kind}`")
+        kind = self.kinds[request.kind]
+        if kind.needs_iteration and request.iteration is None:
+            raise Unresolved("artifact-needs-iteration", f"`{request.kind}` needs an iteration")
+        return _file_path(posixpath.join(project, AGENTWEAVER, key, kind.file), key, request.iteration, names)
 
     def iterations(self, kind: str, key: str, project: str, names: FileLister) -> set[int]:
         """The iterations of which a file of this kind exists."""
         folder, file = posixpath.split(
             posixpath.join(project, AGENTWEAVER, safe_name(key, "key"), self.kinds[kind].file)
         )
-        before, _, after = (part.replace("{key}", key) for part in file.partition("{iteration}"))
-        return _turns(names(folder), before, after)
+        prefix, _, suffix = (part.replace("{key}", key) for part in file.partition("{iteration}"))
+        return _turns(names(folder), prefix, suffix)
 
-    def paths(self, wanted: ArtifactRequest, project: str, names: FileLister) -> list[str]:
+    def paths(self, request: ArtifactRequest, project: str, names: FileLister) -> list[str]:
         """The paths of the artifacts of a list: the newest of each kind, or all of one iteration."""
-        members = self.lists.get(wanted.kind or "")
+        members = self.lists.get(request.kind or "")
         if members is None:
-            raise Unresolved("artifact-kind", f"there is no artifact list `{wanted.kind}`")
-        return [self.path(replace(wanted, kind=member), project, names) for member in members]
+            raise Unresolved("artifact-kind", f"there is no artifact list `{request.kind}`")
+        return [self.path(replace(request, kind=member), project, names) for member in members]
 
     def key(self, path: str, project: str, scope: str) -> str:
-        below = _below(posixpath.normpath(path), AGENTWEAVER, scope)
-        named = {file.replace("{key}", scope): key for file, key in self.keys.items()}
-        return named.get(below or "") or artifact_key(path, project, scope)
+        inner_path = _path_in_scope(posixpath.normpath(path), AGENTWEAVER, scope)
+        keys_by_file = {file.replace("{key}", scope): key for file, key in self.keys.items()}
+        return keys_by_file.get(inner_path or "") or artifact_key(path, project, scope)
 
     def contract(self, path: str, scope: str, schema: str | None = None) -> Contract:
         """The content that a file needs: the named schema, else what its name and extension imply."""
@@ -152,22 +152,22 @@ def _contract(family: str, schema: str) -> Contract:
 def _file_path(pattern: str, key: str, iteration: int | None, names: FileLister) -> str:
     """The path of a file. `pattern` is its folder and the pattern of its name; without an iteration, the newest one."""
     folder, name = posixpath.split(pattern)
-    before, mark, after = (part.replace("{key}", key) for part in name.partition("{iteration}"))
+    prefix, mark, suffix = (part.replace("{key}", key) for part in name.partition("{iteration}"))
     if mark:
-        turns = _turns(names(folder), before, after) if iteration is None else {whole_iteration(iteration)}
-        before = f"{before}{max(turns, default=1)}"
-    file = before + after
+        turns = _turns(names(folder), prefix, suffix) if iteration is None else {whole_iteration(iteration)}
+        prefix = f"{prefix}{max(turns, default=1)}"
+    file = prefix + suffix
     if len(file.encode()) > MAX_NAME_BYTES:
         raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
     return posixpath.join(folder, file)
 
 
-def _turns(names: Iterable[str], before: str, after: str) -> set[int]:
+def _turns(names: Iterable[str], prefix: str, suffix: str) -> set[int]:
     """The numbers between a prefix and a suffix."""
     middles = [
-        name[len(before) : len(name) - len(after)]
+        name[len(prefix) : len(name) - len(suffix)]
         for name in names
-        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after)
+        if name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix)
     ]
     return {int(text) for text in middles if re.fullmatch("[1-9][0-9]{0,11}", text)}
 
@@ -179,8 +179,8 @@ def whole_iteration(value: Any) -> int:
     except Unresolved:
         turn = 0
     if not 1 <= turn <= MAX_ITERATION or int(turn) != turn:
-        given = "nothing" if value in (None, "") else f"`{shown(value)}`"
-        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {given}")
+        text = "nothing" if value in (None, "") else f"`{shown(value)}`"
+        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {text}")
     return int(turn)
 
 
@@ -190,8 +190,8 @@ def name_text(value: Any, what: str) -> str:
         return safe_name(value, what)
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 1e15:
         return safe_name(as_text(value), what)
-    found = "nothing" if value is None else f"`{shown(value)}`"
-    raise Unresolved("artifact-name", f"the {what} of an artifact has to be text, found {found}")
+    text = "nothing" if value is None else f"`{shown(value)}`"
+    raise Unresolved("artifact-name", f"the {what} of an artifact has to be text, found {text}")
 
 
 def safe_name(text: str, what: str) -> str:
@@ -235,21 +235,21 @@ def scope_name(text: str) -> str:
     return name
 
 
-def _below(path: str, root: str, scope: str) -> str | None:
+def _path_in_scope(path: str, root: str, scope: str) -> str | None:
     """The part of a path below the folder of a scope. None if it is elsewhere."""
     if not scope.strip():
         return None
-    _, mark, below = f"/{path}".rpartition(f"/{root}/{scope}/")
-    return below if mark and below else None
+    _, mark, inner_path = f"/{path}".rpartition(f"/{root}/{scope}/")
+    return inner_path if mark and inner_path else None
 
 
 def logical_key(path: str, scope: str) -> str:
     """The name of an artifact without its iteration: `plan.md`, `artifacts/plan.json`."""
     path = posixpath.normpath(path.replace("\\", "/"))
-    handrail, agentweaver = _below(path, HANDRAIL, scope), _below(path, AGENTWEAVER, scope)
+    handrail, agentweaver = _path_in_scope(path, HANDRAIL, scope), _path_in_scope(path, AGENTWEAVER, scope)
     inner = f"/{path}".rpartition("/.artifacts/")
-    below = handrail or agentweaver or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
-    folder, base = posixpath.split(below)
+    inner_path = handrail or agentweaver or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
+    folder, base = posixpath.split(inner_path)
     if not handrail and scope.strip():
         stem, extension = posixpath.splitext(base)
         stem = "scope" if stem == scope else re.sub(rf"-{re.escape(scope)}(-iter-[0-9]+|-[0-9]+)?\Z", "", stem)
@@ -268,7 +268,9 @@ def artifact_key(path: str, project: str, scope: str) -> str:
     so that `a.md` and `d/a.md` are two artifacts.
     """
     path, key = posixpath.normpath(path.replace("\\", "/")), logical_key(path, scope)
-    has_place = any(_below(path, root, scope) for root in (HANDRAIL, AGENTWEAVER)) or "/.artifacts/" in f"/{path}"
+    has_place = (
+        any(_path_in_scope(path, root, scope) for root in (HANDRAIL, AGENTWEAVER)) or "/.artifacts/" in f"/{path}"
+    )
     folder = posixpath.dirname(posixpath.relpath(path, project))
     if has_place or not folder or folder.startswith(".."):
         return key

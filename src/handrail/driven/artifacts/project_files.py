@@ -96,8 +96,8 @@ class ProjectFiles:
             raise NodeError("schema", error.message, transient=False) from error
         return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None
 
-    def artifact(self, wanted: ArtifactRequest) -> str:
-        return artifact_table().path(wanted, self.project, files_in)
+    def artifact(self, request: ArtifactRequest) -> str:
+        return artifact_table().path(request, self.project, files_in)
 
 
 class Publisher:
@@ -116,27 +116,27 @@ class Publisher:
     def shown(self, path: str) -> str:
         return os.path.relpath(self.world.inside(path), self.world.project)
 
-    def publish(self, made: PromisedFile, step: str, inputs: list[str]) -> dict[str, Any] | None:
+    def publish(self, file: PromisedFile, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
-        content = self.checked(made)
-        return None if content is None else self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+        content = self.checked(file)
+        return None if content is None else self.shelf.publish(self._draft(file, step, inputs), content).to_json()
 
-    def checked(self, made: PromisedFile) -> bytes | None:
+    def checked(self, file: PromisedFile) -> bytes | None:
         """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
-        real, shown = self.world.inside(made.path), self.shown(made.path)
-        for what in (shown, made.name or ""):
-            self._refuse_secret(what, f"the path or name of the artifact `{shown}`")
+        real, path = self.world.inside(file.path), self.shown(file.path)
+        for what in (path, file.name or ""):
+            self._refuse_secret(what, f"the path or name of the artifact `{path}`")
         if not os.path.isfile(real):
-            if not made.required:
+            if not file.required:
                 return None
-            raise NodeError("artifact-missing", f"the step did not make `{shown}`")
-        if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
+            raise NodeError("artifact-missing", f"the step did not make `{path}`")
+        if file.schema is not None and (wrong := self.world.against_schema(file.path, file.schema)):
             raise NodeError("artifact-schema", wrong)
         try:
             content = read_limited(real, MAX_ARTIFACT_BYTES)
         except Unreadable as error:
-            raise NodeError("artifact-unreadable", f"`{shown}` {error.message}") from error
-        self._refuse_secret(content, f"`{shown}`")
+            raise NodeError("artifact-unreadable", f"`{path}` {error.message}") from error
+        self._refuse_secret(content, f"`{path}`")
         return content
 
     def _refuse_secret(self, data: str | bytes, what: str) -> None:
@@ -146,32 +146,32 @@ class Publisher:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
             raise NodeError("artifact-secret", message)
 
-    def _draft(self, made: PromisedFile, step: str, inputs: list[str]) -> ArtifactVersion:
-        real, shown = self.world.inside(made.path), self.shown(made.path)
+    def _draft(self, file: PromisedFile, step: str, inputs: list[str]) -> ArtifactVersion:
+        real, path = self.world.inside(file.path), self.shown(file.path)
         table = artifact_table()
-        contract = table.contract(real, self.scope, made.schema)
+        contract = table.contract(real, self.scope, file.schema)
         key = table.key(real, os.path.realpath(self.world.project), self.scope)
         return ArtifactVersion(
             scope=self.scope,
             key=key,
-            name=made.name or key,
-            path=shown,
+            name=file.name or key,
+            path=path,
             run=self.run,
             step=step,
             schema=contract.schema,
             family=contract.family,
             created=self.clock(),
-            inputs=self._lineage(inputs, shown),
+            inputs=self._lineage(inputs, path),
         )
 
-    def _lineage(self, inputs: list[str], own: str) -> tuple[str, ...]:
+    def _lineage(self, inputs: list[str], own_path: str) -> tuple[str, ...]:
         """Ids of the artifacts whose paths are among the inputs of the step."""
-        found: dict[str, None] = {}
+        ids: dict[str, None] = {}
         for text in inputs:
             if path_flaw(text) is not None:
                 continue
             path = os.path.relpath(os.path.realpath(os.path.join(self.world.project, text)), self.world.project)
-            record = self.shelf.at(path) if path != own else None
+            record = self.shelf.at(path) if path != own_path else None
             if record is not None:
-                found[record.id] = None
-        return tuple(found)
+                ids[record.id] = None
+        return tuple(ids)

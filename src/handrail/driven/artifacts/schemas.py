@@ -54,8 +54,8 @@ def bounded_validator() -> type[Draft202012Validator]:
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
     }
-    made: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # no types
-    return made
+    validator_class: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # no types
+    return validator_class
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -72,17 +72,17 @@ def _pattern_properties(validator: Any, patterns: Any, value: Any, _schema: Any)
                 yield from validator.descend(member, schema, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+def _additional_properties(validator: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
     from jsonschema.exceptions import ValidationError
 
     if not isinstance(value, dict):
         return
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     extra = [n for n in value if n not in known and not any(contains_match(pattern, n) for pattern in patterns)]
-    if isinstance(wanted, dict):
+    if isinstance(rule, dict):
         for name in extra:
-            yield from validator.descend(value[name], wanted, path=name)
-    elif not wanted and extra:
+            yield from validator.descend(value[name], rule, path=name)
+    elif not rule and extra:
         names = some([f"`{name}`" for name in extra])
         yield ValidationError(f"has names that are not declared: {names}")
 
@@ -106,14 +106,14 @@ class BrokenSchema(DefinitionError):
     """A schema file of the project cannot be used: `what` is wrong with it, and where."""
 
     def __init__(self, path: str, what: str, hint: str | None = None, place: tuple[int, int] | None = None) -> None:
-        at = "" if place is None else f":{place[0]}:{place[1]}"
-        super().__init__(f"`{path}{at}` {what}", hint)
+        position = "" if place is None else f":{place[0]}:{place[1]}"
+        super().__init__(f"`{path}{position}` {what}", hint)
         self.what = what
         self.place = place or (1, 1)
 
 
 @cache
-def _shipped(name: str) -> dict[str, Any]:
+def _read_shipped(name: str) -> dict[str, Any]:
     path = os.path.join(handrail.__path__[0], "builtin", name)
     with open(path, encoding="utf-8") as file:
         data: dict[str, Any] = json.load(file)
@@ -122,18 +122,18 @@ def _shipped(name: str) -> dict[str, Any]:
 
 @cache
 def artifact_table() -> ArtifactTable:
-    return ArtifactTable.from_data(_shipped("artifacts.json"))
+    return ArtifactTable.from_data(_read_shipped("artifacts.json"))
 
 
 def schema_ids() -> frozenset[str]:
-    return frozenset(_shipped("schemas.json")["schemas"])
+    return frozenset(_read_shipped("schemas.json")["schemas"])
 
 
 def builtin_schema(id_: str) -> dict[str, Any] | None:
     """A shipped schema with all its definitions. None if there is no such schema."""
-    data = _shipped("schemas.json")
-    found = data["schemas"].get(id_)
-    return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
+    data = _read_shipped("schemas.json")
+    schema = data["schemas"].get(id_)
+    return None if schema is None else {"$schema": DIALECT, **schema, "$defs": data["$defs"]}
 
 
 def plugin_schema_ids(folders: Mapping[str, str]) -> frozenset[str]:
@@ -147,13 +147,13 @@ def project_schema_ids(project: str) -> frozenset[str]:
 
 
 def _ids_below(root: str) -> frozenset[str]:
-    found: list[str] = []
+    ids: list[str] = []
     for folder, folders, names in os.walk(root):
         folders.sort()
-        found += [os.path.relpath(os.path.join(folder, name), root)[:-5] for name in names if name.endswith(".json")]
-        if len(found) > 10_000:
+        ids += [os.path.relpath(os.path.join(folder, name), root)[:-5] for name in names if name.endswith(".json")]
+        if len(ids) > 10_000:
             break
-    return frozenset(id_.replace(os.sep, "/") for id_ in found)
+    return frozenset(id_.replace(os.sep, "/") for id_ in ids)
 
 
 def find_schema(id_: str, project: str, folders: Mapping[str, str]) -> dict[str, Any]:
@@ -164,16 +164,16 @@ def find_schema(id_: str, project: str, folders: Mapping[str, str]) -> dict[str,
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
         raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
-    found = _read(os.path.join(project, FOLDER), id_, FOLDER)
+    schema = _read(os.path.join(project, FOLDER), id_, FOLDER)
     plugin, _, name = id_.partition("/")
-    if found is None and plugin in folders:
+    if schema is None and plugin in folders:
         path = os.path.join(folders[plugin], f"{name}.json")
-        found = _read(folders[plugin], name, folders[plugin])
-    found = builtin_schema(id_) if found is None else found
-    if found is None:
+        schema = _read(folders[plugin], name, folders[plugin])
+    schema = builtin_schema(id_) if schema is None else schema
+    if schema is None:
         known = schema_ids() | project_schema_ids(project) | plugin_schema_ids(folders)
         raise NotFound(f"there is no schema `{id_}`", did_you_mean(id_, known) or f"write it as `{path}`")
-    return found
+    return schema
 
 
 def schema_fault(id_: str, project: str) -> BrokenSchema | None:
@@ -191,7 +191,7 @@ def _read(root: str, id_: str, folder: str) -> dict[str, Any] | None:
     if real is None:
         raise BrokenSchema(path, f"leads out of `{folder}`", "copy the file into that folder")
     try:
-        return _checked(read_limited(real, MAX_BYTES).decode("utf-8-sig"), path)
+        return _parse_schema(read_limited(real, MAX_BYTES).decode("utf-8-sig"), path)
     except Unreadable as error:
         if error.is_missing:
             return None
@@ -200,7 +200,7 @@ def _read(root: str, id_: str, folder: str) -> dict[str, Any] | None:
         raise BrokenSchema(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def _checked(text: str, path: str) -> dict[str, Any]:
+def _parse_schema(text: str, path: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -209,7 +209,7 @@ def _checked(text: str, path: str) -> dict[str, Any]:
         raise BrokenSchema(path, "has to be a JSON object")
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
-        raise BrokenSchema(path, f"has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
+        raise BrokenSchema(path, f"has to use draft 2020-12, found {_value_words(schema['$schema'])}", hint)
     problem = problem_of_schema(schema)
     if problem is not None:
         raise BrokenSchema(path, f"is not a JSON Schema: {problem[0]}", place=_place_in(text, problem[1]))
@@ -220,9 +220,9 @@ def _place_in(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
     """The line and column of a value in JSON text. None for the whole text."""
     node = read_json(text)[0] if path else None
     for part in path:
-        inside = node.value if node is not None and node.kind in ("list", "mapping") else None
+        members = node.value if node is not None and node.kind in ("list", "mapping") else None
         try:
-            node = inside[part] if inside is not None else None
+            node = members[part] if members is not None else None
         except (LookupError, TypeError):
             node = None
     return None if node is None else (node.line, node.column)
@@ -250,7 +250,7 @@ def _unsafe(schema: Any) -> str | None:
     references = (part.get(name) for _, part in _parts(schema, "") for name in ("$ref", "$dynamicRef"))
     for reference in references:
         if isinstance(reference, str) and not reference.startswith("#"):
-            return f"it refers to {_shown(reference)}; only `#...` inside the same file is allowed"
+            return f"it refers to {_value_words(reference)}; only `#...` inside the same file is allowed"
     for place, part in _parts(schema, ""):
         groups, single = part.get("patternProperties"), part.get("pattern")
         patterns = dict.fromkeys(groups, f"{place}/patternProperties") if isinstance(groups, dict) else {}
@@ -278,15 +278,15 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
         if wrong is not None:
             return [f"the schema cannot be used: {wrong}"]
         validator = bounded_validator()(schema, registry=Registry())  # empty, so nothing is fetched
-        found = sorted(islice(validator.iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
+        errors = sorted(islice(validator.iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
     except RecursionError:
         return ["the data or the schema is nested too deeply"]
     except (Unresolvable, UnknownType, TooMuchWork) as error:
         return [f"the schema cannot be used: {_short(str(error))}"]
-    problems = list(dict.fromkeys(_problem(error) for error in found))
+    problems = list(dict.fromkeys(_problem(error) for error in errors))
     if len(problems) <= MAX_PROBLEMS:
         return problems
-    more = "many" if len(found) == MAX_ERRORS else len(problems) - MAX_PROBLEMS
+    more = "many" if len(errors) == MAX_ERRORS else len(problems) - MAX_PROBLEMS
     return [*problems[:MAX_PROBLEMS], f"… and {more} more"]
 
 
@@ -297,32 +297,32 @@ def _problem(error: _Error) -> str:
 
 def _what(error: _Error) -> str:
     """What is wrong at one place. The most frequent rules have Handrail's own texts."""
-    wanted: Any = error.validator_value
+    rule: Any = error.validator_value
     value: Any = error.instance
     match error.validator:
         case "required":
-            missing = [f"`{name}`" for name in wanted if name not in value]
+            missing = [f"`{name}`" for name in rule if name not in value]
             return f"lacks {some(missing)}"
         case "type":
-            kinds = [_KINDS.get(kind, str(kind)) for kind in ([wanted] if isinstance(wanted, str) else wanted)]
-            return f"has to be {' or '.join(kinds)}, found {_shown(value)}"
+            kinds = [_KINDS.get(kind, str(kind)) for kind in ([rule] if isinstance(rule, str) else rule)]
+            return f"has to be {' or '.join(kinds)}, found {_value_words(value)}"
         case "enum":
-            return f"is {_shown(value)}, but has to be one of {', '.join(map(_shown, wanted))}"
+            return f"is {_value_words(value)}, but has to be one of {', '.join(map(_value_words, rule))}"
         case "pattern":
-            return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
+            return "is empty" if rule == r"\S" else f"has to match `{rule}`, found {_value_words(value)}"
         case "minItems":
-            return f"needs at least {counted(wanted, 'item')}, found {len(value)}"
+            return f"needs at least {counted(rule, 'item')}, found {len(value)}"
         case "anyOf" | "oneOf" if error.context:
             forms: dict[Any, list[_Error]] = {}
             for inner in error.context:
                 forms.setdefault(inner.schema_path[0], []).append(inner)
             nearest = min(forms.values(), key=len)[0]
-            return f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(nearest)}"
+            return f"matches none of its {counted(len(rule), 'form')}; the nearest one: {_what(nearest)}"
         case _:
             return error.message
 
 
-def _shown(value: Any) -> str:
+def _value_words(value: Any) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = json.dumps(value, ensure_ascii=False)

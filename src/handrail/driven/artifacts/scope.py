@@ -23,10 +23,10 @@ _NUMBERED = re.compile(
 def issue_key(reference: str) -> str | None:
     """The key of a Jira issue, from the key itself or the address of its page. None if it is neither."""
     try:
-        last = urlsplit(reference).path.rstrip("/").rpartition("/")[2] if "://" in reference else reference.strip()
+        key = urlsplit(reference).path.rstrip("/").rpartition("/")[2] if "://" in reference else reference.strip()
     except ValueError:
         return None
-    return last.upper() if _KEY.fullmatch(last) else None
+    return key.upper() if _KEY.fullmatch(key) else None
 
 
 def ticket_key(reference: str) -> str | None:
@@ -34,21 +34,21 @@ def ticket_key(reference: str) -> str | None:
 
     None if the task names no ticket.
     """
-    given = reference.strip()
+    text = reference.strip()
     try:
-        path = urlsplit(given).path if "://" in given else given
+        path = urlsplit(text).path if "://" in text else text
     except ValueError:
         return None
-    found = _NUMBERED.fullmatch(path.rstrip("/")) if "://" in given else _SHORT.fullmatch(path)
-    return f"{found['name']}-{found['number']}" if found else issue_key(given)
+    match = _NUMBERED.fullmatch(path.rstrip("/")) if "://" in text else _SHORT.fullmatch(path)
+    return f"{match['name']}-{match['number']}" if match else issue_key(text)
 
 
 def default_scope(project: str, name: str | None = None) -> str:
     """`branch@hash`, or `name@hash`. The hash distinguishes two worktrees with the same branch name."""
-    here = checkout(project)
-    if here is None:
+    place = checkout(project)
+    if place is None:
         return scope_at(project, name or NO_BRANCH)
-    return scope_at(here.top, name or _branch(os.path.join(here.top, ".git")))
+    return scope_at(place.top, name or _branch(os.path.join(place.top, ".git")))
 
 
 def scope_at(top: str, head: str) -> str:
@@ -62,11 +62,11 @@ def scope_at(top: str, head: str) -> str:
 
 def given_scope(project: str, name: str) -> str:
     """The scope that a person names. An issue means its own scope, if that exists and no scope has the name itself."""
-    own, issue = scope_name(name), issue_key(name)
-    if issue is None or _exists(project, own):
-        return own
+    scope, issue = scope_name(name), issue_key(name)
+    if issue is None or _exists(project, scope):
+        return scope
     of_issue = default_scope(project, issue)
-    return of_issue if _exists(project, of_issue) else own
+    return of_issue if _exists(project, of_issue) else scope
 
 
 def _exists(project: str, scope: str) -> bool:

@@ -33,10 +33,10 @@ TICK = 20_000_000
 def fingerprint(path: str) -> str | None:
     """Differs after each write to a settled file, even if the same content is written again. None if there is none."""
     try:
-        seen = os.stat(path)
+        info = os.stat(path)
     except (OSError, ValueError):
         return None
-    return f"{seen.st_ino} {seen.st_mtime_ns} {digest_of_file(path)}"
+    return f"{info.st_ino} {info.st_mtime_ns} {digest_of_file(path)}"
 
 
 async def wait_for_tick(path: str) -> None:
@@ -86,8 +86,8 @@ class ArtifactVersion:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ArtifactVersion:
-        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
-        return cls(**{**known, "inputs": tuple(known.get("inputs", ()))})
+        values = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+        return cls(**{**values, "inputs": tuple(values.get("inputs", ()))})
 
 
 class Shelf:
@@ -119,9 +119,9 @@ class Shelf:
             self._store(sha256, content)
             if (record := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
                 return record
-            before = self._latest.get(draft.key)
-            if before is not None:
-                draft, version = replace(draft, supersedes=before.id), max(version, before.version + 1)
+            previous = self._latest.get(draft.key)
+            if previous is not None:
+                draft, version = replace(draft, supersedes=previous.id), max(version, previous.version + 1)
             id_ = artifact_id(draft.scope, draft.key, version)
             record = replace(draft, id=id_, version=version, sha256=sha256, size=len(content))
             line = encode_line({"n": len(self._all), "t": draft.created, "artifact": record.to_json()})
@@ -168,19 +168,19 @@ class Shelf:
 
     def _new_records(self) -> list[ArtifactVersion] | None:
         """The records after the last known one. None if the last known one is gone."""
-        known, start = self._all[-1:], self._last
+        last_known, start = self._all[-1:], self._last
         try:
-            scan = journal.read(self.journal, start, len(self._all) - len(known))
+            scan = journal.read(self.journal, start, len(self._all) - len(last_known))
             records = [ArtifactVersion.from_json(line["artifact"]) for line in scan.records]
         except (journal.JournalDamaged, KeyError, TypeError, AttributeError) as error:
-            if known:
+            if last_known:
                 return None
             hint = f"move `{self.folder}` away and publish again; the published files in the project are unchanged"
             raise StateError(f"the journal `{self.journal}` of published artifacts is damaged", hint) from error
-        if records[: len(known)] != known:
+        if records[: len(last_known)] != last_known:
             return None
         self._last, self._end = start + scan.last, start + scan.end
-        return records[len(known) :]
+        return records[len(last_known) :]
 
     def _add(self, record: ArtifactVersion) -> None:
         self._all.append(record)
@@ -191,8 +191,8 @@ class Shelf:
         """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
         place = os.path.join(self.folder, "content", sha256)
         with contextlib.suppress(OSError):
-            known = os.lstat(place)
-            if stat.S_ISREG(known.st_mode) and known.st_size == len(content):
+            info = os.lstat(place)
+            if stat.S_ISREG(info.st_mode) and info.st_size == len(content):
                 return
         try:
             files.write_whole(place, content, durable=True)

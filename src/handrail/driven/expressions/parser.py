@@ -126,9 +126,9 @@ CONDITION_FORMS = tuple(CONDITIONS)
 
 def form_of(keys: Collection[str]) -> str | None:
     """The form of a mapping: the first AgentWeaver form among its keys, else a Handrail form if it is the only key."""
-    named = [key for key in keys if not key.startswith("_")]
-    found = (form for form in _AGENTWEAVER if form in keys)
-    return next(found, None) or next((form for form in _HANDRAIL if named == [form]), None)
+    names = [key for key in keys if not key.startswith("_")]
+    forms = (form for form in _AGENTWEAVER if form in keys)
+    return next(forms, None) or next((form for form in _HANDRAIL if names == [form]), None)
 
 
 _COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s*")
@@ -136,10 +136,10 @@ _COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s
 
 def condition_hint(text: str) -> str:
     """How to write a condition that is more than one reference, such as `${params.n} == 3`."""
-    found = _COMPARISON.fullmatch(text)
-    if found is None:
+    match = _COMPARISON.fullmatch(text)
+    if match is None:
         return "write `${...}` alone, or a form such as `equals: [A, B]`"
-    left, sign, right = found.groups()
+    left, sign, right = match.groups()
     right = f'"{right}"' if right.startswith("${") else right
     form = "equals" if "==" in sign or sign == "!=" else "less" if sign[0] == "<" else "greater"
     test = f'{{{form}: ["{left}", {right}]}}'
@@ -232,8 +232,8 @@ class ExpressionReader:
         for name, place in node.keys.items():
             if name not in used and not name.startswith("_"):
                 message, hint = f"`{name}` has no effect beside `{used[0]}`", "remove it"
-                at = self.source.key_place(name, place)
-                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
+                key_place = self.source.key_place(name, place)
+                self.report(self.source.problem("unknown-key", key_place, message, hint, "warning"))
 
     def ref(self, path: str, node: TreeNode, place: SourcePlace | None = None) -> Expression:
         """A reference, or the bound expression if the reference is a bound `repeat.NAME`."""
@@ -302,39 +302,39 @@ class ExpressionReader:
             return Const(text)
         places = self.reference_places(node)
         pieces: list[Expression] = []
-        at = 0
-        while (mark := text.find("${", at)) >= 0:
-            if mark > at:
-                pieces.append(Const(text[at:mark]))
+        index = 0
+        while (mark := text.find("${", index)) >= 0:
+            if mark > index:
+                pieces.append(Const(text[index:mark]))
             end = text.find("}", mark)
             if end < 0:
                 place = next(places, node.place)
                 self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
                 return Const(text)
             pieces.append(self.ref(text[mark + 2 : end].strip(), node, next(places, None)))
-            at = end + 1
-        if at < len(text):
-            pieces.append(Const(text[at:]))
+            index = end + 1
+        if index < len(text):
+            pieces.append(Const(text[index:]))
         return pieces[0] if len(pieces) == 1 else Items("text", tuple(pieces))
 
     def reference_places(self, node: TreeNode) -> Iterator[SourcePlace]:
         """The place of each reference of a text. Stops at the first one that the file writes differently."""
-        text, at = node.value, 0
+        text, index = node.value, 0
         start = self.source.starts[node.line - 1] + node.column - 1
-        while (at := text.find("${", at)) >= 0:
-            end = text.find("}", at)
-            if text[at + 2 : end] in self.rounds:
-                at = end
+        while (index := text.find("${", index)) >= 0:
+            end = text.find("}", index)
+            if text[index + 2 : end] in self.rounds:
+                index = end
                 continue
-            while end >= 0 and text[text.rfind("${", at, end) + 2 : end] in self.rounds:
+            while end >= 0 and text[text.rfind("${", index, end) + 2 : end] in self.rounds:
                 end = text.find("}", end + 1)
-            mark = text[at:] if end < 0 else text[at : end + 1]
-            there = self.source.text.find(mark, start, start + 2 * len(text) + 100)
-            if there < 0:
+            mark = text[index:] if end < 0 else text[index : end + 1]
+            offset = self.source.text.find(mark, start, start + 2 * len(text) + 100)
+            if offset < 0:
                 return
-            line, column = self.source.place(there)
+            line, column = self.source.place(offset)
             yield line, column, 2 if end < 0 else len(mark)
-            start, at = there + len(mark), at + len(mark)
+            start, index = offset + len(mark), index + len(mark)
 
     def _ref(self, node: TreeNode) -> Expression:
         if node.kind != "text":
@@ -348,8 +348,8 @@ class ExpressionReader:
             self.problem(node, "wrong-type", message, f"write `{form}: [A, B]`")
             return []
         if len(node.value) < count or (exact and len(node.value) != count):
-            wanted = count if exact else f"at least {count}"
-            message = f"`{form}` takes {wanted} values, found {len(node.value)}"
+            number = count if exact else f"at least {count}"
+            message = f"`{form}` takes {number} values, found {len(node.value)}"
             self.problem(node, "wrong-count", message, f"write `{form}: [A, B]`")
             return []
         return [self.value(item) for item in node.value]
@@ -362,14 +362,14 @@ class ExpressionReader:
             if name not in known and not name.startswith("_"):
                 self.report(unknown_key(self.source, name, place, known))
         if is_ours and "name" in members:
-            found: Artifact | None = self._handrail_artifact(members)
+            artifact: Artifact | None = self._handrail_artifact(members)
         else:
-            found = self._agentweaver_artifact(form, node, members)
-        if found is None or "iteration" not in members:
-            return found or Const(None)
+            artifact = self._agentweaver_artifact(form, node, members)
+        if artifact is None or "iteration" not in members:
+            return artifact or Const(None)
         iteration = self.value(members["iteration"])
         self._check_constant(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
-        return replace(found, iteration=iteration)
+        return replace(artifact, iteration=iteration)
 
     def _agentweaver_artifact(self, form: str, node: TreeNode, members: dict[str, TreeNode]) -> Artifact | None:
         """An artifact of AgentWeaver, or a list of them."""

@@ -152,8 +152,8 @@ class Artifact:
         key = name_text(self.key.resolve(scope), "key" if self.kind else "scope")
         name = None if self.name is None else name_text(self.name.resolve(scope), "name")
         iteration = None if self.iteration is None else whole_iteration(self.iteration.resolve(scope))
-        wanted = ArtifactRequest(key, self.kind, name, self.extension, iteration)
-        return scope.artifact_list(wanted) if self.is_list else scope.artifact(wanted)
+        request = ArtifactRequest(key, self.kind, name, self.extension, iteration)
+        return scope.artifact_list(request) if self.is_list else scope.artifact(request)
 
 
 @dataclass(frozen=True)
@@ -256,12 +256,12 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def with_each(expression: Any, change: Callable[[Expression], Expression]) -> Expression:
-    changed: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for name in _INNER.get(type(expression), ()):
         inner = getattr(expression, name)
         if inner is not None:
-            changed[name] = tuple(map(change, inner)) if isinstance(inner, tuple) else change(inner)
-    whole: Expression = replace(expression, **changed)
+            parts[name] = tuple(map(change, inner)) if isinstance(inner, tuple) else change(inner)
+    whole: Expression = replace(expression, **parts)
     return whole
 
 
@@ -295,21 +295,21 @@ class PartialEvaluator:
                 return self._default(expression)
             case Defined():
                 try:
-                    seen = self.evaluate(expression.value)
+                    result = self.evaluate(expression.value)
                 except Unresolved:
                     return Const(False)
-                return Const(seen.value is not None) if isinstance(seen, Const) else Defined(seen)
+                return Const(result.value is not None) if isinstance(result, Const) else Defined(result)
             case Comparison() if expression.is_equality:
                 test = with_each(expression, self._side)
                 return test if is_open(test) else self._constant(test)
-        seen = with_each(expression, self.evaluate)
-        return seen if is_open(seen) else self._constant(seen)
+        result = with_each(expression, self.evaluate)
+        return result if is_open(result) else self._constant(result)
 
     def _side(self, side: Expression) -> Expression:
         """A side of an equality. A field that a step does not have stays `ABSENT`, which is not null."""
-        seen = self.evaluate(side)
-        is_absent = isinstance(side, Ref) and isinstance(seen, Const) and side.find(self._scope) is ABSENT
-        return Const(ABSENT) if is_absent else seen
+        result = self.evaluate(side)
+        is_absent = isinstance(side, Ref) and isinstance(result, Const) and side.find(self._scope) is ABSENT
+        return Const(ABSENT) if is_absent else result
 
     def _constant(self, expression: Expression) -> Const:
         return Const(expression.resolve(self._scope))
@@ -323,41 +323,41 @@ class PartialEvaluator:
 
         But not if the run fails at a condition before it.
         """
-        left: list[Expression] = []
+        rest: list[Expression] = []
         may_fail = False
         for condition in every.conditions:
             try:
-                seen = self.evaluate(condition)
+                result = self.evaluate(condition)
             except Unresolved:
-                if not left:
+                if not rest:
                     raise
-                seen, may_fail = condition, True  # the run may never evaluate it
-            if not isinstance(seen, Const):
-                left.append(seen)
-            elif bool(seen.value) is not every.wanted:
+                result, may_fail = condition, True  # the run may never evaluate it
+            if not isinstance(result, Const):
+                rest.append(result)
+            elif bool(result.value) is not every.wanted:
                 if may_fail:
-                    left.append(seen)
+                    rest.append(result)
                     break
                 return Const(not every.wanted)
-        if len(left) > 1:
-            return Every(tuple(left), every.wanted)
-        return left[0] if left else Const(every.wanted)
+        if len(rest) > 1:
+            return Every(tuple(rest), every.wanted)
+        return rest[0] if rest else Const(every.wanted)
 
     def _default(self, default: Default) -> Expression:
-        left: list[Expression] = []
+        rest: list[Expression] = []
         for number, choice in enumerate(default.choices, 1):
             is_last = number == len(default.choices)
             try:
-                seen = self.evaluate(choice)
+                result = self.evaluate(choice)
             except Unresolved:
-                if is_last and not left:
+                if is_last and not rest:
                     raise
-                seen = choice if is_last else Const(None)
-            if is_last or not isinstance(seen, Const) or seen.value is not None:
-                left.append(seen)
-            if left and isinstance(left[-1], Const):
+                result = choice if is_last else Const(None)
+            if is_last or not isinstance(result, Const) or result.value is not None:
+                rest.append(result)
+            if rest and isinstance(rest[-1], Const):
                 break
-        return left[0] if len(left) == 1 else Default(tuple(left))
+        return rest[0] if len(rest) == 1 else Default(tuple(rest))
 
 
 def is_open(expression: Expression) -> bool:
@@ -469,8 +469,8 @@ def _operand(expression: Expression) -> str:
 def _artifact(artifact: Artifact) -> str:
     name = artifact.kind
     if artifact.name is not None:
-        named = _operand(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
-        name = f"{named}.{artifact.extension}"
+        name_words = _operand(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
+        name = f"{name_words}.{artifact.extension}"
     key = in_words(artifact.key) if isinstance(artifact.key, Const) else _operand(artifact.key)
     turn = "" if artifact.iteration is None else f", iteration {_operand(artifact.iteration)}"
     return f"{'artifacts' if artifact.is_list else 'artifact'} {name} of {key}{turn}"
@@ -483,8 +483,8 @@ def _condition(expression: Expression) -> str:
         case Items("not", (condition,)):
             return f"not {_clause(condition)}"
         case Every():
-            joined = (" and " if expression.wanted else " or ").join(map(_clause, expression.conditions))
-            return joined or ("true" if expression.wanted else "false")
+            words = (" and " if expression.wanted else " or ").join(map(_clause, expression.conditions))
+            return words or ("true" if expression.wanted else "false")
         case Comparison():
             sign = _TESTS.get(expression.rule, expression.rule)
             return f"{_quoted(expression.left)} {sign} {_quoted(expression.right)}"

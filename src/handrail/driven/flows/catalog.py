@@ -65,7 +65,7 @@ class FoundFlow:
         if self.plan is None or not names:
             return self
         nested = tuple(replace(use, name=names.get(use.name, use.name)) for use in self.nested)
-        inside = tuple(one._replace(flow=names.get(one.flow, one.flow)) for one in self.inside)
+        inside = tuple(reference._replace(flow=names.get(reference.flow, reference.flow)) for reference in self.inside)
         return replace(self, plan=with_nested_names(self.plan, names), nested=nested, inside=inside, names=names)
 
 
@@ -78,12 +78,12 @@ def flow_names(flow: FoundFlow) -> tuple[str, ...]:
     return (*flow.ids, *bare, *(f"{name}{ending}" for ending in endings for name in (*bare, *flow.ids[1:])))
 
 
-def flow_meant(name: str, called: list[FoundFlow]) -> FoundFlow | None:
+def flow_by_name(name: str, candidates: list[FoundFlow]) -> FoundFlow | None:
     """The flow that a name means: the one with this id, else one with this other id, else the only one.
 
     Any other flow wins over a shipped one.
     """
-    own = [flow for flow in called if not flow.is_shipped] or called
+    own = [flow for flow in candidates if not flow.is_shipped] or candidates
     by_id = [flow for flow in own if flow.id == name] or [flow for flow in own if name in flow.ids]
     return by_id[0] if by_id else own[0] if len(own) == 1 else None
 
@@ -109,7 +109,7 @@ def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[t
     while ready := order.get_ready():
         levels |= {id_: max((levels[target] + 1 for target in runs[id_]), default=0) for id_ in ready}
         order.done(*ready)
-    for id_ in (one for one in runs if one not in levels):
+    for id_ in (name for name in runs if name not in levels):
         circle = _circle(runs, id_)
         if circle is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
@@ -124,20 +124,20 @@ def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[t
 
 def _circle(runs: Mapping[str, Mapping[str, NestedFlow]], start: str) -> list[str] | None:
     """The shortest path from a flow back to itself. None if there is none."""
-    came = dict.fromkeys(runs[start], start)
-    waiting = list(came)
+    previous = dict.fromkeys(runs[start], start)
+    waiting = list(previous)
     for id_ in waiting:
-        if start in came:
+        if start in previous:
             break
-        new = [target for target in runs[id_] if target not in came]
-        came |= dict.fromkeys(new, id_)
+        new = [target for target in runs[id_] if target not in previous]
+        previous |= dict.fromkeys(new, id_)
         waiting += new
-    if start not in came:
+    if start not in previous:
         return None
-    way = [start, came[start]]
-    while way[-1] != start:
-        way.append(came[way[-1]])
-    return way[::-1]
+    path = [start, previous[start]]
+    while path[-1] != start:
+        path.append(previous[path[-1]])
+    return path[::-1]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class FlowCatalog:
 
     def named(self, name: str) -> FoundFlow | None:
         """The flow with this id or this other id, or the only one whose file has this name. None if there is none."""
-        return flow_meant(name, [flow for flow in self.flows.values() if name in flow_names(flow)])
+        return flow_by_name(name, [flow for flow in self.flows.values() if name in flow_names(flow)])
 
     def plan_named(self, name: str) -> FlowPlan | None:
         """The plan of the flow that `named` returns. None if there is none, or if it has errors."""
@@ -166,7 +166,7 @@ class FlowCatalog:
         flow = self.named(name)
         if flow is not None:
             return flow
-        file = next((one.file for one in self.found if name in one.ids), None)
+        file = next((other.file for other in self.found if name in other.ids), None)
         if file is not None:
             hint = f"run `{command_line('handrail', 'validate', file)}`"
             why = blame(file, (*self.problems, *self.workflow_problems()))
@@ -229,7 +229,7 @@ def read_flows(
     if shipped is not None:
         flows += _read_shipped(shipped, flows, wanted, known, problems)
     usable: dict[str, FoundFlow] = {}
-    for flow in (one for one in flows if one.plan is not None):
+    for flow in (flow for flow in flows if flow.plan is not None):
         first = usable.setdefault(flow.id, flow)
         if first is not flow and first.plan is not None and not first.plan.overrides:
             other = f"`{os.path.basename(flow.file)}` ({flow.source})"
@@ -240,9 +240,9 @@ def read_flows(
             problems.append(file_problem("flow-id-twice", first.file, message, hint))
     problems.extend(taken_id_warnings(usable.values()))
     catalog = FlowCatalog(usable, tuple(flows), (), known.workflow_problems, known.prompts)
-    broken = _broken(catalog, problems)
-    left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
-    return replace(catalog, flows=left, problems=tuple(sorted_problems(problems)))
+    broken = _broken_flows(catalog, problems)
+    without_broken = {id_: flow for id_, flow in usable.items() if id_ not in broken}
+    return replace(catalog, flows=without_broken, problems=tuple(sorted_problems(problems)))
 
 
 def _read_file(
@@ -250,11 +250,11 @@ def _read_file(
 ) -> Iterator[FoundFlow]:
     """The flow in a file. Its id is its path below the root, unless another one is given."""
     name = os.path.relpath(file, root.path)
-    opened = root.open(root.path, name)
-    if isinstance(opened, UnopenedFile):
-        problems.append(file_problem(opened.code, file, opened.message, opened.hint))
+    content = root.open(root.path, name)
+    if isinstance(content, UnopenedFile):
+        problems.append(file_problem(content.code, file, content.message, content.hint))
         return
-    text, wrong = decode(file, opened.data)
+    text, wrong = decode(file, content.data)
     problems.extend(wrong)
     id_ = id_ or name_prefix(source) + os.path.splitext(name)[0]
     if wrong:
@@ -276,7 +276,7 @@ def _read_shipped(
     In other flows, a name of another flow means that one. In shipped flows, it means the shipped flow, unless a flow
     with its id says that it `overrides` it.
     """
-    taken = {name for flow in own for name in flow_names(flow)}
+    own_names = {name for flow in own for name in flow_names(flow)}
     claims = {flow.id: shipped.id_of(flow.id) for flow in own if flow.plan is not None and flow.plan.overrides}
     overriding = {id_: own_id for own_id, id_ in claims.items() if id_ is not None}
     names = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
@@ -286,11 +286,11 @@ def _read_shipped(
     def other_id(name: str) -> str | None:
         """The id of the flow that a name in a shipped flow means. None if only that flow has the name."""
         id_ = shipped.named(name)
-        if id_ is None or (id_ not in overriding and not {name, id_} & taken):
+        if id_ is None or (id_ not in overriding and not {name, id_} & own_names):
             return None
-        return overriding.get(id_) or (id_ if id_ not in taken else SHIPPED_PREFIX + id_)
+        return overriding.get(id_) or (id_ if id_ not in own_names else SHIPPED_PREFIX + id_)
 
-    waiting = [id_ for name in names if name not in taken and (id_ := shipped.named(name)) is not None]
+    waiting = [id_ for name in names if name not in own_names and (id_ := shipped.named(name)) is not None]
     flows: dict[str, FoundFlow] = {}
     while waiting:
         id_ = waiting.pop()
@@ -298,46 +298,49 @@ def _read_shipped(
             continue
         file = shipped.files[id_.removeprefix(SHIPPED_PREFIX)]
         for flow in _read_file(SHIPPED_SOURCE, Root(shipped.root), file, known, problems, id_):
-            meant = {use.name: other_id(use.name) for use in flow.nested}
-            flows[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
-            used = [inner or shipped.named(name) for name, inner in meant.items()]
-            waiting += [one for one in used if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
+            ids_by_name = {use.name: other_id(use.name) for use in flow.nested}
+            flows[id_] = flow.with_names({name: inner for name, inner in ids_by_name.items() if inner is not None})
+            ids = [inner or shipped.named(name) for name, inner in ids_by_name.items()]
+            waiting += [
+                inner for inner in ids if inner is not None and inner.removeprefix(SHIPPED_PREFIX) in shipped.files
+            ]
     return [flows[id_] for id_ in sorted(flows)]
 
 
-def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
+def _broken_flows(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
     """Ids of flows that cannot be used: a nested flow is missing or broken, gets wrong params, or is too deep."""
     broken: set[str] = set()
-    suggestions, called = Suggestions(), dict[str, list[FoundFlow]]()
+    suggestions, flows_by_name = Suggestions(), dict[str, list[FoundFlow]]()
     for flow in catalog.found:
         for name in dict.fromkeys(flow_names(flow)):
-            called.setdefault(name, []).append(flow)
+            flows_by_name.setdefault(name, []).append(flow)
     every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
     calls: dict[str, dict[str, NestedFlow]] = {id_: {} for id_ in every}
     for flow in catalog.found:
         source, targets, wrong = Source(flow.file, flow.text), dict[str, FoundFlow](), list[Diagnostic]()
         for use in flow.nested:
-            meant = called.get(use.name, [])
-            usable = [other for other in meant if catalog.flows.get(other.id) is other]
-            target = flow_meant(use.name, usable)
-            if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
-                calls[flow.id].setdefault(one.id, use)
+            candidates = flows_by_name.get(use.name, [])
+            usable = [other for other in candidates if catalog.flows.get(other.id) is other]
+            target = flow_by_name(use.name, usable)
+            callee = target or (candidates[0] if len(candidates) == 1 else None)
+            if every[flow.id] is flow and callee is not None:
+                calls[flow.id].setdefault(callee.id, use)
             if target is not None:
                 targets[use.name] = target
                 wrong += _param_problems(source, use, target, suggestions)
-            elif meant and not usable:
-                wrong.append(_echo(flow, use, meant[0]))
+            elif candidates and not usable:
+                wrong.append(_echo(flow, use, candidates[0]))
             else:
-                near = None if meant else suggestions.near(use.name, catalog.flows)
+                near = None if candidates else suggestions.near(use.name, catalog.flows)
                 message, hint = _missing(use, [other.id for other in usable], near)
                 wrong.append(source.problem("flow-missing", use.place, message, hint))
-        for inside in dict.fromkeys(flow.inside):
-            plan = targets[inside.flow].plan if inside.flow in targets else None
-            reference = wrong_nested_reference(inside, plan) if plan is not None else None
+        for nested_reference in dict.fromkeys(flow.inside):
+            plan = targets[nested_reference.flow].plan if nested_reference.flow in targets else None
+            reference = wrong_nested_reference(nested_reference, plan) if plan is not None else None
             if reference is not None:
                 hint = suggestions.near(reference.name, reference.known) or reference.hint
                 severity: Severity = "warning" if is_foreign(flow.file) else "error"
-                wrong.append(source.problem(reference.code, inside.place, reference.message, hint, severity))
+                wrong.append(source.problem(reference.code, nested_reference.place, reference.message, hint, severity))
         problems += wrong
         broken.update([flow.id] if not is_usable(wrong) and catalog.flows.get(flow.id) is flow else [])
     for id_, target_id, code, message, hint in nesting_problems(calls):
@@ -399,9 +402,9 @@ def _mark_users(
 def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: FlowResources) -> list[Diagnostic]:
     """The problems of single flow files, from the catalog if it contains them, else from reading them alone."""
     problems: list[Diagnostic] = []
-    catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
+    known_files = {os.path.realpath(flow.file) for flow in catalog.found}
     for path in map(os.path.realpath, paths):
-        if path in catalogued:
+        if path in known_files:
             problems.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
             continue
         try:

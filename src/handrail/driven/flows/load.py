@@ -67,21 +67,24 @@ def check_whole_flow(flow: LoadState) -> Iterator[Diagnostic]:
 
 
 def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
-    seen: dict[str, TreeNode] = {}
+    first_places: dict[str, TreeNode] = {}
     reported: set[SourcePlace] = set()
     for phase, node in zip(flow.phases, flow.places, strict=True):
         if not phase.id or (flow.is_partial and "${" in phase.id):  # the round of a wrong repeat has no number
             continue
         id_ = node.value["id"]
-        if phase.id in seen and id_.place not in reported:
+        if phase.id in first_places and id_.place not in reported:
             reported.add(id_.place)
-            line, names = seen[phase.id].line, [name for name in phase.rounds if not name.endswith("_minus_one")]
+            line, names = (
+                first_places[phase.id].line,
+                [name for name in phase.rounds if not name.endswith("_minus_one")],
+            )
             missing = [name for name in names if f"${{{name}}}" not in id_.value] if line == id_.line else []
             hint = f"the first one is on line {line}; give each phase its own id"
             if missing:
                 hint = f"every round uses the same id; add the number of the round: `{id_.value}-${{{missing[-1]}}}`"
             yield flow.source.problem("phase-id-twice", id_.place, f"phase id `{phase.id}` is used twice", hint)
-        seen.setdefault(phase.id, id_)
+        first_places.setdefault(phase.id, id_)
 
 
 def _unreachable(flow: LoadState) -> Iterator[Diagnostic]:
@@ -153,7 +156,7 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
     params, env, again = _params(reader), _env(reader), reader.text("continue")
     family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
-    job.also = _also(reader, id_)
+    job.also = _other_ids(reader, id_)
     job.params = None if params is None or has_form else tuple(param.name for param in params)
     job.constants = plain_data(constants) if constants is not None else {}
     job.env = tuple(env)
@@ -185,19 +188,27 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
 
 def _needs(job: LoadState, env: Mapping[str, TreeNode]) -> tuple[tuple[str, int, int], ...]:
     """The declared variables that some place reads in any case: no condition and no default value guards it."""
-    sure = {use.ref.names[2] for use in _sure(job) if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]}
-    return tuple((name, node.line, node.column) for name, node in env.items() if name in sure)
+    names = {
+        use.ref.names[2]
+        for use in _certain_references(job)
+        if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]
+    }
+    return tuple((name, node.line, node.column) for name, node in env.items() if name in names)
 
 
 def _reads(job: LoadState) -> tuple[tuple[str, int, int], ...]:
     """The params that some place reads in any case, each at its first place. After `stopFlowIf`, none is certain."""
     ends = [number for number, phase in enumerate(job.phases) for step in phase.steps if step.stop_if is not None]
-    uses = [use for use in _sure(job, min(ends, default=None)) if use.ref.names[:1] == ["params"] and use.ref.names[1:]]
-    found_ = {use.ref.names[1]: use.place[:2] for use in reversed(uses)}
-    return tuple((name, *place) for name, place in sorted(found_.items(), key=lambda pair: pair[1]))
+    uses = [
+        use
+        for use in _certain_references(job, min(ends, default=None))
+        if use.ref.names[:1] == ["params"] and use.ref.names[1:]
+    ]
+    places = {use.ref.names[1]: use.place[:2] for use in reversed(uses)}
+    return tuple((name, *place) for name, place in sorted(places.items(), key=lambda pair: pair[1]))
 
 
-def _sure(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
+def _certain_references(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
     """The references that are evaluated in any case, up to the phase with the number `last`."""
     for slot in job.slots:
         if not slot.is_shielded and not slot.around.guards and (last is None or slot.phase <= last):
@@ -223,7 +234,7 @@ def _env(reader: MappingReader) -> dict[str, TreeNode]:
     return {item.value: item for item in items}
 
 
-def _also(reader: MappingReader, own: str) -> list[tuple[str, SourcePlace]]:
+def _other_ids(reader: MappingReader, own_id: str) -> list[tuple[str, SourcePlace]]:
     """The other ids of the flow, with their places. AgentWeaver has none, so those of its files do not count."""
     if reader.source.is_foreign and reader.child("also") is not None:
         line, column = reader.node.keys["also"]
@@ -234,8 +245,8 @@ def _also(reader: MappingReader, own: str) -> list[tuple[str, SourcePlace]]:
         "write ids of flows: `also: [team/ship]`",
         "write names with letters, digits, `_` and `-`, and `/` between them",
     )
-    other = re.compile(f"(?!{re.escape(own)}$)(?:{_ID.pattern})")
-    items = _names(reader, "also", other, f"cannot be another id of the flow `{own}`", *hints)
+    pattern = re.compile(f"(?!{re.escape(own_id)}$)(?:{_ID.pattern})")
+    items = _names(reader, "also", pattern, f"cannot be another id of the flow `{own_id}`", *hints)
     return [(item.value, item.place) for item in items]
 
 
@@ -253,25 +264,31 @@ def _params(reader: MappingReader) -> tuple[Param, ...] | None:
                 reader.at(reader.source.key_place(name, node.keys[name]), "param-null", message, hint, "warning")
             params.append(Param(name, False, plain_data(child), ""))
             continue
-        declared = MappingReader(reader.source, child, PARAM, reader.report)
+        param_reader = MappingReader(reader.source, child, PARAM, reader.report)
         default = child.value.get("default")
         value = plain_data(default) if default is not None else None
-        choices = _choices(declared, default)
-        params.append(Param(name, declared.flag("required", False), value, declared.text("about") or "", choices))
+        choices = _choices(param_reader, default)
+        params.append(
+            Param(name, param_reader.flag("required", False), value, param_reader.text("about") or "", choices)
+        )
     return tuple(params)
 
 
-def _choices(declared: MappingReader, default: TreeNode | None) -> tuple[Any, ...]:
+def _choices(reader: MappingReader, default: TreeNode | None) -> tuple[Any, ...]:
     """The values that a param may have; none if it may have any. Its default has to be one of them, or null."""
-    node = declared.child("choices")
+    node = reader.child("choices")
     if node is None:
         return ()
     choices = tuple(map(plain_data, node.value))
     if not choices:
-        declared.on(node, "bad-value", "`choices` is empty", "list the values that the param may have")
-    elif default is not None and default.kind != "null" and not any(same(plain_data(default), one) for one in choices):
+        reader.on(node, "bad-value", "`choices` is empty", "list the values that the param may have")
+    elif (
+        default is not None
+        and default.kind != "null"
+        and not any(same(plain_data(default), choice) for choice in choices)
+    ):
         hint = f"write one of {', '.join(map(shown, choices))}"
-        declared.on(default, "bad-value", f"the default {quoted(default)} is not in `choices`", hint)
+        reader.on(default, "bad-value", f"the default {quoted(default)} is not in `choices`", hint)
     return choices
 
 
@@ -280,11 +297,11 @@ def flow_resources(
 ) -> FlowResources:
     """What flows may use. With a project, this includes its schemas and where it is."""
     table, folders = artifact_table(), registry.schema_folders()
-    own = plugin_schema_ids(folders) | (frozenset() if project is None else project_schema_ids(project))
+    own_ids = plugin_schema_ids(folders) | (frozenset() if project is None else project_schema_ids(project))
 
     @cache
     def schema_problem(id_: str) -> str | None:
-        if project is None or id_ not in own:
+        if project is None or id_ not in own_ids:
             return None
         try:
             find_schema(id_, project, folders)
@@ -301,7 +318,7 @@ def flow_resources(
         prompts=prompts or {},
         artifact_kinds=frozenset(table.kinds),
         artifact_lists=frozenset(table.lists),
-        schemas=schema_ids() | own,
+        schemas=schema_ids() | own_ids,
         schema_problem=schema_problem,
         unusable=registry.unusable,
         agent_hint=lambda name: None if registry.has_executor(name) else registry.executor_hint(name),

@@ -29,29 +29,29 @@ def template_problems(source: Source, template: TemplateText, declared: Collecti
     declares count as placeholders. In a prompt that Handrail ships, every name counts. `{2}` is not a placeholder, and
     `${HOME}` belongs to the shell."""
     variables = template.vars if template.vars is not None and template.vars.kind == "mapping" else None
-    given: dict[str, TreeNode] = variables.value if variables is not None else {}
-    used = placeholders(template.text)
-    for name in dict.fromkeys(n for n, at in used if not n[0].isdigit() and template.text[at - 1 : at] != "$"):
-        if name not in given and (given or name in declared or template.is_whole):
-            hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep the braces, `{name}: '{{{name}}}'`"
+    values: dict[str, TreeNode] = variables.value if variables is not None else {}
+    marks = placeholders(template.text)
+    for name in dict.fromkeys(n for n, at in marks if not n[0].isdigit() and template.text[at - 1 : at] != "$"):
+        if name not in values and (values or name in declared or template.is_whole):
+            hint = did_you_mean(name, values) or f"add `{name}:` to `vars`; to keep the braces, `{name}: '{{{name}}}'`"
             place = _place(source, template.node, "{" + name + "}")
             message = f"`{{{name}}}` has no value, so it stays in the text"
             yield source.problem("template-unknown", place, message, hint, "warning")
-    inserted = (*given_names(template.text, given), *given_names(template.node.value, given))
-    names = {name for name, _ in (*used, *placeholders(template.node.value), *inserted)}
-    for name in given:
+    inserted_names = (*given_names(template.text, values), *given_names(template.node.value, values))
+    names = {name for name, _ in (*marks, *placeholders(template.node.value), *inserted_names)}
+    for name in values:
         if name not in names and variables is not None:
             at = source.key_place(name, variables.keys[name])
             hint = f"write `{{{name}}}` in the template, or remove this value"
-            near = did_you_mean(name, names - given.keys()) or hint
+            near = did_you_mean(name, names - values.keys()) or hint
             yield source.problem("template-unused", at, f"the template has no `{{{name}}}`", near, "warning")
 
 
 def _place(source: Source, node: TreeNode, mark: str) -> tuple[int, int, int]:
     """The place of a part of a text; the place of the whole text if the file writes it differently."""
     start = source.starts[node.line - 1] + node.column - 1
-    there = source.text.find(mark, start, start + 2 * len(node.value) + 100)
-    return (*source.place(there), len(mark)) if there >= 0 else node.place
+    offset = source.text.find(mark, start, start + 2 * len(node.value) + 100)
+    return (*source.place(offset), len(mark)) if offset >= 0 else node.place
 
 
 @dataclass(frozen=True, kw_only=True)

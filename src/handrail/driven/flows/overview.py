@@ -52,7 +52,7 @@ Block: TypeAlias = PhaseBlock | RepeatBlock | ParallelBlock
 def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for lane, members in itertools.groupby(plan.phases, key=lambda phase: phase.lane and phase.lane.group):
-        inner = tuple(_folded(list(members), ()))
+        inner = tuple(_nested_blocks(list(members), ()))
         blocks += inner if lane is None else [ParallelBlock(plan.groups[lane].limit, inner)]
     return tuple(blocks)
 
@@ -66,26 +66,26 @@ def phase_blocks(blocks: Sequence[Block]) -> Iterator[PhaseBlock]:
             yield from phase_blocks(block.blocks)
 
 
-def _folded(phases: Sequence[Phase], done: tuple[str, ...]) -> Iterator[Block]:
-    """The phases with their repeats folded. `done` are the names of the repeats around them."""
-    inner = lambda phase: next((name for name in round_numbers(phase) if name not in done), None)  # noqa: E731 - short
+def _nested_blocks(phases: Sequence[Phase], outer: tuple[str, ...]) -> Iterator[Block]:
+    """The phases with their repeats folded. `outer` are the names of the repeats around them."""
+    inner = lambda phase: next((name for name in round_numbers(phase) if name not in outer), None)  # noqa: E731 - short
     for name, members in itertools.groupby(phases, key=inner):
-        inside = list(members)
+        group = list(members)
         if name is None:
-            yield from (PhaseBlock(_name(phase, done), phase) for phase in inside)
+            yield from (PhaseBlock(_name(phase, outer), phase) for phase in group)
             continue
-        numbers = list(dict.fromkeys(phase.rounds[name] for phase in inside))
-        first = [phase for phase in inside if phase.rounds[name] == numbers[0]]
-        later = next((phase for phase in inside if phase.rounds[name] != numbers[0]), None)
-        guards = later.guards[len(first[0].guards) :] if later is not None else ()
+        numbers = list(dict.fromkeys(phase.rounds[name] for phase in group))
+        first_round = [phase for phase in group if phase.rounds[name] == numbers[0]]
+        later_phase = next((phase for phase in group if phase.rounds[name] != numbers[0]), None)
+        guards = later_phase.guards[len(first_round[0].guards) :] if later_phase is not None else ()
         again = in_words(guards[0]) if guards else None
-        yield RepeatBlock(len(numbers), again, tuple(_folded(first, (*done, name))))
+        yield RepeatBlock(len(numbers), again, tuple(_nested_blocks(first_round, (*outer, name))))
 
 
-def _name(phase: Phase, done: tuple[str, ...]) -> str:
+def _name(phase: Phase, outer: tuple[str, ...]) -> str:
     """The id of a phase of the first round, with the names of the numbers: `review-1` is `review-N`."""
     name = phase.id
-    for number in reversed([phase.rounds[one] for one in done]):
+    for number in reversed([phase.rounds[name_of_number] for name_of_number in outer]):
         head, number_text, tail = name.rpartition(str(number))
         name = f"{head}N{tail}" if number_text else name
     return name
@@ -121,7 +121,7 @@ def brief(plan: FlowPlan, find: FlowFinder) -> Brief:
     plans = with_nested(plan, find)
     steps = [step for one in plans for step in one.steps]
     agents = (agent for step in steps for agent in (*_constant(step, "executor"), step.declared.agent))
-    writes = dict.fromkeys(written for one in plans for written in _writes(one))
+    writes = dict.fromkeys(file for one in plans for file in _writes(one))
     return Brief(
         plan=plan,
         takes_task=takes_task(plan),
@@ -152,9 +152,9 @@ def _constant(step: Step, name: str) -> Iterator[str]:
 def _writes(plan: FlowPlan) -> Iterator[WrittenFile]:
     """The files that the steps of a flow make."""
     for step in plan.steps:
-        for made in step.makes:
-            if (path := _path(made.path)) is not None:
-                yield WrittenFile(path, made.schema or _schema(made.path))
+        for file in step.makes:
+            if (path := _path(file.path)) is not None:
+                yield WrittenFile(path, file.schema or _schema(file.path))
 
 
 def _path(expression: Expression) -> str | None:
@@ -202,10 +202,10 @@ def _of_step(flow: FlowPlan, by: str, step: Step) -> Iterator[ProgramUse]:
         kind = "agent" if step.declared.calls_agent else "program" if "argv" in step.params else "node"
         what = _line(as_data(step.params["argv"])) if kind == "program" else step.node
         yield ProgramUse(kind, what, by, flow.file, step.line)
-    for expected in step.expect or ():
-        if not expected.declared.is_harmless:
-            what = next((_line(as_data(value)) for value in expected.params.values()), expected.kind)
-            yield ProgramUse("program", what, by, flow.file, expected.line)
+    for expectation in step.expect or ():
+        if not expectation.declared.is_harmless:
+            what = next((_line(as_data(value)) for value in expectation.params.values()), expectation.kind)
+            yield ProgramUse("program", what, by, flow.file, expectation.line)
 
 
 def _line(value: Any) -> str:

@@ -116,19 +116,19 @@ class PhasesReader:
         when, is_conditional = read_when(self.job, reader, expressions, "phase")
         self.job.keep(PlaceReferences(phase=number, around=around), expressions)
         steps = reader.child("steps")
-        together = self.together(reader)
-        read: tuple[Step, ...] = ()
+        parallel = self.together(reader)
+        step_list: tuple[Step, ...] = ()
         if steps is not None:
             self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
-            read = StepsReader(self.job, number, around, is_conditional).read(steps)
+            step_list = StepsReader(self.job, number, around, is_conditional).read(steps)
         self.job.phases.append(
             Phase(
                 id=id_,
                 rounds=around.rounds,
                 guards=around.guards,
                 when=when,
-                steps=read,
-                parallel=together,
+                steps=step_list,
+                parallel=parallel,
                 timeout=read_timeout(reader),
                 items=around.items,
                 lane=around.lane,
@@ -163,14 +163,14 @@ class PhasesReader:
 
     def group(self, reader: MappingReader, around: Enclosure) -> int | None:
         """The number of a new group. None if its lanes run one after the other."""
-        together = self.together(reader)
-        if together == SEQUENTIAL:
+        parallel = self.together(reader)
+        if parallel == SEQUENTIAL:
             return None
         if around.lane is not None:
             message = "this is already inside a parallel block or repeat, and cannot run in parallel itself"
             self.job.problem(reader.node.value["parallel"], "parallel-nested", message, "remove one `parallel`")
             return None
-        self.job.groups.append(together)
+        self.job.groups.append(parallel)
         return len(self.job.groups) - 1
 
     def with_phases(self, node: TreeNode) -> TreeNode:
@@ -182,35 +182,35 @@ class PhasesReader:
         self.job.problem(node.value["repeat"], "missing-key", message, hint)
         if id(node) not in self.meant:
             members, keys = dict(node.value), dict(node.keys)
-            how, place = members.pop("repeat"), keys.pop("repeat")
+            header, place = members.pop("repeat"), keys.pop("repeat")
             phases = node._replace(kind="list", value=[node._replace(value=members, keys=keys)], keys={})
-            self.meant[id(node)] = node._replace(value={"repeat": how, "phases": phases}, keys={"repeat": place})
+            self.meant[id(node)] = node._replace(value={"repeat": header, "phases": phases}, keys={"repeat": place})
         return self.meant[id(node)]
 
     def repeat(self, node: TreeNode, around: Enclosure) -> None:
         block = self.job.reader(self.with_phases(node), BLOCK)
-        how, phases = block.child("repeat"), block.child("phases")
+        header, phases = block.child("repeat"), block.child("phases")
         if phases is not None:
             self.warn_empty(phases)
-        if how is None or phases is None:
+        if header is None or phases is None:
             return
-        reader = self.job.reader(how, REPEAT)
+        reader = self.job.reader(header, REPEAT)
         var, bounds = self.variable(reader), self.bounds(reader)
         item, until, over = self.item(reader, var), reader.child("until"), reader.child("over")
         if var is None or bounds is None:
             self.job.is_partial = True
         is_outermost = self.outermost is None
         if is_outermost:
-            self.outermost = how.value.get("to", how.value.get("max", how))
+            self.outermost = header.value.get("to", header.value.get("max", header))
         group = self.group(reader, around)
         if until is not None and group is not None:
             message = "rounds that run in parallel cannot have `until`"
-            self.job.problem(how.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
+            self.job.problem(header.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
         first_id = _id_as_written(phases.value[0]) if phases.value else None
-        repeated = Repeat(
-            node=how,
+        repeat = Repeat(
+            node=header,
             var=var,
             item=item,
             over=None if over is None else self.over(over, around, None if may_exhaust else last - first + 1),
@@ -222,7 +222,7 @@ class PhasesReader:
             same=self.same(reader, group),
             name=_without_marks(first_id or "repeat", [*around.rounds, *([var] if var else [])]),
         )
-        self.rounds(repeated, phases, around)
+        self.rounds(repeat, phases, around)
         if is_outermost:
             self.outermost = None
 
@@ -235,7 +235,7 @@ class PhasesReader:
             if self.job.is_cut_short:
                 return
             inner = self.named(repeat.round(around, number, stops), phases)
-            before = len(self.job.phases)
+            start = len(self.job.phases)
             for item in phases.value:
                 self.entry(item, inner)
             if repeat.until is not None:
@@ -243,22 +243,22 @@ class PhasesReader:
                 stops += (Items("not", (expressions.condition(repeat.until),)),)
                 self.job.keep(PlaceReferences(phase=len(self.job.phases), around=inner), expressions)
                 is_bounded = repeat.over is None and not repeat.may_exhaust  # the end of a list is no failure
-                if is_bounded and number == repeat.last and len(self.job.phases) > before:
+                if is_bounded and number == repeat.last and len(self.job.phases) > start:
                     count = repeat.last - repeat.first + 1
                     message = f"`until` did not hold after {counted(count, 'round')}"
                     message = f"{self.place(repeat.until)}: {message} (`onExhausted: continue` allows this)"
                     bounds = (*self.job.phases[-1].bounds, Bound((*inner.guards, stops[-1]), message))
                     self.job.phases[-1] = replace(self.job.phases[-1], bounds=bounds)
-            earlier = self.link(repeat, before, earlier, stops[-1:])
+            earlier = self.link(repeat, start, earlier, stops[-1:])
 
     def link(self, repeat: Repeat, first: int, earlier: list[Phase], until: tuple[Expression, ...]) -> list[Phase]:
         """Link the phases of a round to those of the round before, and return them. Inner repeats have theirs."""
-        used = {(names[1], names[2]) for condition in until for names in steps_read(condition)}
+        until_steps = {(names[1], names[2]) for condition in until for names in steps_read(condition)}
         for number, phase in enumerate(self.job.phases[first:]):
             if phase.again is None:
-                before = earlier[number].id if number < len(earlier) else None
-                steps = frozenset(step for id_, step in used if id_ == phase.id)
-                self.job.phases[first + number] = replace(phase, again=Repeated(before, repeat.same, steps))
+                previous = earlier[number].id if number < len(earlier) else None
+                steps = frozenset(step for id_, step in until_steps if id_ == phase.id)
+                self.job.phases[first + number] = replace(phase, again=Repeated(previous, repeat.same, steps))
         return self.job.phases[first:]
 
     def same(self, reader: MappingReader, group: int | None) -> int | None:
@@ -306,34 +306,34 @@ class PhasesReader:
 
     def variable(self, reader: MappingReader) -> str | None:
         """The name of the round's number. It is optional in a repeat over a list."""
-        given: TreeNode | None = reader.node.value.get("var")
-        if given is None and "over" in reader.node.value:
+        node: TreeNode | None = reader.node.value.get("var")
+        if node is None and "over" in reader.node.value:
             return "index"
         name = reader.text("var")
-        if given is None or (name is not None and not name.strip()):
+        if node is None or (name is not None and not name.strip()):
             hint = "write `var: round`; `${round}` is then the number of the round"
-            place = reader.node if given is None else given
+            place = reader.node if node is None else node
             reader.on(place, "repeat-var", "a repeat needs `var`, a name for the number of the round", hint)
             return None
         return name
 
     def item(self, reader: MappingReader, var: str | None) -> str | None:
         """The name of the round's item, in a repeat over a list."""
-        given: TreeNode | None = reader.node.value.get("item")
+        node: TreeNode | None = reader.node.value.get("item")
         if "over" not in reader.node.value:
-            if given is not None:
+            if node is not None:
                 hint = "remove it, or add `over: LIST`"
-                reader.on(given, "bad-value", "`item` needs `over`", hint)
+                reader.on(node, "bad-value", "`item` needs `over`", hint)
             return None
-        name = "item" if given is None else reader.text("item")
-        if given is not None and name is not None and not _NAME.fullmatch(name):
+        name = "item" if node is None else reader.text("item")
+        if node is not None and name is not None and not _NAME.fullmatch(name):
             hint = "use letters, digits, `_` and `-`: `item: file`; steps then refer to `repeat.file`"
-            reader.on(given, "bad-value", f"`item` has to be a name, found {quoted(given)}", hint)
+            reader.on(node, "bad-value", f"`item` has to be a name, found {quoted(node)}", hint)
             return None
         if name is not None and name == var:
             message = f"`var` and `item` have the same name `{name}`"
             hint = "`var` names the number of the round, `item` the item of the list; use two names"
-            reader.on(reader.node.value.get("var", given), "bad-value", message, hint)
+            reader.on(reader.node.value.get("var", node), "bad-value", message, hint)
             return None
         return name
 
@@ -348,10 +348,10 @@ class PhasesReader:
             hint = "write `to: 3`, or `max: 3` beside `until` or `over`"
             reader.on(reader.node, "repeat-bounds", "a repeat needs `to` or `max`, so that it ends", hint)
             return None
-        name, given = ("to", last) if "to" in members else ("max", most)
-        if given is None:
+        name, bound = ("to", last) if "to" in members else ("max", most)
+        if bound is None:
             return None
-        last = given if name == "to" else first + given - 1
+        last = bound if name == "to" else first + bound - 1
         if last < first:
             least = f"{first} (`from`) or more" if name == "to" and "from" in members else "1 or more"
             reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")

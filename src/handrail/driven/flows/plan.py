@@ -251,13 +251,13 @@ def with_nested(plan: FlowPlan, find: FlowFinder) -> list[FlowPlan]:
 def step_at(plan: FlowPlan, path: str, find: FlowFinder) -> Step | None:
     """The step at a path, also inside nested flows. None if no plan has it."""
     phase_name, _, rest = path.partition("/")
-    step_name, _, inside = rest.partition("/")
+    step_name, _, inner_path = rest.partition("/")
     phases = (phase for phase in plan.phases if path_segment(phase.id) == phase_name)
     step = next((step for phase in phases for step in phase.steps if path_segment(step.id) == step_name), None)
-    if step is None or not inside:
+    if step is None or not inner_path:
         return step
     child = child_of(step, find)
-    return None if child is None else step_at(child, inside, find)
+    return None if child is None else step_at(child, inner_path, find)
 
 
 def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
@@ -277,8 +277,8 @@ def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
     """Phases in groups: phases that run in parallel are one group, every other phase is its own group."""
-    keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(phases)]
-    for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+    numbered = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(phases)]
+    for _, members in itertools.groupby(numbered, key=lambda pair: pair[0]):
         yield [phase for _, phase in members]
 
 
@@ -303,14 +303,14 @@ def after_words(after: AfterAction) -> str:
 
 def _action(kind: str, params: Mapping[str, Expression], when: Expression | None, short: str | None = None) -> str:
     """`file: out.md`, `step-output: value 3, equals 4`. The param that the short spelling sets has no name."""
-    given = ", ".join(f"{'' if name == short else f'{name} '}{in_words(value)}" for name, value in params.items())
-    return f"{kind}: {given}" + ("" if when is None else f", when {in_words(when)}")
+    values = ", ".join(f"{'' if name == short else f'{name} '}{in_words(value)}" for name, value in params.items())
+    return f"{kind}: {values}" + ("" if when is None else f", when {in_words(when)}")
 
 
-def made_file_words(made: MadeFile) -> str:
-    name = f" as {made.name}" if made.name else ""
-    schema = f", schema {made.schema}" if made.schema else ""
-    return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if it exists'}"
+def made_file_words(file: MadeFile) -> str:
+    name = f" as {file.name}" if file.name else ""
+    schema = f", schema {file.schema}" if file.schema else ""
+    return f"{in_words(file.path)}{name}{schema}{'' if file.required else ', if it exists'}"
 
 
 def prompt_words(prompt: Prompt) -> str:
@@ -386,8 +386,8 @@ def _step_to_json(step: Step, find: FlowFinder | None) -> dict[str, Any]:
         ],
         "after": [{"kind": a.kind, "when": _words(a.when), "params": _values(a.params)} for a in step.after],
         "makes": [
-            {"path": as_data(made.path), "name": made.name, "schema": made.schema, "required": made.required}
-            for made in step.makes
+            {"path": as_data(file.path), "name": file.name, "schema": file.schema, "required": file.required}
+            for file in step.makes
         ],
         "stopFlowIf": _words(step.stop_if),
         "stopFlowOutcome": step.stop_outcome,
@@ -400,10 +400,10 @@ def _step_to_json(step: Step, find: FlowFinder | None) -> dict[str, Any]:
 
 
 def _prompt_to_json(prompt: Prompt) -> dict[str, Any]:
-    named = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
+    variables = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
     return {
         "template": prompt.name,
-        "vars": {name: as_data(value) for name, value in named},
+        "vars": {name: as_data(value) for name, value in variables},
         "text": prompt_words(prompt),
         "format": "plain" if prompt.plain else "task-prompt",
     }

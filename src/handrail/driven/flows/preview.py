@@ -245,9 +245,9 @@ class _FlowPreview:
         if step.stop_if is not None and (always or not isinstance(stop, Const)):
             row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
-        failed = child.run(PreviewPart()) if child is not None else None
-        if failed is not None and failed.is_failure:
-            return failed if runs else None
+        child_end = child.run(PreviewPart()) if child is not None else None
+        if child_end is not None and child_end.is_failure:
+            return child_end if runs else None
         return _EarlyEnd(f"`{row.path}` stops the flow first") if runs and always else None
 
     def _fails(self, row: PreviewRow, message: str) -> _EarlyEnd | None:
@@ -259,15 +259,15 @@ class _FlowPreview:
 
     def _work(self, row: PreviewRow, step: Step) -> tuple[_FlowPreview | None, PreviewRow]:
         """The flow that a step runs, and its row with params, prompt, expectations and files."""
-        seen = {name: self.evaluate(value) for name, value in step.params.items()}
-        shown = {name: self.show(value) for name, value in step.params.items()}
+        values = {name: self.evaluate(value) for name, value in step.params.items()}
+        texts = {name: self.show(value) for name, value in step.params.items()}
         for name in (param.name for param in step.declared.params if param.names == "path"):
-            value, project = seen.get(name), str(self.given.context.get("project", ""))
+            value, project = values.get(name), str(self.given.context.get("project", ""))
             if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
-                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
+                message = f"`{name}` leads out of the project: {in_words(texts[name])}"
                 raise NodeError("path-escape", message, transient=False)
         nests = step.declared.nests
-        child = self._child(nests, seen, shown, row.path) if nests is not None else None
+        child = self._child(nests, values, texts, row.path) if nests is not None else None
         prompt = None if step.prompt is None else self.prompt(step.prompt)
         self.exists = None  # expectations are checked after the node has run
         expect = filter(None, map(self.expectation, step.expect or ()))
@@ -276,18 +276,18 @@ class _FlowPreview:
             row,
             flow=None if child is None else child.plan.id,
             nested=nests,
-            params={name: as_data(value) for name, value in shown.items()},
-            unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),
+            params={name: as_data(value) for name, value in texts.items()},
+            unknown=tuple(name for name, value in texts.items() if not isinstance(value, Const)),
             prompt=prompt,
             expect=tuple(map(expectation_words, expect)),
             makes=tuple(map(made_file_words, makes)),
         )
 
     def _child(
-        self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str
+        self, nested: str, values: Mapping[str, Expression], texts: Mapping[str, Expression], path: str
     ) -> _FlowPreview | None:
         """The flow that a step runs. None if it is not known yet which one."""
-        name = seen.get(nested)
+        name = values.get(nested)
         if not isinstance(name, Const):
             return None
         plan = self.shared.find(as_text(name.value))
@@ -295,15 +295,15 @@ class _FlowPreview:
             raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
         if self.level >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        given = {key: value.value if isinstance(value, Const) else _UNKNOWN for key, value in seen.items()}
-        del given[nested]
+        params = {key: value.value if isinstance(value, Const) else _UNKNOWN for key, value in values.items()}
+        del params[nested]
         if plan.is_foreign:
             of_scope = dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UNKNOWN)
-            given = {**of_scope, **child_params(plan.kind, given)}
-            given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _UNKNOWN)
-        params = with_defaults(plan, given)
+            params = {**of_scope, **child_params(plan.kind, params)}
+            params |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), params), _UNKNOWN)
+        params = with_defaults(plan, params)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _UNKNOWN)
-        hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))
+        hidden = frozenset(f"params.{key}" for key, value in texts.items() if not isinstance(value, Const))
         inner = PreviewInput(params, self.given.context, later, hidden)
         return _FlowPreview(plan, inner, self.shared, f"{path}/", self.level + 1)
 

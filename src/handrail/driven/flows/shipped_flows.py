@@ -38,8 +38,8 @@ class ShippedFlows:
     @cached_property
     def files(self) -> Mapping[str, str]:
         """The file of each flow, by the id of the flow."""
-        walked = (os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names)
-        ids = ((os.path.relpath(file, self.root).removesuffix(SHIPPED_ENDING), file) for file in walked)
+        paths = (os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names)
+        ids = ((os.path.relpath(file, self.root).removesuffix(SHIPPED_ENDING), file) for file in paths)
         return dict(sorted((id_, file) for id_, file in ids if file.endswith(SHIPPED_ENDING)))
 
     def named(self, name: str) -> str | None:
@@ -50,9 +50,9 @@ class ShippedFlows:
         bare = os.path.splitext(name)[0] if name.endswith((".json", ".yaml", ".yml")) else name
         if (id_ := self.id_of(bare)) is not None:
             return id_
-        same = {id_ for other, id_ in self.also.items() if os.path.basename(other) == bare}
-        same |= {id_ for id_ in self.files if os.path.basename(id_) == bare}
-        return same.pop() if len(same) == 1 else None
+        matches = {id_ for other, id_ in self.also.items() if os.path.basename(other) == bare}
+        matches |= {id_ for id_ in self.files if os.path.basename(id_) == bare}
+        return matches.pop() if len(matches) == 1 else None
 
     def id_of(self, id_: str) -> str | None:
         """The id of the flow that has this id, or this other id."""
@@ -68,8 +68,8 @@ class ShippedFlows:
 
 
 def _entry(id_: str, file: str) -> ShippedFlow:
-    with open(file, encoding="utf-8") as opened:
-        head = dict(_HEAD.findall(opened.read(1_000)))
+    with open(file, encoding="utf-8") as stream:
+        head = dict(_HEAD.findall(stream.read(1_000)))
     about, also = head.get("description", ""), head.get("also", "[]")
     return ShippedFlow(
         id_,
