@@ -19,7 +19,7 @@ import pytest
 from handrail.base.errors import UsageError
 from handrail.cli.forms import print_form, questions_text, skeleton
 from handrail.cli.output import Shell
-from handrail.driven.forms.answers import accepted, read_answers, wrong_answers
+from handrail.driven.forms.answers import answers_for, read_answers, wrong_answers
 from handrail.driven.forms.form import problems
 from handrail.driven.forms.form_params import form_from, to_json
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
@@ -368,7 +368,7 @@ def test_a_list_or_mapping_that_a_field_does_not_take_is_reported_with_its_posit
         {"id": "note", "type": "text", "required": True},
     ]
     with pytest.raises(UsageError) as refused:
-        accepted(read_answers(str(file)), form_from({"formId": "f", "fields": fields}), "a/x", "q1")
+        answers_for(read_answers(str(file)), form_from({"formId": "f", "fields": fields}), "a/x", "q1")
     assert said in refused.value.message
 
 
@@ -386,7 +386,7 @@ def test_the_output_of_an_interrupted_command_may_be_written_as_data(text: str, 
     file = tmp_path / "a.yaml"
     file.write_text(text)
     form = form_from(to_json(form_from(interrupted_form("a/x", 1, ["result"]))))
-    answer = accepted(read_answers(str(file)), form, "a/x", "q1")
+    answer = answers_for(read_answers(str(file)), form, "a/x", "q1")
     assert assumed_result(answer) == {"assumedDone": True, "result": value}
 
 

@@ -65,7 +65,7 @@ def _value(path: str, value: Any) -> Any:
 
 def _shelved(case: Case) -> list[tuple[str, str]]:
     """Every artifact that was ever published, with the digest of its content on the shelf."""
-    shelf = Shelf(str(Path(case.app.runs.kept.folder) / file_name("crash")))
+    shelf = Shelf(str(Path(case.app.runs.shelves.folder) / file_name("crash")))
     return [(record.id, _digest(shelf, record)) for record in shelf.records()]
 
 

@@ -34,7 +34,7 @@ def list_definitions(app: App, shell: Shell, *, shipped: bool) -> None:
     if lines := _lines(app, shell):
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
     known = app.definitions.shipped
-    replaced = {known.named(flow.id) for flow in app.flows.flows.values() if not flow.is_shipped}
+    replaced = {known.find_id(flow.id) for flow in app.flows.flows.values() if not flow.is_shipped}
     count = sum(entry.visible and entry.id not in replaced for entry in known.entries())
     shell.say(styled(f"{count} more flows come with Handrail: `handrail list --shipped`", DIM))
     for hidden, winner in app.catalog.shadowed():
@@ -75,7 +75,7 @@ def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
             notes = [*([] if plan.visible else ["only inside other flows"]), *(f"also {name}" for name in row["also"])]
             about = _with_notes(plan.description, notes)
             about += "" if is_trusted or not definitions.programs_of_flow(flow) else UNTRUSTED
-            if definitions.shipped.named(flow.id) is not None:
+            if definitions.shipped.find_id(flow.id) is not None:
                 about += " (runs instead of the shipped one)"
             lines.append((flow.id, FLOW, str(len(plan.phases)), row["source"], about))
     return lines + wrong
@@ -134,7 +134,7 @@ def _flow_json(app: App, shell: Shell, row: Row) -> Row:
     flow, plan = _flow(app, row)
     known |= {"description": plan.description, "visible": plan.visible}
     runs = programs_json(shell, app.definitions.programs_of_flow(flow))
-    return {**known, "replaces": app.definitions.shipped.named(flow.id), "runs": runs}
+    return {**known, "replaces": app.definitions.shipped.find_id(flow.id), "runs": runs}
 
 
 def _list_shipped(app: App, shell: Shell) -> None:

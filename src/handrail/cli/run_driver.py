@@ -25,7 +25,7 @@ from handrail.cli.results import run_line
 from handrail.cli.terminal import can_draw, cancelling, write_quietly
 from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.forms import form_params
-from handrail.driven.forms.answers import accepted, read_answers
+from handrail.driven.forms.answers import answers_for, read_answers
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import LoadedRun, changed_files
 from handrail.driven.runs.run_events import Answered, Cause, Event, RunChoice, masked_json
@@ -173,7 +173,9 @@ class Driver:
 
     async def _answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         """The answer from the file. A question without one stays open."""
-        return accepted(self.answers, form_params.form_from(question), path, id_) if self.answers is not None else None
+        return (
+            answers_for(self.answers, form_params.form_from(question), path, id_) if self.answers is not None else None
+        )
 
     def unused_answers(self, run: LoadedRun) -> list[str]:
         """Says which answers of the file were not used, if they will not be or seem to be misspelt."""

@@ -148,5 +148,5 @@ def former_command_hint(name: str) -> str | None:
     from handrail.driven.flows.shipped_flows import ShippedFlows  # reads files, which only a wrong command needs
     from handrail.settings.folders import shipped_flows
 
-    is_flow = ShippedFlows(shipped_flows()).named(name) is not None
+    is_flow = ShippedFlows(shipped_flows()).find_id(name) is not None
     return f"`handrail run {name}` runs this flow, and `handrail show {name}` shows it" if is_flow else None

@@ -93,7 +93,7 @@ class Definitions:
         """The flows of this project, and the shipped flow that has this name, if no other flow has it."""
         from handrail.driven.flows.catalog import read_flows
 
-        if self.flows.named(name) is None and self.shipped.named(name) is not None:
+        if self.flows.named(name) is None and self.shipped.find_id(name) is not None:
             self.flows = read_flows(self.flow_roots, self.known, self.shipped, wanted=name)
         return self.flows
 
@@ -156,14 +156,14 @@ class Definitions:
         A shipped flow wins over a shipped workflow.
         """
         named = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
-        if named and self.shipped.named(name) is not None:
+        if named and self.shipped.find_id(name) is not None:
             return any(self.catalog.source_of(spec) != SHIPPED for spec in named)
         is_flow = any(name in found.ids for found in self.flows.found if not found.is_shipped)
         return bool(named) or (not is_flow and any(found.key == name for found in self.catalog.found))
 
     def is_flow(self, name: str) -> bool:
         """True if a flow that `run NAME` could mean has this name, even one with errors."""
-        if self.shipped.named(name) is not None:
+        if self.shipped.find_id(name) is not None:
             return True
         return self.flows.named(name) is not None or any(name in found.ids for found in self.flows.found)
 

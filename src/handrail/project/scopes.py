@@ -103,7 +103,7 @@ class Scopes:
             for entry in entries(os.path.join(self.project, root))
             if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
         }
-        return sorted(found | {record.scope for record in self.runs.kept.records()})
+        return sorted(found | {record.scope for record in self.runs.shelves.records()})
 
     def find(self, name: str) -> str:
         """The key of a scope: the key itself, an issue, or the only key that begins like this."""
@@ -128,7 +128,7 @@ class Scopes:
             if is_unsettled(folder):
                 with self._locked(key):
                     settle(folder)
-        shelf = Shelf(self.runs.kept.folder_of(key))
+        shelf = Shelf(self.runs.shelves.folder_of(key))
         ground = ScopeContext(self.project, key, shelf, tuple(self._runs.get(key, ())), self.env)
         contents = {record.id: record.sha256 for record in ground.records}
         found = judge_stages(map(ground.evidence, self.stages), self._code, contents)

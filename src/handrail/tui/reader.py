@@ -117,7 +117,7 @@ def show_artifact(top: HandrailApp, row: Row, width: int) -> None:
     """Show a file as it was when it was made."""
 
     async def show() -> None:
-        text = await asyncio.to_thread(artifacts.text_of, top.project.runs.kept, str(row["id"]))
+        text = await asyncio.to_thread(artifacts.text_of, top.project.runs.shelves, str(row["id"]))
         name = str(row.get("path") or row.get("name") or row["id"])
         if text is None:
             text = f"size    {row.get('size')}\nsha256  {row.get('sha256')}\nIt is large, or not text."
@@ -140,7 +140,7 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
     """Compare a file with its previous version. A line that is wider than this is broken."""
 
     async def show() -> None:
-        found = await asyncio.to_thread(artifacts.diff, top.project.runs.kept, str(row["id"]))
+        found = await asyncio.to_thread(artifacts.diff, top.project.runs.shelves, str(row["id"]))
         path = str(row.get("path"))
         if found["previous"] is None:
             top.tell(f"`{path}` has no previous version")

@@ -222,7 +222,7 @@ class Api:
         return artifacts.markdown((head or {}).get("summary") or "")
 
     def artifact(self, request: Request) -> Any:
-        id_, way, kept = request.path_params["id"], request.query_params.get("as", "tree"), self.app.runs.kept
+        id_, way, kept = request.path_params["id"], request.query_params.get("as", "tree"), self.app.runs.shelves
         if way not in WAYS:
             raise UsageError("`as` has to be `tree`, `diff` or `raw`")
         if way != "raw":

@@ -177,7 +177,7 @@ def test_a_handrail_artifact_is_in_the_scope_of_the_run_or_in_a_given_one() -> N
     assert resolve("artifact: {name: 'r-${params.x}'}", x="отчёт") == f"{HANDRAIL}/main@ab/r-отчёт-1.md"
     assert resolve("artifact: {name: r, scope: '${params.x}', extension: json}", x=7) == f"{HANDRAIL}/7/r-1.json"
     _, _, reader = read("artifact: {name: r}")
-    assert [use.ref.path for use in reader.used] == ["context.scope"]
+    assert [use.ref.path for use in reader.references] == ["context.scope"]
 
 
 @pytest.mark.parametrize("bad", [None, True, [], {}, ["a"], 1e300])

@@ -138,7 +138,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def begun(place: Place, run: LoadedRun) -> asyncio.Task[LoadedRun]:
     """A driver of a run whose slow step is running."""
     driver = asyncio.ensure_future(place.runs.drive(run))
-    await until(lambda: "NodeStarted" in kinds(place.runs.updated(run).records))
+    await until(lambda: "NodeStarted" in kinds(place.runs.with_new_events(run).records))
     return driver
 
 
@@ -180,7 +180,7 @@ def test_a_run_has_one_driver(place: Place) -> None:
     async def story() -> None:
         run = place.begin(SLOW)
         driver = await begun(place, run)
-        assert place.runs.updated(run).driver == os.getpid()
+        assert place.runs.with_new_events(run).driver == os.getpid()
         with pytest.raises(RefusedError, match="is driven by"):
             await place.runs.drive(run)
         await place.runs.stop(run)
@@ -247,7 +247,7 @@ def test_a_run_that_ended_can_be_restarted_and_continued_but_not_resumed(place: 
     assert (run.state.status, place.logged) == ("completed", 4)
     flows = place.app.flows
     made = asyncio.run(restart(place.runs, flows, flows.find, run, "b"))
-    assert (made.kept, made.run.attempt) == (["a"], 2)
+    assert (made.kept_phases, made.run.attempt) == (["a"], 2)
     run = place.drive(made.run, "restart")
     assert (run.state.status, place.logged) == ("completed", 5)
     assert place.runs.load(run.id).records == run.records

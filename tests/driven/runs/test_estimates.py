@@ -16,9 +16,9 @@ from handrail.driven.runs.estimate import (
     AgentComparison,
     Estimate,
     Spread,
-    from_past,
-    grouped,
+    estimate_from,
     past_runs,
+    round_groups,
     spread,
 )
 from handrail.driven.runs.request import plan_named
@@ -95,14 +95,14 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     app = recorder.fresh()
     flow = app.definitions.flow_named("loop")
     assert flow.plan is not None
-    agents = AgentComparison(grouped(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
+    agents = AgentComparison(round_groups(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
     past = list(past_runs(app.runs, "loop"))
     assert len(past) == RUNS
     inside: dict[tuple[int, str], list[bool]] = {}
     stated: set[float] = set()
     for left_out in range(RUNS):
-        found = from_past("loop", agents, past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
-        real = from_past("loop", agents, past[left_out][1], [past[left_out]])
+        found = estimate_from("loop", agents, past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
+        real = estimate_from("loop", agents, past[left_out][1], [past[left_out]])
         for part, (likely, one) in enumerate(zip(intervals(found), intervals(real), strict=True)):
             for name in MEASURES:
                 spread_, value = likely[name], one[name]
@@ -114,7 +114,7 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     assert stated == {0.8}
     assert len(inside) == 4 * len(MEASURES)
     assert {key: sum(held) / RUNS for key, held in inside.items() if sum(held) / RUNS < 0.8} == {}
-    whole = from_past("loop", agents, past[0][1], past).whole
+    whole = estimate_from("loop", agents, past[0][1], past).whole
     assert whole.usd is not None
     assert whole.usd.low < whole.usd.usual < whole.usd.high
 

@@ -51,7 +51,7 @@ def test_publishing_waits_for_the_shelf_without_blocking(tmp_path: Path) -> None
     app = App(str(tmp_path), {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home")})
     app.trust.grant(0.0)
     run = app.runs.begin(app.flows, app.flows.find("demo"), RunRequest(params={}, scope="s"), "r-1")
-    shelf = os.path.join(app.runs.kept.folder, file_name("s"))
+    shelf = os.path.join(app.runs.shelves.folder, file_name("s"))
     make_private(shelf)
     handle = locks.acquire(os.path.join(shelf, "lock"))
     assert handle is not None

@@ -109,7 +109,7 @@ def flat(tree: list[Any]) -> list[Any]:
 
 def test_markdown_is_a_tree_in_which_nothing_is_markup(project: Project, app: App) -> None:
     run = run_id(project)
-    shown = artifacts.preview(app.runs.kept, artifact(app, run, "NOTES.md"))
+    shown = artifacts.preview(app.runs.shelves, artifact(app, run, "NOTES.md"))
     assert shown["kind"] == "markdown"
     parts = flat(shown["tree"])
     texts = " ".join(part for part in parts if isinstance(part, str))
@@ -122,37 +122,37 @@ def test_markdown_is_a_tree_in_which_nothing_is_markup(project: Project, app: Ap
     assert "[image: pic]" in texts
     assert "one⟨U+202E⟩" in texts
     assert "\x1b" not in texts
-    assert artifacts.raw(app.runs.kept, artifact(app, run, "NOTES.md")) == HOSTILE.encode()
+    assert artifacts.raw(app.runs.shelves, artifact(app, run, "NOTES.md")) == HOSTILE.encode()
 
 
 def test_json_is_a_value_and_other_files_are_named(project: Project, app: App) -> None:
     run = run_id(project)
     data = artifact(app, run, "out.json")
-    assert artifacts.preview(app.runs.kept, data)["value"] == {"a": [1, {"b": "<b>"}]}
-    known = artifacts.about(app.runs.kept, data)
+    assert artifacts.preview(app.runs.shelves, data)["value"] == {"a": [1, {"b": "<b>"}]}
+    known = artifacts.about(app.runs.shelves, data)
     assert (known["file"], known["size"], len(known["sha256"])) == ("out.json", 24, 64)
     for id_ in ("", "x", "../../x:y:v1", f"{data}0", data.replace(":v1", ":v2"), "a/b"):
         with pytest.raises(NotFound):
-            artifacts.raw(app.runs.kept, id_)
+            artifacts.raw(app.runs.shelves, id_)
 
 
 @pytest.mark.parametrize(("content", "kind"), [("x\0y", "none"), ("x" * 300_000, "none"), ("{not json", "text")])
 def test_what_cannot_be_previewed_is_not(project: Project, app: App, content: str, kind: str) -> None:
     project.write("source.json", content)
     run = run_id(project)
-    assert artifacts.preview(app.runs.kept, artifact(app, run, "out.json"))["kind"] == kind
+    assert artifacts.preview(app.runs.shelves, artifact(app, run, "out.json"))["kind"] == kind
 
 
 def test_a_version_is_compared_with_the_previous_one(project: Project, app: App) -> None:
     first = artifact(app, run_id(project), "NOTES.md")
-    assert artifacts.diff(app.runs.kept, first)["lines"] is None
+    assert artifacts.diff(app.runs.shelves, first)["lines"] is None
     project.write("source.md", HOSTILE.replace("# Title", "# Other\x1b[31m"))
-    second = artifacts.diff(app.runs.kept, artifact(app, run_id(project), "NOTES.md"))
+    second = artifacts.diff(app.runs.shelves, artifact(app, run_id(project), "NOTES.md"))
     assert second["previous"] == first
     changed = [(line["sign"], line["text"].split("<")[0]) for line in second["lines"] if line["sign"] in "+-"]
     assert changed == [("-", "# Title "), ("+", "# Other ")]
     project.write("source.md", "\n".join(map(str, range(5_000))))
-    third = artifacts.diff(app.runs.kept, artifact(app, run_id(project), "NOTES.md"))
+    third = artifacts.diff(app.runs.shelves, artifact(app, run_id(project), "NOTES.md"))
     assert (len(third["lines"]), third["isCut"]) == (2_000, True)
 
 

@@ -47,14 +47,16 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     handrail artifacts last NOTES.md
     """
     if run is None:
-        return _list_all(shell, app.runs.kept)
+        return _list_all(shell, app.runs.shelves)
     run_id, made = _of_run(app, run)
     if artifact is not None:
         current = [ArtifactVersion.from_json(one) for one in made]
-        earlier = [record for record in app.runs.kept.records(run_id) if record not in current]  # of earlier attempts
+        earlier = [
+            record for record in app.runs.shelves.records(run_id) if record not in current
+        ]  # of earlier attempts
         if not current and not earlier:
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
-        return _print_content(shell, app.runs.kept, run_id, pick_artifact([*earlier, *current], artifact))
+        return _print_content(shell, app.runs.shelves, run_id, pick_artifact([*earlier, *current], artifact))
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
     if not made:
@@ -66,10 +68,10 @@ def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
     if id_ not in app.runs.engine.ids():
-        removed = app.runs.kept.run_named(name)
+        removed = app.runs.shelves.run_named(name)
         if removed is not None:
-            return removed, [record.to_json() for record in app.runs.kept.records(removed)]
-        one = artifact_named(app.runs.kept.records(), name) if name not in ("", "last") else None
+            return removed, [record.to_json() for record in app.runs.shelves.records(removed)]
+        one = artifact_named(app.runs.shelves.records(), name) if name not in ("", "last") else None
         if one is not None:
             hint = f"it is an artifact; `{command_line('handrail', 'artifacts', one.run, name)}` prints it"
             raise NotFound(f"there is no run `{name}` in this project", hint)
@@ -78,7 +80,7 @@ def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
 
 def _list_all(shell: Shell, kept: Shelves) -> None:
     found = [record.to_json() for record in reversed(kept.records())]
-    for error in kept.damaged:
+    for error in kept.errors:
         shell.insist(f"warning: {error.message}")
     if shell.as_json:
         return shell.data({"artifacts": found})
@@ -148,7 +150,7 @@ def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: st
         raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
     with WaitingLine(shell, "reading the scopes"):
         views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
-    for error in app.scopes.runs.kept.damaged:
+    for error in app.scopes.runs.shelves.errors:
         shell.insist(f"warning: {error.message}")
     return _show_scope(shell, views[0]) if words else _list_scopes(shell, views)
 

@@ -46,7 +46,7 @@ from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.preview import preview_lines, rows_to_json
 from handrail.driven.forms import form_params
-from handrail.driven.forms.answers import accepted, read_answers
+from handrail.driven.forms.answers import answers_for, read_answers
 from handrail.driven.forms.form import initial
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
@@ -239,9 +239,9 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     with WaitingLine(shell, f"waiting for process {pid} to begin"):
         while run.driver is None and not run.records and time.monotonic() < end:
             time.sleep(0.02)
-            run = app.runs.updated(run)
+            run = app.runs.with_new_events(run)
     shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` shows it, `handrail stop {run.id}` stops it")
-    print_run(shell, app.runs.updated(run))
+    print_run(shell, app.runs.with_new_events(run))
 
 
 def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any]) -> DriveOptions:
@@ -296,8 +296,8 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
         made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, how.choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
-    if made.kept:
-        shell.talk(f"kept: {', '.join(made.kept)}")
+    if made.kept_phases:
+        shell.talk(f"kept: {', '.join(made.kept_phases)}")
     for path in made.removed:
         shell.talk(f"removed: {path}")
     for path, why in made.left.items():
@@ -342,13 +342,13 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
     need_trust(app, shell, lambda: programs_of_run(waiting))
-    values = ask(form) if file is None else accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
+    values = ask(form) if file is None else answers_for(read_answers(file), form, asked.path, asked.id, is_only=True)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
         try:
             return drive(app, shell, waiting, "answer", DriveOptions(options["events"], is_answered=True))
         except RefusedError as error:  # another command was faster
             shell.talk(f"the answer was accepted; {error.message}")
-    return print_run(shell, app.runs.updated(waiting), events=options["events"])
+    return print_run(shell, app.runs.with_new_events(waiting), events=options["events"])
 
 
 @click.command()

@@ -151,7 +151,7 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
         items = AgentWeaverImport(
             project=app.project,
             places=app.places,
-            kept=app.runs.kept,
+            kept=app.runs.shelves,
             secrets=app.secrets,
             flow_named=app.definitions.flow_named,
             catalog=app.flows,

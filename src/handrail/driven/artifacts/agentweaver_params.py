@@ -69,7 +69,7 @@ class TaskArtifacts:
         turns = sorted(self.iterations(*kinds.values()), reverse=True)
         return next((turn for turn in turns if not missing_files(self.bundle(kinds, turn))), None)
 
-    def checked(self, kinds: Mapping[str, str], iteration: int, why: str) -> dict[str, str]:
+    def valid_bundle(self, kinds: Mapping[str, str], iteration: int, why: str) -> dict[str, str]:
         """The paths of one iteration. Raises `NodeError` if a file is missing or does not match its schema."""
         paths = self.bundle(kinds, iteration)
         if absent := missing_files(paths):
@@ -100,7 +100,7 @@ class TaskArtifacts:
         paths = self.bundle(QA, iteration)
         if len(missing_files(paths)) == len(paths):
             return {"hasQaArtifacts": False, **{f"{n}Path": None for n in QA}, **dict.fromkeys(QA, NOT_PROVIDED)}
-        self.checked(QA, iteration, "a QA plan is a Markdown file and a JSON file")
+        self.valid_bundle(QA, iteration, "a QA plan is a Markdown file and a JSON file")
         return {"hasQaArtifacts": True, **{f"{name}Path": path for name, path in paths.items()}, **paths}
 
 
@@ -128,7 +128,7 @@ def _for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
     new_files = inputs.bundle({**PLANNING, **QA}, turn + 1)
     return {
         "reviewIteration": review,
-        **inputs.checked(_REVIEW, review, "a plan can be revised after a complete design review"),
+        **inputs.valid_bundle(_REVIEW, review, "a plan can be revised after a complete design review"),
         "sourcePlanningIteration": turn,
         "outputIteration": turn + 1,
         **paths,
@@ -144,7 +144,7 @@ def _for_review(inputs: TaskArtifacts) -> dict[str, Any]:
     task = {} if turn is None else inputs.optional(_TASK)
     if turn is None or not any(task[f"{name}Path"] for name in _TASK):
         return {}
-    return {"planningIteration": turn, **inputs.checked(PLANNING, turn, "a review needs a plan"), **task}
+    return {"planningIteration": turn, **inputs.valid_bundle(PLANNING, turn, "a review needs a plan"), **task}
 
 
 SCOPE_PARAMS = {
@@ -160,7 +160,7 @@ def _newest_plan(inputs: TaskArtifacts) -> tuple[int, dict[str, str]]:
     turn = inputs.newest_complete(PLANNING)
     if turn is None:
         turn = inputs.newest(*PLANNING.values()) or 1
-    return turn, inputs.checked(PLANNING, turn, "this needs a design and a plan from an earlier planning flow")
+    return turn, inputs.valid_bundle(PLANNING, turn, "this needs a design and a plan from an earlier planning flow")
 
 
 GUIDANCE = dict.fromkeys(

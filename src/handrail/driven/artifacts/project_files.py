@@ -65,7 +65,7 @@ class ProjectFiles:
                 return SCOPE_PARAMS[scope["kind"]](inputs) if kind == "inputs" else inputs.next(scope["kind"])
         raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
 
-    def inside(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""
         real = real_inside(self.project, path)
         if real is None:
@@ -75,7 +75,7 @@ class ProjectFiles:
     def text(self, path: str) -> str | None:
         """The text of a file. None if there is none; raises `NodeError` if it cannot be read."""
         try:
-            return read_limited(self.inside(path), MAX_TEXT).decode("utf-8", "replace").replace("\r\n", "\n")
+            return read_limited(self.real_path(path), MAX_TEXT).decode("utf-8", "replace").replace("\r\n", "\n")
         except Unreadable as error:
             if error.is_missing:
                 return None
@@ -114,7 +114,7 @@ class Publisher:
         return Secrets(self.context.env, self.context.secrets)
 
     def shown(self, path: str) -> str:
-        return os.path.relpath(self.world.inside(path), self.world.project)
+        return os.path.relpath(self.world.real_path(path), self.world.project)
 
     def publish(self, file: PromisedFile, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
@@ -123,7 +123,7 @@ class Publisher:
 
     def checked(self, file: PromisedFile) -> bytes | None:
         """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
-        real, path = self.world.inside(file.path), self.shown(file.path)
+        real, path = self.world.real_path(file.path), self.shown(file.path)
         for what in (path, file.name or ""):
             self._refuse_secret(what, f"the path or name of the artifact `{path}`")
         if not os.path.isfile(real):
@@ -147,7 +147,7 @@ class Publisher:
             raise NodeError("artifact-secret", message)
 
     def _draft(self, file: PromisedFile, step: str, inputs: list[str]) -> ArtifactVersion:
-        real, path = self.world.inside(file.path), self.shown(file.path)
+        real, path = self.world.real_path(file.path), self.shown(file.path)
         table = artifact_table()
         contract = table.contract(real, self.scope, file.schema)
         key = table.key(real, os.path.realpath(self.world.project), self.scope)

@@ -60,7 +60,7 @@ def scope_at(top: str, head: str) -> str:
         return scope_name(f"scope@{mark}")
 
 
-def given_scope(project: str, name: str) -> str:
+def scope_from_name(project: str, name: str) -> str:
     """The scope that a person names. An issue means its own scope, if that exists and no scope has the name itself."""
     scope, issue = scope_name(name), issue_key(name)
     if issue is None or _exists(project, scope):

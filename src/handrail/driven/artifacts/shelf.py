@@ -101,8 +101,8 @@ class Shelf:
     def _reset(self) -> None:
         self._all: list[ArtifactVersion] = []
         self._latest: dict[str, ArtifactVersion] = {}
-        self._at: dict[str, ArtifactVersion] = {}
-        self._made: dict[tuple[str, str, str, str], ArtifactVersion] = {}
+        self._by_path: dict[str, ArtifactVersion] = {}
+        self._by_step: dict[tuple[str, str, str, str], ArtifactVersion] = {}
         self._last = self._end = 0
 
     def publish(self, draft: ArtifactVersion, content: bytes, version: int = 1) -> ArtifactVersion:
@@ -117,7 +117,7 @@ class Shelf:
         with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, lambda: StateError(*busy)):
             self._catch_up()
             self._store(sha256, content)
-            if (record := self._made.get((draft.run, draft.step, draft.key, sha256))) is not None:
+            if (record := self._by_step.get((draft.run, draft.step, draft.key, sha256))) is not None:
                 return record
             previous = self._latest.get(draft.key)
             if previous is not None:
@@ -136,11 +136,11 @@ class Shelf:
     def published(self, draft: ArtifactVersion, sha256: str) -> ArtifactVersion | None:
         """The record of the same artifact with this digest, if the same step of the same run published it."""
         self._catch_up()
-        return self._made.get((draft.run, draft.step, draft.key, sha256))
+        return self._by_step.get((draft.run, draft.step, draft.key, sha256))
 
     def at(self, path: str) -> ArtifactVersion | None:
         self._catch_up()
-        return self._at.get(path)
+        return self._by_path.get(path)
 
     def find(self, id_: str) -> ArtifactVersion | None:
         return next((record for record in self.records() if record.id == id_), None)
@@ -184,8 +184,8 @@ class Shelf:
 
     def _add(self, record: ArtifactVersion) -> None:
         self._all.append(record)
-        self._latest[record.key] = self._at[record.path] = record
-        self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
+        self._latest[record.key] = self._by_path[record.path] = record
+        self._by_step.setdefault((record.run, record.step, record.key, record.sha256), record)
 
     def _store(self, sha256: str, content: bytes) -> None:
         """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
@@ -214,11 +214,11 @@ class Shelves:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.damaged: list[StateError] = []
+        self.errors: list[StateError] = []
 
     def records(self, run: str | None = None) -> list[ArtifactVersion]:
         """All artifacts, or those of one run, in the order in which they were published."""
-        self.damaged = []
+        self.errors = []
         try:
             scopes = sorted(os.listdir(self.folder))
         except FileNotFoundError:
@@ -230,7 +230,7 @@ class Shelves:
             try:
                 records += Shelf(os.path.join(self.folder, scope)).records()
             except StateError as error:
-                self.damaged.append(error)
+                self.errors.append(error)
         return sorted((record for record in records if run in (None, record.run)), key=lambda record: record.created)
 
     def run_named(self, name: str) -> str | None:

@@ -185,7 +185,7 @@ class TemplateText:
 
 
 class ExpressionReader:
-    """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bound` replaces
+    """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bindings` replace
     `repeat.NAME` in an expression that is evaluated in another round. `aliases` are names of phases of this round."""
 
     def __init__(
@@ -195,14 +195,14 @@ class ExpressionReader:
         rounds: dict[str, int],
         kinds: ArtifactKinds,
         *,
-        bound: Mapping[str, Expression] | None = None,
+        bindings: Mapping[str, Expression] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.source, self.report = source, report
         self.rounds, self.kinds = rounds, kinds
-        self.bound = bound or {}
+        self.bindings = bindings or {}
         self.aliases = aliases or {}
-        self.used: list[UsedReference] = []
+        self.references: list[UsedReference] = []
         self.templates: list[TemplateText] = []
         self.is_of_round = False  # True if something that was read is different in another round
         self._shields = 0
@@ -241,9 +241,9 @@ class ExpressionReader:
         parts = ref.names
         if parts[:1] == ["steps"] and len(parts) > 1 and parts[1] in self.aliases:
             ref, self.is_of_round = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]])), True
-        if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
-            return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
-        self.used.append(UsedReference(ref, place or node.place, self._shields > 0))
+        if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bindings:
+            return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bindings[parts[1]])
+        self.references.append(UsedReference(ref, place or node.place, self._shields > 0))
         return ref
 
     @contextmanager

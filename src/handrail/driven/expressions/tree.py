@@ -178,13 +178,13 @@ class Every:
     """`all` (`wanted` is true) or `any` (`wanted` is false). Stops at the first condition that decides."""
 
     conditions: tuple[Expression, ...]
-    wanted: bool
+    is_all: bool
 
     def resolve(self, scope: ExpressionScope) -> bool:
         for condition in self.conditions:
-            if bool(condition.resolve(scope)) is not self.wanted:
-                return not self.wanted
-        return self.wanted
+            if bool(condition.resolve(scope)) is not self.is_all:
+                return not self.is_all
+        return self.is_all
 
 
 @dataclass(frozen=True)
@@ -334,14 +334,14 @@ class PartialEvaluator:
                 result, may_fail = condition, True  # the run may never evaluate it
             if not isinstance(result, Const):
                 rest.append(result)
-            elif bool(result.value) is not every.wanted:
+            elif bool(result.value) is not every.is_all:
                 if may_fail:
                     rest.append(result)
                     break
-                return Const(not every.wanted)
+                return Const(not every.is_all)
         if len(rest) > 1:
-            return Every(tuple(rest), every.wanted)
-        return rest[0] if rest else Const(every.wanted)
+            return Every(tuple(rest), every.is_all)
+        return rest[0] if rest else Const(every.is_all)
 
     def _default(self, default: Default) -> Expression:
         rest: list[Expression] = []
@@ -483,8 +483,8 @@ def _condition(expression: Expression) -> str:
         case Items("not", (condition,)):
             return f"not {_clause(condition)}"
         case Every():
-            words = (" and " if expression.wanted else " or ").join(map(_clause, expression.conditions))
-            return words or ("true" if expression.wanted else "false")
+            words = (" and " if expression.is_all else " or ").join(map(_clause, expression.conditions))
+            return words or ("true" if expression.is_all else "false")
         case Comparison():
             sign = _TESTS.get(expression.rule, expression.rule)
             return f"{_quoted(expression.left)} {sign} {_quoted(expression.right)}"

@@ -261,7 +261,7 @@ def _read_file(
         yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
         return
     plan, job = read_flow(text, id_, known)
-    problems.extend(job.found)
+    problems.extend(job.problems)
     nested, inside = tuple(job.nested), tuple(nested_references(job))
     yield FoundFlow(
         source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside, also=tuple(job.also)
@@ -285,12 +285,12 @@ def _read_shipped(
 
     def other_id(name: str) -> str | None:
         """The id of the flow that a name in a shipped flow means. None if only that flow has the name."""
-        id_ = shipped.named(name)
+        id_ = shipped.find_id(name)
         if id_ is None or (id_ not in overriding and not {name, id_} & own_names):
             return None
         return overriding.get(id_) or (id_ if id_ not in own_names else SHIPPED_PREFIX + id_)
 
-    waiting = [id_ for name in names if name not in own_names and (id_ := shipped.named(name)) is not None]
+    waiting = [id_ for name in names if name not in own_names and (id_ := shipped.find_id(name)) is not None]
     flows: dict[str, FoundFlow] = {}
     while waiting:
         id_ = waiting.pop()
@@ -300,7 +300,7 @@ def _read_shipped(
         for flow in _read_file(SHIPPED_SOURCE, Root(shipped.root), file, known, problems, id_):
             ids_by_name = {use.name: other_id(use.name) for use in flow.nested}
             flows[id_] = flow.with_names({name: inner for name, inner in ids_by_name.items() if inner is not None})
-            ids = [inner or shipped.named(name) for name, inner in ids_by_name.items()]
+            ids = [inner or shipped.find_id(name) for name, inner in ids_by_name.items()]
             waiting += [
                 inner for inner in ids if inner is not None and inner.removeprefix(SHIPPED_PREFIX) in shipped.files
             ]
@@ -334,13 +334,12 @@ def _broken_flows(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
                 near = None if candidates else suggestions.near(use.name, catalog.flows)
                 message, hint = _missing(use, [other.id for other in usable], near)
                 wrong.append(source.problem("flow-missing", use.place, message, hint))
-        for nested_reference in dict.fromkeys(flow.inside):
-            plan = targets[nested_reference.flow].plan if nested_reference.flow in targets else None
-            reference = wrong_nested_reference(nested_reference, plan) if plan is not None else None
-            if reference is not None:
-                hint = suggestions.near(reference.name, reference.known) or reference.hint
-                severity: Severity = "warning" if is_foreign(flow.file) else "error"
-                wrong.append(source.problem(reference.code, nested_reference.place, reference.message, hint, severity))
+        severity: Severity = "warning" if is_foreign(flow.file) else "error"
+        for reference in dict.fromkeys(flow.inside):
+            plan = targets[reference.flow].plan if reference.flow in targets else None
+            if plan is not None and (problem := wrong_nested_reference(reference, plan)) is not None:
+                hint = suggestions.near(problem.name, problem.known) or problem.hint
+                wrong.append(source.problem(problem.code, reference.place, problem.message, hint, severity))
         problems += wrong
         broken.update([flow.id] if not is_usable(wrong) and catalog.flows.get(flow.id) is flow else [])
     for id_, target_id, code, message, hint in nesting_problems(calls):
@@ -358,13 +357,13 @@ def _param_problems(
     if target.plan is None or (params := target.plan.params) is None:
         return
     names = [param.name for param in params]
-    for name, place in use.given if not target.plan.is_foreign else ():
+    for name, place in use.params if not target.plan.is_foreign else ():
         if name not in names:
             hint = f"its params: {some(names)}" if names else "it takes no params; remove this one"
             message = f"flow `{target.id}` has no param `{name}`"
             yield source.problem("param-unknown", place, message, suggestions.near(name, names) or hint)
     for param in params:
-        if param.required and param.name not in dict(use.given):
+        if param.required and param.name not in dict(use.params):
             message = f"flow `{target.id}` needs the param `{param.name}`"
             yield source.problem("param-missing", use.place, message, f"add `{param.name}:` to `params`")
 
@@ -414,5 +413,5 @@ def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: FlowResources
             continue
         problems.extend(wrong)
         if not wrong:
-            problems.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
+            problems.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].problems)
     return problems

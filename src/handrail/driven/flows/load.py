@@ -56,7 +56,7 @@ def check_whole_flow(flow: LoadState) -> Iterator[Diagnostic]:
     layout = Layout(flow.phases)
     reported: set[tuple[str, SourcePlace]] = set()
     for slot in flow.slots:
-        for use in slot.used:
+        for use in slot.references:
             wrong = wrong_reference(flow, layout, slot, use)
             if wrong is None or (not is_whole and wrong.code in _OF_ROUNDS):
                 continue
@@ -117,7 +117,7 @@ _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(
 def load_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan | None, list[Diagnostic]]:
     """The plan of a flow file and its problems. The plan is None if there are errors."""
     plan, job = read_flow(source, id_, known)
-    return plan, list(job.found)
+    return plan, list(job.problems)
 
 
 def is_foreign(file: str) -> bool:
@@ -143,7 +143,7 @@ def read_flow(source: Source, id_: str, known: FlowResources) -> tuple[FlowPlan 
     plan = _flow(job, MappingReader(source, tree, FLOW, job.report), id_)
     for problem in check_whole_flow(job):
         job.report(problem)
-    return (plan if is_usable(job.found) else None), job
+    return (plan if is_usable(job.problems) else None), job
 
 
 def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
@@ -211,8 +211,8 @@ def _reads(job: LoadState) -> tuple[tuple[str, int, int], ...]:
 def _certain_references(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
     """The references that are evaluated in any case, up to the phase with the number `last`."""
     for slot in job.slots:
-        if not slot.is_shielded and not slot.around.guards and (last is None or slot.phase <= last):
-            yield from (use for use in slot.used if not use.is_shielded)
+        if not slot.is_shielded and not slot.enclosure.guards and (last is None or slot.phase <= last):
+            yield from (use for use in slot.references if not use.is_shielded)
 
 
 def _names(reader: MappingReader, key: str, pattern: re.Pattern[str], wrong: str, *hints: str) -> Iterator[TreeNode]:

@@ -90,7 +90,7 @@ class NestedFlow:
 
     name: str
     place: SourcePlace
-    given: tuple[tuple[str, SourcePlace], ...] = ()
+    params: tuple[tuple[str, SourcePlace], ...] = ()
 
 
 class Suggestions:
@@ -123,7 +123,7 @@ class Enclosure:
         return (*self.rounds, *(name for name, _ in self.items))
 
     @property
-    def bound(self) -> dict[str, Expression]:
+    def bindings(self) -> dict[str, Expression]:
         """The expression of each `repeat.NAME`, so that it has the same value in every other round."""
         return {**{name: Const(number) for name, number in self.rounds.items()}, **dict(self.items)}
 
@@ -139,20 +139,20 @@ class PlaceReferences:
     """
 
     phase: int
-    around: Enclosure
+    enclosure: Enclosure
     step: int | None = None
     own: bool = False
     is_shielded: bool = False
-    used: tuple[UsedReference, ...] = ()
+    references: tuple[UsedReference, ...] = ()
 
 
 class LoadState:
     """What is known of one flow file while it is read."""
 
-    def __init__(self, source: Source, known: FlowResources) -> None:
+    def __init__(self, source: Source, resources: FlowResources) -> None:
         self.source = source
-        self.known = known
-        self.found: dict[Diagnostic, None] = {}
+        self.resources = resources
+        self.problems: dict[Diagnostic, None] = {}
         self.errors = 0
         self.reports = 0
         self.of_round = 0  # how many places are different in another round
@@ -173,7 +173,7 @@ class LoadState:
         self.also: list[tuple[str, SourcePlace]] = []
         self.suggestions = Suggestions()
         near = cache(self.suggestions.near)  # every round gets the same suggestion, so the problem is reported once
-        self._kinds = ArtifactKinds(known.artifact_kinds, known.artifact_lists, near)
+        self._kinds = ArtifactKinds(resources.artifact_kinds, resources.artifact_lists, near)
         self._misspelt: dict[int, set[str]] = {}
         self._checked: set[tuple[int, ...]] = set()
         self._weights: dict[int, int] = {}
@@ -186,7 +186,7 @@ class LoadState:
     def report(self, problem: Diagnostic) -> None:
         self.reports += 1
         self.errors += problem.severity == "error"
-        self.found[problem] = None
+        self.problems[problem] = None
 
     def spend(self, node: TreeNode) -> bool:
         """Count the values of a node against the limit. False if the limit is exceeded. Every round counts again."""
@@ -216,20 +216,22 @@ class LoadState:
 
     def unusable(self, name: str, node: TreeNode) -> None:
         """Warn if a node or a check is of a plugin that cannot be used now."""
-        error = self.known.unusable(name)
+        error = self.resources.unusable(name)
         if error is not None:
             self.problem(node, "plugin-unusable", f"`{name}` cannot be used: {error.message}", error.hint, "warning")
 
-    def expressions(self, around: Enclosure, *, bound: bool = False) -> ExpressionReader:
-        aliases = {short: full for short, full in around.aliases.items() if short not in self.ids}
-        bounds = around.bound if bound else None
-        return ExpressionReader(self.source, self.report, around.rounds, self._kinds, bound=bounds, aliases=aliases)
+    def expressions(self, enclosure: Enclosure, *, is_bound: bool = False) -> ExpressionReader:
+        aliases = {short: full for short, full in enclosure.aliases.items() if short not in self.ids}
+        bounds = enclosure.bindings if is_bound else None
+        return ExpressionReader(
+            self.source, self.report, enclosure.rounds, self._kinds, bindings=bounds, aliases=aliases
+        )
 
     def keep(self, slot: PlaceReferences, expressions: ExpressionReader) -> None:
         """Store the references of a place. Check its templates in the first round only."""
         self.of_round += expressions.is_of_round
-        if expressions.used:
-            self.slots.append(replace(slot, used=tuple(expressions.used)))
+        if expressions.references:
+            self.slots.append(replace(slot, references=tuple(expressions.references)))
         for template in expressions.templates:
             if self.is_first(template.node, template.vars):
                 for problem in template_problems(self.source, template, {*(self.params or ()), *self.constants}):

@@ -9,9 +9,9 @@ from handrail.base.dataclasses import dataclass, replace
 from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items
 from handrail.driven.flows.keys import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PARALLEL, PHASE, REPEAT
 from handrail.driven.flows.load_state import MAX_VALUES, NO_ENCLOSURE, Enclosure, LoadState, PlaceReferences
-from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, Repeated, Round, Step
+from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, RepeatLink, Round, Step
 from handrail.driven.flows.results import steps_read
-from handrail.driven.flows.steps import StepsReader, bounded, read_timeout, read_when
+from handrail.driven.flows.steps import StepsReader, bounded_number, read_timeout, read_when
 from handrail.source.fields import MappingReader, found, quoted
 from handrail.source.plain_text import counted
 from handrail.source.tree import TreeNode
@@ -35,19 +35,19 @@ class Repeat:
     same: int | None
     name: str
 
-    def round(self, around: Enclosure, number: int, stops: tuple[Expression, ...]) -> Enclosure:
+    def round(self, enclosure: Enclosure, number: int, stops: tuple[Expression, ...]) -> Enclosure:
         """What encloses the phases of one round. Inner names hide outer ones."""
         mine = {self.var: number, f"{self.var}_minus_one": number - 1} if self.var is not None else {}
-        items = tuple((name, item) for name, item in around.items if name not in mine and name != self.item)
-        rounds = {name: other for name, other in {**around.rounds, **mine}.items() if name != self.item}
-        guards = around.guards + stops
+        items = tuple((name, item) for name, item in enclosure.items if name not in mine and name != self.item)
+        rounds = {name: other for name, other in {**enclosure.rounds, **mine}.items() if name != self.item}
+        guards = enclosure.guards + stops
         if self.over is not None:
             place = Const(number - self.first)
             guards += (Comparison("less", place, Items("length", (self.over,))),)
             if self.item is not None:
                 items += ((self.item, Items("at", (self.over, place))),)
-        within = (*around.within, Round(self.name, number - self.first + 1, self.last - self.first + 1))
-        inner = Enclosure(rounds, guards, items, around.lane, around.aliases, within)
+        within = (*enclosure.within, Round(self.name, number - self.first + 1, self.last - self.first + 1))
+        inner = Enclosure(rounds, guards, items, enclosure.lane, enclosure.aliases, within)
         return in_lane(inner, self.group, number - self.first)
 
 
@@ -63,8 +63,8 @@ def _id_as_written(phase: TreeNode) -> str | None:
     return id_.value if id_ is not None and id_.kind == "text" else None
 
 
-def in_lane(around: Enclosure, group: int | None, number: int) -> Enclosure:
-    return around if group is None else replace(around, lane=Lane(group, number))
+def in_lane(enclosure: Enclosure, group: int | None, number: int) -> Enclosure:
+    return enclosure if group is None else replace(enclosure, lane=Lane(group, number))
 
 
 class PhasesReader:
@@ -73,7 +73,7 @@ class PhasesReader:
     def __init__(self, job: LoadState) -> None:
         self.job = job
         self.outermost: TreeNode | None = None
-        self.meant: dict[int, TreeNode] = {}
+        self.corrected: dict[int, TreeNode] = {}
 
     def flow(self, phases: TreeNode) -> None:
         self.warn_empty(phases)
@@ -85,22 +85,22 @@ class PhasesReader:
             message = f"`{name}` is empty, so nothing is done here"
             self.job.problem(node, "flow-empty", message, hint, "warning")
 
-    def entry(self, item: TreeNode, around: Enclosure) -> None:
+    def entry(self, item: TreeNode, enclosure: Enclosure) -> None:
         if self.job.is_cut_short:
             return
         if item.kind != "mapping":
             hint = "write `id:` and `steps:`, or `repeat:` and `phases:`"
             self.job.problem(item, "wrong-type", f"a phase has to be a mapping, found {found(item)}", hint)
         elif "repeat" in item.value:
-            self.repeat(item, around)
+            self.repeat(item, enclosure)
         elif "parallel" in item.value and "phases" in item.value and "steps" not in item.value:
-            self.block(item, around)
+            self.block(item, enclosure)
         elif len(self.job.phases) >= MAX_PHASES:
             self.too_large(item, f"{MAX_PHASES} phases")
         elif not self.job.spend(item):
             self.too_large(item, f"{MAX_VALUES} values")
         else:
-            self.phase(item, around)
+            self.phase(item, enclosure)
 
     def too_large(self, item: TreeNode, most: str) -> None:
         """Report the limit at the bound of the outermost repeat."""
@@ -108,65 +108,65 @@ class PhasesReader:
         hint = "use fewer rounds, or fewer phases in each round"
         self.job.problem(self.outermost or item, "flow-too-large", f"the flow unfolds to more than {most}", hint)
 
-    def phase(self, node: TreeNode, around: Enclosure) -> None:
+    def phase(self, node: TreeNode, enclosure: Enclosure) -> None:
         reader = self.job.reader(node, PHASE)
-        expressions = self.job.expressions(around)
+        expressions = self.job.expressions(enclosure)
         id_ = expressions.fill(reader.text("id") or "")
         number = len(self.job.phases)
         when, is_conditional = read_when(self.job, reader, expressions, "phase")
-        self.job.keep(PlaceReferences(phase=number, around=around), expressions)
+        self.job.keep(PlaceReferences(phase=number, enclosure=enclosure), expressions)
         steps = reader.child("steps")
-        parallel = self.together(reader)
+        parallel = self.parallelism(reader)
         step_list: tuple[Step, ...] = ()
         if steps is not None:
             self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
-            step_list = StepsReader(self.job, number, around, is_conditional).read(steps)
+            step_list = StepsReader(self.job, number, enclosure, is_conditional).read(steps)
         self.job.phases.append(
             Phase(
                 id=id_,
-                rounds=around.rounds,
-                guards=around.guards,
+                rounds=enclosure.rounds,
+                guards=enclosure.guards,
                 when=when,
                 steps=step_list,
                 parallel=parallel,
                 timeout=read_timeout(reader),
-                items=around.items,
-                lane=around.lane,
-                shape=_without_marks(reader.text("id") or "", around.rounds),
-                within=around.within,
+                items=enclosure.items,
+                lane=enclosure.lane,
+                shape=_without_marks(reader.text("id") or "", enclosure.rounds),
+                within=enclosure.within,
             )
         )
         self.job.ids.add(id_)
         self.job.places.append(node)
 
-    def together(self, reader: MappingReader) -> Parallelism:
+    def parallelism(self, reader: MappingReader) -> Parallelism:
         node = reader.child("parallel", "write `parallel: true`, or a limit: `parallel: 4`")
         if node is None or node.value is False:
             return SEQUENTIAL
         if node.value is True:
             return Parallelism(MAX_PARALLEL)
         if node.kind == "integer":
-            return Parallelism(int(bounded(reader, "parallel") or 1))
+            return Parallelism(int(bounded_number(reader, "parallel") or 1))
         options = self.job.reader(node, PARALLEL)
-        limit, on_failure = bounded(options, "limit"), options.child("onFailure")
+        limit, on_failure = bounded_number(options, "limit"), options.child("onFailure")
         return Parallelism(int(limit or MAX_PARALLEL), on_failure.value if on_failure is not None else "stop")
 
-    def block(self, node: TreeNode, around: Enclosure) -> None:
+    def block(self, node: TreeNode, enclosure: Enclosure) -> None:
         """Each entry of a parallel block is one lane."""
         reader = self.job.reader(node, GROUP)
-        group, phases = self.group(reader, around), reader.child("phases")
+        group, phases = self.group(reader, enclosure), reader.child("phases")
         if phases is None:
             return
         self.warn_empty(phases)
         for number, item in enumerate(phases.value):
-            self.entry(item, in_lane(around, group, number))
+            self.entry(item, in_lane(enclosure, group, number))
 
-    def group(self, reader: MappingReader, around: Enclosure) -> int | None:
+    def group(self, reader: MappingReader, enclosure: Enclosure) -> int | None:
         """The number of a new group. None if its lanes run one after the other."""
-        parallel = self.together(reader)
+        parallel = self.parallelism(reader)
         if parallel == SEQUENTIAL:
             return None
-        if around.lane is not None:
+        if enclosure.lane is not None:
             message = "this is already inside a parallel block or repeat, and cannot run in parallel itself"
             self.job.problem(reader.node.value["parallel"], "parallel-nested", message, "remove one `parallel`")
             return None
@@ -180,14 +180,14 @@ class PhasesReader:
         message = "a repeat has `phases`, and this one has `steps`"
         hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
         self.job.problem(node.value["repeat"], "missing-key", message, hint)
-        if id(node) not in self.meant:
+        if id(node) not in self.corrected:
             members, keys = dict(node.value), dict(node.keys)
             header, place = members.pop("repeat"), keys.pop("repeat")
             phases = node._replace(kind="list", value=[node._replace(value=members, keys=keys)], keys={})
-            self.meant[id(node)] = node._replace(value={"repeat": header, "phases": phases}, keys={"repeat": place})
-        return self.meant[id(node)]
+            self.corrected[id(node)] = node._replace(value={"repeat": header, "phases": phases}, keys={"repeat": place})
+        return self.corrected[id(node)]
 
-    def repeat(self, node: TreeNode, around: Enclosure) -> None:
+    def repeat(self, node: TreeNode, enclosure: Enclosure) -> None:
         block = self.job.reader(self.with_phases(node), BLOCK)
         header, phases = block.child("repeat"), block.child("phases")
         if phases is not None:
@@ -202,7 +202,7 @@ class PhasesReader:
         is_outermost = self.outermost is None
         if is_outermost:
             self.outermost = header.value.get("to", header.value.get("max", header))
-        group = self.group(reader, around)
+        group = self.group(reader, enclosure)
         if until is not None and group is not None:
             message = "rounds that run in parallel cannot have `until`"
             self.job.problem(header.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
@@ -213,20 +213,22 @@ class PhasesReader:
             node=header,
             var=var,
             item=item,
-            over=None if over is None else self.over(over, around, None if may_exhaust else last - first + 1),
+            over=None
+            if over is None
+            else self.repeated_items(over, enclosure, None if may_exhaust else last - first + 1),
             until=until,
             group=group,
             first=first,
             last=last,
             may_exhaust=may_exhaust,
-            same=self.same(reader, group),
-            name=_without_marks(first_id or "repeat", [*around.rounds, *([var] if var else [])]),
+            same=self.same_failures(reader, group),
+            name=_without_marks(first_id or "repeat", [*enclosure.rounds, *([var] if var else [])]),
         )
-        self.rounds(repeat, phases, around)
+        self.rounds(repeat, phases, enclosure)
         if is_outermost:
             self.outermost = None
 
-    def rounds(self, repeat: Repeat, phases: TreeNode, around: Enclosure) -> None:
+    def rounds(self, repeat: Repeat, phases: TreeNode, enclosure: Enclosure) -> None:
         stops: tuple[Expression, ...] = ()
         earlier: list[Phase] = []
         for number in range(repeat.first, repeat.last + 1):
@@ -234,14 +236,14 @@ class PhasesReader:
                 self.too_large(repeat.node, f"{MAX_VALUES} values")
             if self.job.is_cut_short:
                 return
-            inner = self.named(repeat.round(around, number, stops), phases)
+            inner = self.with_aliases(repeat.round(enclosure, number, stops), phases)
             start = len(self.job.phases)
             for item in phases.value:
                 self.entry(item, inner)
             if repeat.until is not None:
-                expressions = self.job.expressions(inner, bound=True)
+                expressions = self.job.expressions(inner, is_bound=True)
                 stops += (Items("not", (expressions.condition(repeat.until),)),)
-                self.job.keep(PlaceReferences(phase=len(self.job.phases), around=inner), expressions)
+                self.job.keep(PlaceReferences(phase=len(self.job.phases), enclosure=inner), expressions)
                 is_bounded = repeat.over is None and not repeat.may_exhaust  # the end of a list is no failure
                 if is_bounded and number == repeat.last and len(self.job.phases) > start:
                     count = repeat.last - repeat.first + 1
@@ -255,13 +257,13 @@ class PhasesReader:
         """Link the phases of a round to those of the round before, and return them. Inner repeats have theirs."""
         until_steps = {(names[1], names[2]) for condition in until for names in steps_read(condition)}
         for number, phase in enumerate(self.job.phases[first:]):
-            if phase.again is None:
+            if phase.repeat_link is None:
                 previous = earlier[number].id if number < len(earlier) else None
                 steps = frozenset(step for id_, step in until_steps if id_ == phase.id)
-                self.job.phases[first + number] = replace(phase, again=Repeated(previous, repeat.same, steps))
+                self.job.phases[first + number] = replace(phase, repeat_link=RepeatLink(previous, repeat.same, steps))
         return self.job.phases[first:]
 
-    def same(self, reader: MappingReader, group: int | None) -> int | None:
+    def same_failures(self, reader: MappingReader, group: int | None) -> int | None:
         """In how many rounds a check may fail in the same way. None: the settings decide."""
         node, is_each = reader.child("sameFailures"), "over" in reader.node.value or group is not None
         if node is None:
@@ -284,24 +286,24 @@ class PhasesReader:
             reader.on(node, "bad-value", "`onExhausted` needs `until` or `over`", "remove it")
         return node is not None and node.value == "continue"
 
-    def named(self, around: Enclosure, phases: TreeNode) -> Enclosure:
+    def with_aliases(self, enclosure: Enclosure, phases: TreeNode) -> Enclosure:
         """With the short names of the round's phases: inside the round, `steps.poll` is the phase `poll-${i}`."""
-        aliases = dict(around.aliases)
+        aliases = dict(enclosure.aliases)
         for id_ in map(_id_as_written, phases.value):
             if id_ is None or "${" not in id_:
                 continue
-            short, full = _without_marks(id_, around.rounds), id_
-            for name, number in around.rounds.items():
+            short, full = _without_marks(id_, enclosure.rounds), id_
+            for name, number in enclosure.rounds.items():
                 full = full.replace("${" + name + "}", str(number))
             if short != id_ and "${" not in short and "." not in full:
                 aliases[short] = full
                 self.job.rounds_of.setdefault(short, []).append(full)
-        return replace(around, aliases=aliases)
+        return replace(enclosure, aliases=aliases)
 
-    def over(self, node: TreeNode, around: Enclosure, most: int | None) -> Expression:
-        expressions = self.job.expressions(around, bound=True)
+    def repeated_items(self, node: TreeNode, enclosure: Enclosure, most: int | None) -> Expression:
+        expressions = self.job.expressions(enclosure, is_bound=True)
         items = expressions.value(node)
-        self.job.keep(PlaceReferences(phase=len(self.job.phases), around=around), expressions)
+        self.job.keep(PlaceReferences(phase=len(self.job.phases), enclosure=enclosure), expressions)
         return items if most is None else BoundedList(items, most, self.place(node))
 
     def variable(self, reader: MappingReader) -> str | None:

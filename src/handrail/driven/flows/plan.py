@@ -132,16 +132,16 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """A phase in a round of a repeat: `before` is the id of the same phase in the round before, None in the first one.
+class RepeatLink:
+    """Links a phase to the same phase in the round before: `previous` is its id, None in the first round.
 
     The repeat ends if a check fails in the same way in `limit` rounds in a row: 0 means never, None that the settings
-    decide. `used` are the steps of the phase that `until` uses.
+    decide. `until_steps` are the steps of the phase that `until` uses.
     """
 
-    before: str | None
+    previous: str | None
     limit: int | None
-    used: frozenset[str] = frozenset()
+    until_steps: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ class Round:
 class Phase:
     """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round.
 
-    `bounds` are those of repeats that end with this phase. `again` is None outside of repeats. `shape` is its id as
-    written, without the number of a round, and `within` are the rounds that it is in, the outermost first: with them
-    the flow can be shown as it was written.
+    `bounds` are those of repeats that end with this phase. `repeat_link` is None outside of repeats. `shape` is its id
+    as written, without the number of a round, and `within` are the rounds that it is in, the outermost first: with
+    them the flow can be shown as it was written.
     """
 
     id: str
@@ -172,7 +172,7 @@ class Phase:
     items: tuple[tuple[str, Expression], ...] = ()
     lane: Lane | None = None
     bounds: tuple[Bound, ...] = ()
-    again: Repeated | None = field(default=None, compare=False)
+    repeat_link: RepeatLink | None = field(default=None, compare=False)
     shape: str = field(default="", compare=False)
     within: tuple[Round, ...] = field(default=(), compare=False)
 

@@ -157,35 +157,35 @@ class _FlowPreview:
     `exists` is None once files may have changed.
     """
 
-    def __init__(self, plan: FlowPlan, given: PreviewInput, shared: _Shared, base: str = "", level: int = 0) -> None:
+    def __init__(self, plan: FlowPlan, inputs: PreviewInput, shared: _Shared, base: str = "", level: int = 0) -> None:
         self.plan = plan
         self.shared = shared
         self.base = base
         self.level = level
-        self.given = given
+        self.inputs = inputs
         self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
         self.exists = shared.exists
         self._guards: dict[tuple[int, bool], Expression] = {}
         self._repeat: dict[str, Any] = {}
-        self._later = given.later
-        self._hidden = given.hidden
+        self._later = inputs.later
+        self._hidden = inputs.hidden
 
     def run(self, part: PreviewPart) -> _EarlyEnd | None:
         """Returns why the flow does not reach its last phase. None if it does, or if that is not known."""
         ids = [phase.id for phase in self.plan.phases]
-        before = set(ids[: ids.index(part.start)]) if part.start in ids else set()
+        left_out = set(ids[: ids.index(part.start)]) if part.start in ids else set()
         end: _EarlyEnd | None = None
         for phases in groups_of(self.plan.phases):
             lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
-            ends = [self.lane(lane, end, before) for _, lane in lanes]
+            ends = [self.lane(lane, end, left_out) for _, lane in lanes]
             end = end or next(filter(None, ends), None)
             if end is None and any(phase.id == part.until for phase in phases):
                 end = _EarlyEnd("the run ends before this phase")
         return end
 
-    def lane(self, phases: Iterable[Phase], end: _EarlyEnd | None, before: set[str]) -> _EarlyEnd | None:
+    def lane(self, phases: Iterable[Phase], end: _EarlyEnd | None, left_out: set[str]) -> _EarlyEnd | None:
         for phase in phases:
-            if end is None and phase.id not in before:
+            if end is None and phase.id not in left_out:
                 end = self.phase(phase)
                 continue
             why = "the run starts after this phase" if end is None else end.why
@@ -209,7 +209,7 @@ class _FlowPreview:
         self.exists = self.shared.exists
         row = replace(self._row(phase), rounds=self._enter(phase))
         try:
-            row = self._judged(row, phase.guards, phase.when)
+            row = self._with_verdict(row, phase.guards, phase.when)
         except Unresolved as error:
             return self._fails(row, error.message)
         if row.verdict == "skipped":
@@ -229,7 +229,7 @@ class _FlowPreview:
         self.exists = self.shared.exists
         row = self._row(phase, step)
         try:
-            row = self._judged(row, (), step.when)
+            row = self._with_verdict(row, (), step.when)
             if row.verdict == "skipped":
                 self.steps[phase.id][step.id] = skipped()
                 self.shared.add(row)
@@ -262,7 +262,7 @@ class _FlowPreview:
         values = {name: self.evaluate(value) for name, value in step.params.items()}
         texts = {name: self.show(value) for name, value in step.params.items()}
         for name in (param.name for param in step.declared.params if param.names == "path"):
-            value, project = values.get(name), str(self.given.context.get("project", ""))
+            value, project = values.get(name), str(self.inputs.context.get("project", ""))
             if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
                 message = f"`{name}` leads out of the project: {in_words(texts[name])}"
                 raise NodeError("path-escape", message, transient=False)
@@ -304,7 +304,7 @@ class _FlowPreview:
         params = with_defaults(plan, params)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _UNKNOWN)
         hidden = frozenset(f"params.{key}" for key, value in texts.items() if not isinstance(value, Const))
-        inner = PreviewInput(params, self.given.context, later, hidden)
+        inner = PreviewInput(params, self.inputs.context, later, hidden)
         return _FlowPreview(plan, inner, self.shared, f"{path}/", self.level + 1)
 
     def evaluate(self, expression: Expression) -> Expression:
@@ -322,12 +322,12 @@ class _FlowPreview:
             return expression
 
     def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
-        env = self.given.context.get("env", {})
+        env = self.inputs.context.get("env", {})
         allowed = {name: value for name, value in env.items() if name in self.plan.env}
         values = {
-            "params": self.given.params,
+            "params": self.inputs.params,
             "flow": self.plan.constants,
-            "context": {**self.given.context, "env": allowed},
+            "context": {**self.inputs.context, "env": allowed},
             "repeat": self._repeat,
             "steps": self.steps,
         }
@@ -342,7 +342,7 @@ class _FlowPreview:
             case ["steps", *_]:
                 return True
             case ["context", name, *_]:
-                return name != "env" and name not in self.given.context
+                return name != "env" and name not in self.inputs.context
         return ".".join(parts[:2]) in self._later
 
     def _is_not_shown(self, ref: Ref) -> bool:
@@ -351,43 +351,45 @@ class _FlowPreview:
 
     def _enter(self, phase: Phase) -> dict[str, Any]:
         """Move to this phase. Returns the numbers and items of its round, as they are shown."""
-        self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
-        about: dict[str, Any] = dict(round_numbers(phase))
+        self._repeat, self._later, self._hidden = dict(phase.rounds), self.inputs.later, self.inputs.hidden
+        numbers: dict[str, Any] = dict(round_numbers(phase))
         for name, item in phase.items:
-            shown = self.show(item)
-            about[name] = as_data(shown)
+            visible = self.show(item)
+            numbers[name] = as_data(visible)
             try:
-                seen = self.evaluate(item)
+                result = self.evaluate(item)
             except Unresolved:
-                seen = item
-            if isinstance(seen, Const):
-                self._repeat[name] = seen.value
+                result = item
+            if isinstance(result, Const):
+                self._repeat[name] = result.value
             else:
                 self._later |= {f"repeat.{name}"}
-            if not isinstance(shown, Const):
+            if not isinstance(visible, Const):
                 self._hidden |= {f"repeat.{name}"}
-        return about
+        return numbers
 
-    def _judged(self, row: PreviewRow, guards: tuple[Expression, ...], when: Expression | None) -> PreviewRow:
+    def _with_verdict(self, row: PreviewRow, guards: tuple[Expression, ...], when: Expression | None) -> PreviewRow:
         """The row of a phase or a step that runs only if all these conditions hold, with its verdict."""
-        left: list[Expression] = []
+        undecided: list[Expression] = []
         for condition in (*guards, *([when] if when is not None else [])):
             try:
-                seen = self.evaluate(condition) if condition is when else self._guard(condition)
+                result = self.evaluate(condition) if condition is when else self._guard(condition)
             except Unresolved:
-                if not left:
+                if not undecided:
                     raise
-                seen = condition  # the run may never evaluate it
-            if not isinstance(seen, Const):
-                left.append(condition)
-            elif not is_true(seen.value):
+                result = condition  # the run may never evaluate it
+            if not isinstance(result, Const):
+                undecided.append(condition)
+            elif not is_true(result.value):
                 return replace(row, verdict="skipped", why=f"{in_words(condition)} does not hold")
-        if not left:
+        if not undecided:
             return row
-        shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]  # earlier rounds have shown the others
-        on = dict.fromkeys(name for condition in shown for name in _waits_for(condition))
-        more = f", and {len(left) - len(shown)} more" if len(left) > len(shown) else ""
-        return replace(row, verdict="depends", why=" and ".join(map(in_words, shown)) + more, on=tuple(on))
+        visible = [
+            self.show(condition) for condition in undecided[-MOST_CONDITIONS:]
+        ]  # earlier rounds have shown the others
+        on = dict.fromkeys(name for condition in visible for name in _waits_for(condition))
+        more = f", and {len(undecided) - len(visible)} more" if len(undecided) > len(visible) else ""
+        return replace(row, verdict="depends", why=" and ".join(map(in_words, visible)) + more, on=tuple(on))
 
     def _guard(self, guard: Expression) -> Expression:
         """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
@@ -402,7 +404,7 @@ class _FlowPreview:
         body = in_words(self.show(Template(prompt.text, prompt.names, prompt.values)))
         extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
         more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
-        language = language_part(self.given.context.get("language"), is_foreign=self.plan.is_foreign)
+        language = language_part(self.inputs.context.get("language"), is_foreign=self.plan.is_foreign)
         return compose_prompt(body, [more, language], is_plain=prompt.plain)
 
     def expectation(self, expectation: Expectation) -> Expectation | None:
@@ -441,8 +443,8 @@ def rows_to_json(rows: Iterable[PreviewRow]) -> list[dict[str, Any]]:
     """The rows as JSON. Phases and steps have different keys."""
     data = []
     for row in rows:
-        named = {name: getattr(row, name) for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
-        data.append({name: list(value) if isinstance(value, tuple) else value for name, value in named.items()})
+        values = {name: getattr(row, name) for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
+        data.append({name: list(value) if isinstance(value, tuple) else value for name, value in values.items()})
     return data
 
 

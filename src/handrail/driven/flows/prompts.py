@@ -65,10 +65,10 @@ class PromptLibrary(Mapping[str, PromptFile]):
     def _prompt(self, source: str, root: str, name: str) -> PromptFile:
         file = os.path.join(root, name + ENDING)
         unusable = f"the prompt `{name_prefix(source)}{name}` cannot be used"
-        opened = Root(root).open(root, name + ENDING)
-        if isinstance(opened, UnopenedFile):
-            raise DefinitionError(f"{unusable}: {opened.message}", opened.hint)
-        text, problems = decode(file, opened.data)
+        content = Root(root).open(root, name + ENDING)
+        if isinstance(content, UnopenedFile):
+            raise DefinitionError(f"{unusable}: {content.message}", content.hint)
+        text, problems = decode(file, content.data)
         if problems:
             raise DefinitionError(f"{unusable}: {problems[0].message}", problems[0].hint)
         if not text.text.strip():
@@ -101,8 +101,8 @@ def _names(root: str) -> list[str]:
         if visited >= MAX_FOLDERS or len(names) >= MAX_PROMPTS:
             break
         folders.sort()
-        below = os.path.relpath(folder, root).replace(os.sep, "/") + "/" if folder != root else ""
-        names += [below + name[: -len(ENDING)] for name in sorted(files) if name.endswith(ENDING) and name[0] != "."]
+        prefix = os.path.relpath(folder, root).replace(os.sep, "/") + "/" if folder != root else ""
+        names += [prefix + name[: -len(ENDING)] for name in sorted(files) if name.endswith(ENDING) and name[0] != "."]
     return names[:MAX_PROMPTS]
 
 
@@ -122,10 +122,10 @@ def without_references(schema: Mapping[str, Any]) -> Any:
         if not isinstance(node, Mapping):
             return node
         reference = node.get("$ref")
-        named = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(reference, str) else None
-        if isinstance(named, Mapping) and depth < MAX_NESTED:
+        definition = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(reference, str) else None
+        if isinstance(definition, Mapping) and depth < MAX_NESTED:
             rest = {key: value for key, value in node.items() if key != "$ref"}
-            return plain({**named, **rest}, depth + 1)
+            return plain({**definition, **rest}, depth + 1)
         return {key: plain(value, depth) for key, value in node.items() if key not in ("$defs", "$schema")}
 
     return plain(schema)
@@ -156,11 +156,11 @@ LANGUAGES = {
 DEFAULT_LANGUAGE = "en"
 
 
-def language_part(chosen: str | None, *, is_foreign: bool) -> str:
+def language_part(language: str | None, *, is_foreign: bool) -> str:
     """What an agent is told about the language of its files. Without a choice, only AgentWeaver's flows say it."""
-    if not chosen and not is_foreign:
+    if not language and not is_foreign:
         return ""
-    code = chosen or DEFAULT_LANGUAGE
+    code = language or DEFAULT_LANGUAGE
     name = LANGUAGES.get(code, code)
     return (
         f"Write the prose of Markdown files for this task in {name}. In JSON files, keep the names and fixed values of "
@@ -169,9 +169,9 @@ def language_part(chosen: str | None, *, is_foreign: bool) -> str:
     )
 
 
-def compose_prompt(task: str, more: Sequence[str], *, is_plain: bool) -> str:
+def compose_prompt(task: str, additions: Sequence[str], *, is_plain: bool) -> str:
     """The whole prompt. Unless it is plain, the task and the additional instructions have headings."""
-    extra = "\n\n".join(part for part in more if part)
+    extra = "\n\n".join(part for part in additions if part)
     if is_plain:
         return "\n\n".join(part for part in (task, extra) if part)
     parts = [f"# Task\n\n{task.strip()}", f"# Additional instructions\n\n{extra.strip()}" if extra else ""]

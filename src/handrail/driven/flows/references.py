@@ -143,7 +143,7 @@ def wrong_reference(
     match parts[0]:
         case "params":
             is_given = flow.source.is_foreign and flow.params is None
-            return _given(ref, parts[1]) if is_given else _param(flow.params, ref, parts[1])
+            return _agentweaver_param(ref, parts[1]) if is_given else _param(flow.params, ref, parts[1])
         case "flow":
             return _constant(flow.constants, ref, parts[1:])
         case "repeat":
@@ -163,7 +163,7 @@ def _scope(slot: PlaceReferences, ref: Ref, parts: list[str]) -> WrongReference:
             f"`env: [{variable[1]}]` in the flow and write `${{context.env.{variable[1]}}}`"
         )
         return WrongReference("ref-scope", message, hint)
-    if parts[0] in slot.around.names:
+    if parts[0] in slot.enclosure.names:
         return WrongReference("ref-scope", message, f"write `repeat.{ref.path}`")
     return WrongReference("ref-scope", message, hint, parts[0], tuple(SCOPES))
 
@@ -175,7 +175,7 @@ def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> WrongRefere
     return WrongReference("ref-param", message, hint, name, declared)
 
 
-def _given(ref: Ref, name: str) -> WrongReference | None:
+def _agentweaver_param(ref: Ref, name: str) -> WrongReference | None:
     """AgentWeaver's flows declare no params. A name is doubtful if it is spelt like one that they are given."""
     if name in PARAM_NAMES or not any(distance(name, one) <= MOST_EDITS for one in PARAM_NAMES):
         return None
@@ -197,7 +197,7 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
 
 
 def _repeat(slot: PlaceReferences, ref: Ref, name: str) -> WrongReference | None:
-    known = slot.around.names
+    known = slot.enclosure.names
     if name in known:
         return None
     if not known:
@@ -246,13 +246,13 @@ def _step(flow: LoadState, layout: Layout, slot: PlaceReferences, use: UsedRefer
 def _output(flow: LoadState, use: UsedReference, target: tuple[int, int]) -> WrongReference | None:
     """A node with known outputs has no others. A step that a person marked as done has `assumedDone`."""
     parts, step = use.ref.names, flow.phases[target[0]].steps[target[1]]
-    declared = flow.known.nodes.get(step.node)
-    if declared is None or len(parts) < 5 or parts[3] == "status" or use.is_shielded or parts[4] == "assumedDone":
+    node = flow.resources.nodes.get(step.node)
+    if node is None or len(parts) < 5 or parts[3] == "status" or use.is_shielded or parts[4] == "assumedDone":
         return None
-    if declared.members is None and declared.open_outputs:
+    if node.members is None and node.open_outputs:
         return None
-    given = {name: plain_of(value) for name, value in step.params.items()} if declared.members else {}
-    outputs = declared.members(given) if declared.members else dict.fromkeys(declared.outputs)
+    params = {name: plain_of(value) for name, value in step.params.items()} if node.members else {}
+    outputs = node.members(params) if node.members else dict.fromkeys(node.outputs)
     members = outputs.get(parts[4])
     if parts[4] not in outputs:
         what = f"`{step.node}` has no output"
@@ -264,14 +264,14 @@ def _output(flow: LoadState, use: UsedReference, target: tuple[int, int]) -> Wro
 
 def _order(flow: LoadState, slot: PlaceReferences, ref: Ref, target: tuple[int, int]) -> WrongReference | None:
     """A reference needs a step that is finished. Only `expect`, `makes` and the like may refer to their own step."""
-    here, phase, lane = (slot.phase, slot.step or 0), flow.phases[target[0]], slot.around.lane
+    own_place, phase, lane = (slot.phase, slot.step or 0), flow.phases[target[0]], slot.enclosure.lane
     message = f"`{ref.path}` refers to a step that has not run yet"
-    if target == here and slot.step is None:
+    if target == own_place and slot.step is None:
         return WrongReference("ref-self", message, "refer only to steps of phases above this place")
-    if target == here:
+    if target == own_place:
         hint = "only `expect`, `makes`, `stopFlowIf` and `after` may refer to their own step"
         return None if slot.own else WrongReference("ref-self", f"`{ref.path}` refers to its own step", hint)
-    hint = "" if target < here else "refer only to steps above this place"
+    hint = "" if target < own_place else "refer only to steps above this place"
     if target[0] == slot.phase and phase.parallel.limit > 1:
         hint = "the steps of a parallel phase run at the same time"
     elif lane is not None and phase.lane not in (None, lane) and phase.lane.group == lane.group:
@@ -286,7 +286,7 @@ def _maybe_skipped(
     is_other = target[0] != slot.phase and target[0] in layout.maybe_phases
     if is_other or (target != (slot.phase, slot.step) and target in layout.maybe_steps):
         why = "a step that may be skipped"
-    elif not _is_held(flow.phases[target[0]].guards, slot.around.guards):
+    elif not _follow_from(flow.phases[target[0]].guards, slot.enclosure.guards):
         why = "a step of a round that may be skipped"
     else:
         return None
@@ -295,24 +295,26 @@ def _maybe_skipped(
     return WrongReference("ref-maybe-skipped", message, hint, severity="warning")
 
 
-def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bool:
+def _follow_from(needed: tuple[Expression, ...], guards: tuple[Expression, ...]) -> bool:
     """True if all `needed` guards hold whenever the `held` guards hold.
 
     Inner rounds extend the guards of outer rounds with the same objects, so the last guard also stands for all before
     it. If there are too many to compare, the answer is true.
     """
-    if not needed or (len(held) >= len(needed) and held[len(needed) - 1] is needed[-1]):
+    if not needed or (len(guards) >= len(needed) and guards[len(needed) - 1] is needed[-1]):
         return True
-    if not held or len(needed) * len(held) > MOST_COMPARED:
-        return bool(held)
-    return all(any(_implies(guard, one) for guard in held) for one in needed)
+    if not guards or len(needed) * len(guards) > MOST_COMPARED:
+        return bool(guards)
+    return all(any(_implies(guard, needed_guard) for guard in guards) for needed_guard in needed)
 
 
-def _implies(held: Expression, needed: Expression) -> bool:
+def _implies(guard: Expression, needed: Expression) -> bool:
     """A list with a third item also has a first one. A guard that is a `Comparison` always compares such an index."""
-    if isinstance(held, Comparison) and isinstance(needed, Comparison) and held.right == needed.right:
-        return isinstance(held.left, Const) and isinstance(needed.left, Const) and needed.left.value <= held.left.value
-    return held == needed
+    if isinstance(guard, Comparison) and isinstance(needed, Comparison) and guard.right == needed.right:
+        return (
+            isinstance(guard.left, Const) and isinstance(needed.left, Const) and needed.left.value <= guard.left.value
+        )
+    return guard == needed
 
 
 NESTED_RESULT = "executionState"
@@ -334,7 +336,7 @@ def nested_references(flow: LoadState) -> Iterator[NestedReference]:
     """The references of a flow into the flows that its steps run. A reference that may fail is not one of them."""
     steps = {(phase.id, step.id): step for phase in flow.phases for step in phase.steps}
     for slot in flow.slots:
-        for use in slot.used:
+        for use in slot.references:
             names = use.ref.names
             step = steps.get((names[1], names[2])) if names[0:1] == ["steps"] and len(names) > 5 else None
             flow_name = step.flow if step is not None and names[4] == NESTED_RESULT else None
@@ -342,26 +344,28 @@ def nested_references(flow: LoadState) -> Iterator[NestedReference]:
                 yield NestedReference(flow_name.value, use.ref.path, tuple(names[5:]), use.place)
 
 
-def wrong_nested_reference(inside: NestedReference, plan: FlowPlan) -> WrongReference | None:
+def wrong_nested_reference(reference: NestedReference, plan: FlowPlan) -> WrongReference | None:
     """The first name that the nested flow does not have. None if all are there."""
-    field, *names = inside.names
+    field, *names = reference.names
     if field not in RESULT_FIELDS:
-        return _lacks(inside.path, "ref-output", f"`{NESTED_RESULT}` has no", field, RESULT_FIELDS)
+        return _lacks(reference.path, "ref-output", f"`{NESTED_RESULT}` has no", field, RESULT_FIELDS)
     if field != "phases" or not names:
         return None
     phases = tuple(phase.id for phase in plan.phases)
-    at = _index_in(names[0], phases)
-    if at is None:
-        return _lacks(inside.path, "ref-phase", f"flow `{plan.id}` has no phase", names[0], phases)
+    index = _index_in(names[0], phases)
+    if index is None:
+        return _lacks(reference.path, "ref-phase", f"flow `{plan.id}` has no phase", names[0], phases)
     if len(names) > 1 and names[1] not in PHASE_FIELDS:
-        return _lacks(inside.path, "ref-field", "a phase has no", names[1], PHASE_FIELDS)
+        return _lacks(reference.path, "ref-field", "a phase has no", names[1], PHASE_FIELDS)
     if len(names) < 3 or names[1] != "steps":
         return None
-    steps = tuple(step.id for step in plan.phases[at].steps)
+    steps = tuple(step.id for step in plan.phases[index].steps)
     if _index_in(names[2], steps) is None:
-        return _lacks(inside.path, "ref-step", f"phase `{phases[at]}` of `{plan.id}` has no step", names[2], steps)
+        return _lacks(
+            reference.path, "ref-step", f"phase `{phases[index]}` of `{plan.id}` has no step", names[2], steps
+        )
     if len(names) > 3 and names[3] not in STEP_FIELDS:
-        return _lacks(inside.path, "ref-field", "a step has no", names[3], STEP_FIELDS)
+        return _lacks(reference.path, "ref-field", "a step has no", names[3], STEP_FIELDS)
     return None
 
 

@@ -46,33 +46,33 @@ def result(value: Any) -> dict[str, Any]:
     return {"status": "done", "value": value, "outputs": value if isinstance(value, dict) else ABSENT}
 
 
-def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(plan: FlowPlan, params: dict[str, Any]) -> dict[str, Any]:
     """The params of a flow: given values, else declared defaults. Raises `NodeError` for missing or unknown params.
 
     A flow of AgentWeaver's form gets also those that it does not declare.
     """
     if plan.params is None:
-        return given
+        return params
     names = {param.name for param in plan.params}
-    unknown = [] if plan.is_foreign else sorted(given.keys() - names)
-    missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
+    unknown = [] if plan.is_foreign else sorted(params.keys() - names)
+    missing = [p.name for p in plan.params if p.required and params.get(p.name) is None]
     if unknown or missing:
-        raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, given)}", transient=False)
+        raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, params)}", transient=False)
     for param in plan.params if any(p.choices for p in plan.params) else ():
-        value = given.get(param.name)
+        value = params.get(param.name)
         if param.choices and value is not None and not any(same(value, choice) for choice in param.choices):
-            known = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
-            message = f"`{param.name}` of flow `{plan.id}` has to be one of {known}, found `{shown(value)}`"
+            choices = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
+            message = f"`{param.name}` of flow `{plan.id}` has to be one of {choices}, found `{shown(value)}`"
             raise NodeError("params", message, transient=False)
-    declared = {p.name: given.get(p.name, p.default) for p in plan.params}
-    return {**given, **declared}
+    declared_values = {p.name: params.get(p.name, p.default) for p in plan.params}
+    return {**params, **declared_values}
 
 
-def _lacks(names: set[str], unknown: list[str], missing: list[str], given: dict[str, Any]) -> str:
+def _lacks(names: set[str], unknown: list[str], missing: list[str], params: dict[str, Any]) -> str:
     problems = []
     if missing:
         problems.append(f"no value for `{missing[0]}`")
-        problems[-1] += ": it is required, and null is no value" if missing[0] in given else ""
+        problems[-1] += ": it is required, and null is no value" if missing[0] in params else ""
     if unknown:
         close = did_you_mean(unknown[0], sorted(names))
         problems.append(f"no param `{unknown[0]}`" + (f"; {close}" if close else ""))

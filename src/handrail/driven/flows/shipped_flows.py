@@ -42,7 +42,7 @@ class ShippedFlows:
         ids = ((os.path.relpath(file, self.root).removesuffix(SHIPPED_ENDING), file) for file in paths)
         return dict(sorted((id_, file) for id_, file in ids if file.endswith(SHIPPED_ENDING)))
 
-    def named(self, name: str) -> str | None:
+    def find_id(self, name: str) -> str | None:
         """The id of the flow with this id, this other id, or this last part of one of them.
 
         `plan`, `plan.json` and `plan.yaml` are the same.

@@ -155,7 +155,7 @@ def _path(flow: LoadState, node: TreeNode, expressions: ExpressionReader) -> Exp
 
 def _check_path(flow: LoadState, node: TreeNode, path: str, what: str) -> None:
     """A path out of the project would fail the step when it runs, for `makes` after its work is done."""
-    if leads_out(path) or flow.known.is_elsewhere(path):
+    if leads_out(path) or flow.resources.is_elsewhere(path):
         message = f"{what} leads out of the project: `{shown(path, 40)}`"
         flow.problem(node, "path-escape", message, "write a path inside the project")
 
@@ -165,9 +165,9 @@ def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: b
 
     Other flows rely on a versioned one, like `plan/v1`. Any other one has to be a file of the project.
     """
-    known = flow.known.schemas
+    known = flow.resources.schemas
     if name in known:
-        wrong = flow.known.schema_problem(name)
+        wrong = flow.resources.schema_problem(name)
         if wrong is not None:
             message = f"the schema `{name}` cannot be used: {wrong}"
             flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
@@ -177,8 +177,8 @@ def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: b
     elif known:
         bare = name.removesuffix(".json")
         near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
-        named = "" if bare == name else f", and name it `{bare}`"
-        hint = near or f"write it as `.handrail/schemas/{bare}.json`{named}"
+        rename_hint = "" if bare == name else f", and name it `{bare}`"
+        hint = near or f"write it as `.handrail/schemas/{bare}.json`{rename_hint}"
         flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)
 
 
@@ -189,14 +189,14 @@ def look_up(flow: LoadState) -> TextCheck:
         del reader
         if field.names == "schema":
             _check_schema(flow, node, node.value, is_versioned=bool(_VERSIONED.fullmatch(node.value)))
-        elif field.names == "workflow" and (wrong := flow.known.workflow_problem(node.value)) is not None:
-            message, hint, broken = wrong
-            if broken is None:
+        elif field.names == "workflow" and (wrong := flow.resources.workflow_problem(node.value)) is not None:
+            message, hint, broken_file = wrong
+            if broken_file is None:
                 flow.problem(node, "workflow-missing", message, hint)
                 return
             message = f"workflow {quoted(node)} has errors, so this flow cannot be used"
-            flow.report(flow.source.echo(node.place, message, f"fix {quoted(node)} first", broken))
-        elif field.names == "agent" and (hint := flow.known.agent_hint(node.value)) is not None:
+            flow.report(flow.source.echo(node.place, message, f"fix {quoted(node)} first", broken_file))
+        elif field.names == "agent" and (hint := flow.resources.agent_hint(node.value)) is not None:
             flow.problem(node, "bad-value", f"there is no agent {quoted(node)}", hint)
         elif field.names == "path":
             _check_path(flow, node, node.value, f"`{field.name}`")
@@ -214,7 +214,7 @@ def read_expectations(
     node = reader.child("expect")
     if node is None:
         return None
-    checks = {name: check for name, check in flow.known.checks.items() if "expect" in check.places}
+    checks = {name: check for name, check in flow.resources.checks.items() if "expect" in check.places}
     chosen = chosen_kinds(flow, node, checks, "expectation", COMMON)
     return tuple(_expectation(flow, item, kind, expressions) for item, kind in chosen)
 
@@ -239,7 +239,7 @@ def chosen_kinds(
         else:
             kind = (KIND,) if chosen.short is None else ()
             allowed = (*kind, *chosen.shape.by_name, *common)
-            for name in (one for one in item.keys if one not in allowed):
+            for name in (key for key in item.keys if key not in allowed):
                 flow.report(unknown_key(flow.source, name, item.keys[name], allowed))
         yield item, chosen
 
@@ -277,9 +277,9 @@ def _misspelt_kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check]) 
         if meant_key(flow.source, name, names) is not None:
             return unknown_key(flow.source, name, place, names)
     for name, place in item.keys.items():
-        if (meant := meant_kind(name, kinds)) is not None:
-            at, message = flow.source.key_place(name, place), f"there is no expectation `{name}`"
-            return flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?")
+        if (similar := meant_kind(name, kinds)) is not None:
+            key_place, message = flow.source.key_place(name, place), f"there is no expectation `{name}`"
+            return flow.source.problem("expectation-unknown", key_place, message, f"did you mean `{similar}`?")
     return None
 
 
@@ -289,11 +289,11 @@ def _expectation(flow: LoadState, item: TreeNode, chosen: ChosenKind, expression
     if message is not None and message.kind != "text":
         wrong = f"`message` has to be text, found {found(message)}"
         flow.problem(message, "wrong-type", wrong, "write the text that people see if the check fails")
-    written = {name: child for name, child in item.value.items() if name in chosen.shape.by_name}
-    values = read_values(written, chosen.shape, expressions)
+    members = {name: child for name, child in item.value.items() if name in chosen.shape.by_name}
+    values = read_values(members, chosen.shape, expressions)
     if flow.is_first(item):
-        node = plain_params(item._replace(value=written, keys={}), values)
+        node = plain_params(item._replace(value=members, keys={}), values)
         check_fields(MappingReader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None
-    return Expectation(chosen.kind, condition, params, text, item.place[0], flow.known.checks[chosen.kind])
+    return Expectation(chosen.kind, condition, params, text, item.place[0], flow.resources.checks[chosen.kind])

@@ -56,23 +56,23 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         _refuse_blank(flow, node.value["inlineTemplate"])
         inline = expressions.fill(inline)
         expressions.templates.append(TemplateText(inline, node.value["inlineTemplate"], variables))
-        text, found = _references(inline, node.value["inlineTemplate"], expressions)
-        values |= found
+        text, references = _references(inline, node.value["inlineTemplate"], expressions)
+        values |= references
     elif template is not None:
-        text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
-        unwritten = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in members]
-        for name in unwritten:
+        text = _prompt_text(prompt, template, node.value["templateRef"], flow.resources.prompts)
+        missing_names = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in members]
+        for name in missing_names:
             message = f"the prompt `{template}` tells the agent to write `{{{name}}}`, but no path is given for it"
             hint = f"add `{name}:` to `vars`, with the path of the file"
             prompt.on(node.value["templateRef"], "prompt-output", message, hint)
         if flow.source.is_foreign:
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
-            is_shipped = flow.known.prompts[template].source == SHIPPED_SOURCE
-            seen = text
-            for name in unwritten:
-                seen = seen.replace("{" + name + "}", "")
-            expressions.templates.append(TemplateText(seen, node.value["templateRef"], variables, is_shipped))
+            is_shipped = flow.resources.prompts[template].source == SHIPPED_SOURCE
+            visible_text = text
+            for name in missing_names:
+                visible_text = visible_text.replace("{" + name + "}", "")
+            expressions.templates.append(TemplateText(visible_text, node.value["templateRef"], variables, is_shipped))
     return Prompt(
         name=template if inline is None else None,
         text=text,
@@ -88,7 +88,7 @@ def _refuse_blank(flow: LoadState, node: TreeNode) -> None:
         flow.problem(node, "blank-text", "the prompt is blank", "write what the agent has to do")
 
 
-def _named(prompt: MappingReader, name: str, node: TreeNode, known: Mapping[str, PromptFile]) -> str:
+def _prompt_text(prompt: MappingReader, name: str, node: TreeNode, known: Mapping[str, PromptFile]) -> str:
     """The text of a prompt of the catalog; empty if it cannot be used."""
     if name not in known:
         hint = did_you_mean(name, known) or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
@@ -103,14 +103,14 @@ def _named(prompt: MappingReader, name: str, node: TreeNode, known: Mapping[str,
 
 def _references(text: str, node: TreeNode, expressions: ExpressionReader) -> tuple[str, dict[str, Expression]]:
     """Replace each `${params.x}` in a template by a generated variable. Any other `${...}` stays."""
-    found: dict[str, Expression] = {}
+    references: dict[str, Expression] = {}
 
-    def replaced(match: re.Match[str]) -> str:
-        name = f"_{len(found)}"
-        found[name] = expressions.ref(match[1], node)
+    def replace_reference(match: re.Match[str]) -> str:
+        name = f"_{len(references)}"
+        references[name] = expressions.ref(match[1], node)
         return "{" + name + "}"
 
-    return _REFERENCE.sub(replaced, text), found
+    return _REFERENCE.sub(replace_reference, text), references
 
 
 _UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outputs=True)
@@ -119,10 +119,10 @@ _UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outpu
 class StepsReader:
     """Reads the steps of one phase in one round. `is_conditional`: the phase has a `when`."""
 
-    def __init__(self, flow: LoadState, phase: int, around: Enclosure, is_conditional: bool) -> None:
+    def __init__(self, flow: LoadState, phase: int, enclosure: Enclosure, is_conditional: bool) -> None:
         self.flow = flow
         self.phase = phase
-        self.around = around
+        self.enclosure = enclosure
         self.is_conditional = is_conditional
 
     def read(self, node: TreeNode) -> tuple[Step, ...]:
@@ -133,7 +133,7 @@ class StepsReader:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.one(item, len(steps))
+            step = self.cached_step(item, len(steps))
             if step.id in lines:
                 hint = f"the first one is on line {lines[step.id]}; give each step its own id"
                 message = f"step id `{step.id}` is used twice in this phase"
@@ -143,16 +143,16 @@ class StepsReader:
             steps.append(step)
         return tuple(steps)
 
-    def misplaced(self, item: TreeNode) -> dict[str, str]:
+    def misplaced_params(self, item: TreeNode) -> dict[str, str]:
         """The params of the node that are written beside `params`, and where they belong."""
         kind = item.value.get("node")
-        declared = self.flow.known.nodes.get(kind.value) if kind is not None and kind.kind == "text" else None
+        declared = self.flow.resources.nodes.get(kind.value) if kind is not None and kind.kind == "text" else None
         if declared is None or self.flow.source.is_foreign:
             return {}
         names = [name for name in item.keys if name in declared.shape.by_name and name not in STEP.by_name]
         return {name: f"it is a param of `{kind.value}`: write `params: {{{name}: ...}}`" for name in names}
 
-    def one(self, item: TreeNode, number: int) -> Step:
+    def cached_step(self, item: TreeNode, number: int) -> Step:
         """A step. If it has no problem and nothing of it depends on the round, it is read once, for all rounds.
 
         Its references are checked in each round.
@@ -160,51 +160,53 @@ class StepsReader:
         flow = self.flow
         if id(item) in flow.same_in_rounds:
             step, slots = flow.same_in_rounds[id(item)]
-            flow.slots += [replace(slot, phase=self.phase, around=self.around) for slot in slots]
+            flow.slots += [replace(slot, phase=self.phase, enclosure=self.enclosure) for slot in slots]
             return step
-        before, count = (flow.reports, flow.of_round), len(flow.slots)
-        step = self.step(flow.reader(item, STEP, self.misplaced(item)), number)
-        if self.around.within and (flow.reports, flow.of_round) == before:
+        counts, count = (flow.reports, flow.of_round), len(flow.slots)
+        step = self.step(flow.reader(item, STEP, self.misplaced_params(item)), number)
+        if self.enclosure.within and (flow.reports, flow.of_round) == counts:
             flow.same_in_rounds[id(item)] = step, tuple(flow.slots[count:])
         return step
 
     def step(self, reader: MappingReader, number: int) -> Step:
-        first, before, after = (self.flow.expressions(self.around) for _ in range(3))
+        when_reader, input_reader, result_reader = (self.flow.expressions(self.enclosure) for _ in range(3))
         node = reader.text("node") or ""
         declared = self.declaration(reader, node)
-        when, is_conditional = read_when(self.flow, reader, first, "step")
+        when, is_conditional = read_when(self.flow, reader, when_reader, "step")
         stop_if, rerun = reader.child("stopFlowIf"), reader.text("rerun")
         step = Step(
-            id=before.fill(reader.text("id") or ""),
+            id=input_reader.fill(reader.text("id") or ""),
             node=node,
             when=when,
-            params=self.params(reader, before, declared),
-            prompt=self.prompt(reader, before, declared),
-            expect=read_expectations(self.flow, reader, after),
-            stop_if=after.condition(stop_if) if stop_if is not None else None,
+            params=self.params(reader, input_reader, declared),
+            prompt=self.prompt(reader, input_reader, declared),
+            expect=read_expectations(self.flow, reader, result_reader),
+            stop_if=result_reader.condition(stop_if) if stop_if is not None else None,
             stop_outcome=reader.text("stopFlowOutcome") or ("stopped" if declared.stops else "success"),
-            after=self.after(reader, after),
+            after=self.after(reader, result_reader),
             routing_group=reader.text("routingGroup"),
             retry=self.retry(reader),
             timeout=read_timeout(reader),
             rerun=rerun,
-            makes=read_makes(self.flow, reader, after),
+            makes=read_makes(self.flow, reader, result_reader),
             policy=rerun or ("ask" if declared.nests else declared.rerun),
             declared=declared,
             line=reader.node.line,
         )
         self.check_routing(reader, declared, step)
-        place = PlaceReferences(phase=self.phase, around=self.around, step=number, is_shielded=self.is_conditional)
-        self.flow.keep(place, first)
-        self.flow.keep(place := replace(place, is_shielded=self.is_conditional or is_conditional), before)
-        self.flow.keep(replace(place, own=True), after)
+        place = PlaceReferences(
+            phase=self.phase, enclosure=self.enclosure, step=number, is_shielded=self.is_conditional
+        )
+        self.flow.keep(place, when_reader)
+        self.flow.keep(place := replace(place, is_shielded=self.is_conditional or is_conditional), input_reader)
+        self.flow.keep(replace(place, own=True), result_reader)
         # the files that params of the node name; as in AgentWeaver, it is enough that they exist
-        named = (step.params[name] for name in declared.makes if name in step.params)
-        made = tuple(MadeFile(path, required=step.expect is None, is_own=False) for path in named)
-        return replace(step, makes=step.makes + made)
+        paths = (step.params[name] for name in declared.makes if name in step.params)
+        files = tuple(MadeFile(path, required=step.expect is None, is_own=False) for path in paths)
+        return replace(step, makes=step.makes + files)
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:
-        known = self.flow.known.nodes
+        known = self.flow.resources.nodes
         if name and name not in known:
             hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
             reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
@@ -218,22 +220,26 @@ class StepsReader:
         node = reader.child("params")
         members: dict[str, TreeNode] = node.value if node is not None else {}
         params = read_values(members, declared.shape, expressions)
-        place, meant = reader.node.value.get("node", reader.node), set[str]()
+        place, similar_names = reader.node.value.get("node", reader.node), set[str]()
         if node is not None and self.flow.is_first(node):
-            meant = self.check_params(node, params, declared, place.value)
+            similar_names = self.check_params(node, params, declared, place.value)
         for field in declared.params:
-            is_elsewhere = field.name in meant or field.name in reader.elsewhere
+            is_elsewhere = field.name in similar_names or field.name in reader.elsewhere
             if field.required and field.name not in params and not is_elsewhere:
                 word = next((name for name in field.also if name in members and name not in declared.shape.by_name), "")
                 hint = f"write it instead of `{word}`" if word else f"add `{field.name}:` to `params`"
                 reader.on(place, "param-missing", f"`{place.value}` needs the param `{field.name}`", hint)
         nested = params.get(declared.nests) if declared.nests else None
         if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
-            given = members[declared.nests]
-            at = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
+            flow_node = members[declared.nests]
+            position = (
+                flow_node.value["const"] if flow_node.kind == "mapping" and "const" in flow_node.value else flow_node
+            )
             keys = node.keys.items() if node is not None else ()
-            others = tuple((n, self.flow.source.key_place(n, at)) for n, at in keys if n != declared.nests)
-            self.flow.nested[NestedFlow(nested.value, at.place, others)] = None
+            other_params = tuple(
+                (n, self.flow.source.key_place(n, position)) for n, position in keys if n != declared.nests
+            )
+            self.flow.nested[NestedFlow(nested.value, position.place, other_params)] = None
         return params
 
     def check_params(
@@ -262,7 +268,7 @@ class StepsReader:
 
     def check_routing(self, reader: MappingReader, declared: contracts.Node, step: Step) -> None:
         group = reader.node.value.get("routingGroup")
-        if group is not None and not declared.routed and step.node in self.flow.known.nodes:
+        if group is not None and not declared.routed and step.node in self.flow.resources.nodes:
             message = f"`{step.node}` does not use an agent, so it has no routing group"
             reader.on(group, "routing-group", message, "remove `routingGroup`")
         if declared.must_route and group is None and not any(name in step.params for name in declared.must_route):
@@ -273,20 +279,20 @@ class StepsReader:
     def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
         node = reader.child("after")
         actions = []
-        for item, chosen in chosen_kinds(self.flow, node, AFTER, "action") if node is not None else ():
+        for item, kind in chosen_kinds(self.flow, node, AFTER, "action") if node is not None else ():
             when = item.value.get("when")
-            params = {name: expressions.value(value) for name, value in chosen.params(item).items()}
-            actions.append(AfterAction(chosen.kind, expressions.condition(when) if when is not None else None, params))
+            params = {name: expressions.value(value) for name, value in kind.params(item).items()}
+            actions.append(AfterAction(kind.kind, expressions.condition(when) if when is not None else None, params))
         return tuple(actions)
 
     def retry(self, reader: MappingReader) -> Retry:
-        given: TreeNode | None = reader.node.value.get("retry")
-        times = given.value if given is not None and given.kind == "integer" else 3
+        value_node: TreeNode | None = reader.node.value.get("retry")
+        times = value_node.value if value_node is not None and value_node.kind == "integer" else 3
         node = reader.child("retry", f"write `retry: {{attempts: {times}}}`")
         if node is None:
             return Retry()
         retry = self.flow.reader(node, RETRY)
-        attempts, wait, factor = (bounded(retry, name) for name in ("attempts", "wait", "factor"))
+        attempts, wait, factor = (bounded_number(retry, name) for name in ("attempts", "wait", "factor"))
         return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
 
 
@@ -308,7 +314,7 @@ def read_when(
     return condition, not holds
 
 
-def bounded(reader: MappingReader, name: str) -> float | None:
+def bounded_number(reader: MappingReader, name: str) -> float | None:
     """A number within the bounds of its field. None if it is missing or out of range."""
     node = reader.child(name)
     is_usable = node is not None and check_bounds(reader, reader.shape.by_name[name], node)

@@ -106,13 +106,13 @@ def _tree(source: Source, problems: list[Diagnostic]) -> TreeNode | None:
 def _sets(tree: TreeNode) -> dict[str | None, TreeNode]:
     id_, values = tree.value.get("form_id"), tree.value.get("values")
     if id_ is not None and values is not None and id_.kind == "text" and values.kind == "mapping":
-        return {id_.value: _at(values, tree.keys["values"])}
+        return {id_.value: _with_place(values, tree.keys["values"])}
     bare = {name: node for name, node in tree.value.items() if node.kind != "mapping"}
     sets: dict[str | None, TreeNode] = {None: tree._replace(value=bare)} if bare or not tree.value else {}
-    return sets | {name: _at(node, tree.keys[name]) for name, node in tree.value.items() if name not in bare}
+    return sets | {name: _with_place(node, tree.keys[name]) for name, node in tree.value.items() if name not in bare}
 
 
-def _at(node: TreeNode, place: tuple[int, int]) -> TreeNode:
+def _with_place(node: TreeNode, place: tuple[int, int]) -> TreeNode:
     return node._replace(line=place[0], column=place[1])
 
 
@@ -129,21 +129,21 @@ def wrong_answers(
     )
 
 
-def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_only: bool = False) -> Any:
+def answers_for(answers: Answers, form: Form, path: str, question: str = "", *, is_only: bool = False) -> Any:
     """The answers of a file for a form; None if it has none. Raises `UsageError` with all problems and their places.
 
     With `is_only` the file is meant for this form, so an answer for another one counts as misspelt or missing.
     """
-    given = answers.for_form(form, path, question)
-    if given is None:
+    file_values = answers.for_form(form, path, question)
+    if file_values is None:
         if not is_only:
             return None
-        given = {name: _value(answers.sets[None].value[name]) for name in answers.names(None)}
-    misspelt = _misspelt(form, given)
+        file_values = {name: _value(answers.sets[None].value[name]) for name in answers.names(None)}
+    misspelt = _misspelt(form, file_values)
     try:
-        values = accept(form, given)
+        values = accept(form, file_values)
     except WrongAnswers as error:
-        others = [name for name in unknown(form, given) if name not in {one.field for one in misspelt}]
+        others = [name for name in unknown(form, file_values) if name not in {problem.field for problem in misspelt}]
         misspelt += [AnswerProblem(name, "is no field of the form", is_name=True) for name in others] if is_only else []
         raise wrong_answers(answers, form, path, [*misspelt, *error.problems], question) from error
     if misspelt:
@@ -151,17 +151,17 @@ def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_
     return values
 
 
-def _misspelt(form: Form, given: Mapping[str, object]) -> list[AnswerProblem]:
+def _misspelt(form: Form, values: Mapping[str, object]) -> list[AnswerProblem]:
     """The answers that fit no field, but are spelt like a field without an answer."""
-    open_fields = [field.id for field in form.fields if field.id not in given]
-    close = ((name, did_you_mean(name, open_fields)) for name in unknown(form, given))
+    open_fields = [field.id for field in form.fields if field.id not in values]
+    close = ((name, did_you_mean(name, open_fields)) for name in unknown(form, values))
     return [AnswerProblem(name, f"is no field of the form; {hint}", is_name=True) for name, hint in close if hint]
 
 
 def _error(problems: list[Diagnostic]) -> UsageError:
-    ordered = sorted_problems(problems)
-    lines = [f"{d.file}:{d.line}:{d.column}: {d.message}" for d in ordered]
-    return UsageError("\n".join(lines), next((d.hint for d in ordered if d.hint), None))
+    by_place = sorted_problems(problems)
+    lines = [f"{d.file}:{d.line}:{d.column}: {d.message}" for d in by_place]
+    return UsageError("\n".join(lines), next((d.hint for d in by_place if d.hint), None))
 
 
 def _read_bytes(path: str) -> bytes:

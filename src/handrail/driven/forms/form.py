@@ -30,8 +30,8 @@ class When:
 
     def holds(self, answers: Mapping[str, Any]) -> bool:
         answer = answers.get(self.field)
-        given = answer if isinstance(answer, list) else [answer]
-        return any(same(item, value) for item in given for value in self.values)
+        items = answer if isinstance(answer, list) else [answer]
+        return any(same(item, value) for item in items for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class AnswerProblem:
 class WrongAnswers(Exception):
     """Values that a form does not accept, with all problems."""
 
-    def __init__(self, found: list[AnswerProblem]) -> None:
-        super().__init__("; ".join(problem.text for problem in found))
-        self.problems = found
+    def __init__(self, problems: list[AnswerProblem]) -> None:
+        super().__init__("; ".join(problem.text for problem in problems))
+        self.problems = problems
 
 
 def is_shown(field: FormField, answers: Mapping[str, Any]) -> bool:
@@ -116,15 +116,15 @@ def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def initial(form: Form, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The values that a form shows before a person answers: these where they fit, else the defaults."""
-    before: dict[str, Any] = {}
-    shown: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
+    start_values: dict[str, Any] = {}
     for field in form.fields:
-        names = [option.value for option in choices(field, before)]
+        names = [option.value for option in choices(field, answers)]
         value = _fitting(field, names, None if values is None else values.get(field.id))
         if value is None:
             value = names[0] if field.type == "single-select" and field.required and names else field.blank
-        shown[field.id], before[field.id] = value, value if is_shown(field, before) else None
-    return shown
+        start_values[field.id], answers[field.id] = value, value if is_shown(field, answers) else None
+    return start_values
 
 
 def _fitting(field: FormField, names: list[str], value: Any) -> Any:
@@ -156,15 +156,15 @@ def _once(items: list[Any]) -> list[str]:
 
 
 def problems(form: Form, values: Mapping[str, Any]) -> list[AnswerProblem]:
-    return _checked(form, values)[1]
+    return _check_answers(form, values)[1]
 
 
 def accept(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
     """The answers for a flow: one value per field and no others. Raises `WrongAnswers`."""
-    accepted, wrong = _checked(form, values)
+    answers, wrong = _check_answers(form, values)
     if wrong:
         raise WrongAnswers(wrong)
-    return accepted
+    return answers
 
 
 def unknown(form: Form, values: Mapping[str, Any]) -> list[str]:
@@ -173,24 +173,24 @@ def unknown(form: Form, values: Mapping[str, Any]) -> list[str]:
     return [name for name in values if name not in known]
 
 
-def _checked(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[AnswerProblem]]:
-    before: dict[str, Any] = {}
-    accepted: dict[str, Any] = {}
+def _check_answers(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[AnswerProblem]]:
+    so_far: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     wrong: list[AnswerProblem] = []
     for field in form.fields:
-        before[field.id], accepted[field.id] = None, field.blank
-        if not is_shown(field, before):
+        so_far[field.id], answers[field.id] = None, field.blank
+        if not is_shown(field, so_far):
             continue
-        names = [option.value for option in choices(field, before)]
+        names = [option.value for option in choices(field, so_far)]
         value = _with_default(field, names, values.get(field.id))
         message = wrong_with(field, names, value)
         if message:
             wrong.append(AnswerProblem(field.id, message))
         elif value is not None:
-            accepted[field.id] = _once(value) if field.type == "multi-select" else value
-        before[field.id] = value if message else accepted[field.id]
+            answers[field.id] = _once(value) if field.type == "multi-select" else value
+        so_far[field.id] = value if message else answers[field.id]
     bad = {problem.field for problem in wrong}
-    return accepted, wrong + [problem for problem in _wrong_together(form, accepted) if problem.field not in bad]
+    return answers, wrong + [problem for problem in _wrong_together(form, answers) if problem.field not in bad]
 
 
 def _wrong_together(form: Form, answers: Mapping[str, Any]) -> list[AnswerProblem]:
@@ -237,7 +237,7 @@ def wrong_with(field: FormField, names: list[str], value: Any) -> str | None:
         return "is blank; text is needed" if is_needed and not value.strip() else None
     elif field.type == "boolean" and isinstance(value, bool):
         return None
-    return f"has to be {_expected(field, names)}, found {found(value)}"
+    return f"has to be {_expected(field, names)}, found {value_words(value)}"
 
 
 def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None:
@@ -245,26 +245,26 @@ def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None
     if not bad:
         return None
     if not names:
-        return f"has no options to choose from, found {found(bad[0])}"
+        return f"has no options to choose from, found {value_words(bad[0])}"
     hint = did_you_mean(bad[0], names) if isinstance(bad[0], str) else None
-    return f"{rule} {_listed(names)}, found {found(bad[0])}" + (f"; {hint}" if hint else "")
+    return f"{rule} {_name_list(names)}, found {value_words(bad[0])}" + (f"; {hint}" if hint else "")
 
 
 def _expected(field: FormField, names: list[str]) -> str:
     if field.type == "multi-select":
-        return f"a list of {_listed(names)}" if names else "an empty list"
+        return f"a list of {_name_list(names)}" if names else "an empty list"
     return {"boolean": "true or false", "text": "text", "single-select": one_of(names)}[field.type]
 
 
 def one_of(names: Sequence[str]) -> str:
-    return f"one of {_listed(names)}" if names else "null, as there are no options to choose from"
+    return f"one of {_name_list(names)}" if names else "null, as there are no options to choose from"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     return some([f"`{name}`" for name in names], 12)
 
 
-def found(value: Any) -> str:
+def value_words(value: Any) -> str:
     """A value as text, for the second half of a sentence."""
     if isinstance(value, list | Mapping) or value is None:
         return "a list" if isinstance(value, list) else "nothing" if value is None else "a mapping"
@@ -285,12 +285,12 @@ def severity_of(value: Any) -> str | None:
     return name if name in SEVERITIES else None
 
 
-def blocking_severities(given: Any, env: Mapping[str, str]) -> list[str]:
+def blocking_severities(choice: Any, env: Mapping[str, str]) -> list[str]:
     """The severities that block: the given list or text, else the variable, else the default. An empty one is none.
 
     Raises `Unresolved` for an unknown or a repeated name: a misspelt severity would let findings pass.
     """
-    for value in (given, env.get(SEVERITIES_VARIABLE)):
+    for value in (choice, env.get(SEVERITIES_VARIABLE)):
         if isinstance(value, list) and any(not isinstance(item, str) for item in value):
             raise Unresolved("severities", "severities have to be texts")
         text = ",".join(value) if isinstance(value, list) else "" if value is None else as_text(value)
@@ -349,8 +349,8 @@ def answers_summary(form: Form, answers: AnswerValues) -> str:
             lead = f"Source: Jira, {issue}" if issue else "Source: a description"
             return _parts(lead, "" if issue else _text(answers, "task_description"), more)
         return _parts(_text(answers, "task_description"), more)
-    shown = [field for field in form.fields if is_shown(field, answers)]
-    return "\n".join(f"{field.label}: {_value(field, answers.get(field.id))}" for field in shown)
+    fields = [field for field in form.fields if is_shown(field, answers)]
+    return "\n".join(f"{field.label}: {_value(field, answers.get(field.id))}" for field in fields)
 
 
 def _selected(answers: AnswerValues) -> str:
@@ -366,8 +366,8 @@ def _value(field: FormField, value: Any) -> str:
     if field.type == "boolean":
         return "yes" if value is True else "no"
     labels = {option.value: option.label for option in field.options}
-    given = value if isinstance(value, list) else [value]
-    return ", ".join(labels.get(item, as_text(item)) for item in given if item not in (None, "")) or "-"
+    items = value if isinstance(value, list) else [value]
+    return ", ".join(labels.get(item, as_text(item)) for item in items if item not in (None, "")) or "-"
 
 
 def _text(answers: AnswerValues, name: str) -> str:

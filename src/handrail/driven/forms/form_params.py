@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.driven.forms.form import TYPES, Form, FormField, Option, Type, When, found, one_of, wrong_with
+from handrail.driven.forms.form import TYPES, Form, FormField, Option, Type, When, one_of, value_words, wrong_with
 from handrail.source.field_checks import Later
 from handrail.source.suggestions import did_you_mean, nearest
 from handrail.source.values import Unresolved, as_text
@@ -91,14 +91,14 @@ class _Part:
     def text(self, name: str) -> str:
         value = self.data.get(name)
         if isinstance(value, list | Mapping):
-            self.add(f"`{name}` of {self.where} has to be text, found {found(value)}", name)
+            self.add(f"`{name}` of {self.where} has to be text, found {value_words(value)}", name)
             return ""
         return "" if value is None else value if isinstance(value, Later) else as_text(value)
 
     def flag(self, name: str) -> bool:
         value = self.data.get(name)
         if value is not None and not isinstance(value, bool | Later):
-            self.add(f"`{name}` of {self.where} has to be true or false, found {found(value)}", name)
+            self.add(f"`{name}` of {self.where} has to be true or false, found {value_words(value)}", name)
         return value is True
 
     def typing_errors(self, known: tuple[str, ...]) -> None:
@@ -112,28 +112,28 @@ class _Part:
         if isinstance(data, list | tuple):
             return list(data)
         if not isinstance(data, Later):
-            self.add(f"`{name}` has to be a list, found {found(data)}", *path)
+            self.add(f"`{name}` has to be a list, found {value_words(data)}", *path)
         return []
 
     def type(self) -> Type | None:
         """The type of a field. If it is unknown, the one that is probably meant, or None."""
-        given = self.data.get("type")
-        if given is None or isinstance(given, Later):
+        name = self.data.get("type")
+        if name is None or isinstance(name, Later):
             return "text" if self.data.get("options") is None else "single-select"
-        if given in TYPES:
-            return cast("Type", given)
-        near = nearest(as_text(given), TYPES)
-        meant = _MEANINGS.get(as_text(given)) or (cast("Type", near[0]) if near else None)
-        message = f"`type` of {self.where} has to be {one_of(TYPES)}, found {found(given)}"
-        self.add(message, "type", hint=f"did you mean `{meant}`?" if meant else None)
-        return meant
+        if name in TYPES:
+            return cast("Type", name)
+        near = nearest(as_text(name), TYPES)
+        likely_type = _MEANINGS.get(as_text(name)) or (cast("Type", near[0]) if near else None)
+        message = f"`type` of {self.where} has to be {one_of(TYPES)}, found {value_words(name)}"
+        self.add(message, "type", hint=f"did you mean `{likely_type}`?" if likely_type else None)
+        return likely_type
 
     def rows(self) -> int | None:
         value = self.data.get("rows")
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
         if not isinstance(value, Later):
-            self.add(f"`rows` of {self.where} has to be a whole number, 1 or more, found {found(value)}", "rows")
+            self.add(f"`rows` of {self.where} has to be a whole number, 1 or more, found {value_words(value)}", "rows")
         return None
 
     def options(self) -> tuple[Option, ...]:
@@ -155,28 +155,28 @@ class _Part:
         return tuple(options)
 
     def when(self) -> When | None:
-        given = self.data.get("when")
-        if given is None or isinstance(given, Later):
+        rule = self.data.get("when")
+        if rule is None or isinstance(rule, Later):
             return None
-        about = given.get("field") if isinstance(given, Mapping) else None
-        is_open = isinstance(given, Mapping) and any(isinstance(id_, Later) for id_ in (*self.before, about))
-        if isinstance(about, str) and about not in self.before and not is_open:
-            hint = did_you_mean(about, self.before) or f"fields before it: {', '.join(self.before) or 'none'}"
-            message = f"`when` of {self.where} has to be about an earlier field, found `{about}`"
+        field_id = rule.get("field") if isinstance(rule, Mapping) else None
+        is_open = isinstance(rule, Mapping) and any(isinstance(id_, Later) for id_ in (*self.before, field_id))
+        if isinstance(field_id, str) and field_id not in self.before and not is_open:
+            hint = did_you_mean(field_id, self.before) or f"fields before it: {', '.join(self.before) or 'none'}"
+            message = f"`when` of {self.where} has to be about an earlier field, found `{field_id}`"
             self.add(message, "when", "field", hint=hint)
             return None
-        if not isinstance(given, Mapping) or ("equals" in given) == ("in" in given) or (about is None and not is_open):
+        if not isinstance(rule, Mapping) or ("equals" in rule) == ("in" in rule) or (field_id is None and not is_open):
             form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about an earlier field"
             self.add(f"`when` of {self.where} has to be {form}", "when")
             return None
-        if "equals" in given:
-            return When(str(about), (given["equals"],))
-        return When(str(about), tuple(self.items(given["in"], f"in of {self.where}", "when", "in")))
+        if "equals" in rule:
+            return When(str(field_id), (rule["equals"],))
+        return When(str(field_id), tuple(self.items(rule["in"], f"in of {self.where}", "when", "in")))
 
     def default(self, field: FormField) -> Any:
         value, names = self.data.get("default"), [option.value for option in field.options]
         values = value if isinstance(value, list) else [value]
-        if value is None or value == "" or any(isinstance(one, Later) for one in (*values, *names)):
+        if value is None or value == "" or any(isinstance(entry, Later) for entry in (*values, *names)):
             return None
         if field.type == "multi-select":
             value = [_text(item) for item in values]
@@ -195,7 +195,7 @@ def _fields(form: _Part, data: Any) -> tuple[FormField, ...]:
         if isinstance(item, Later):
             continue
         if not isinstance(item, Mapping):
-            form.add(f"field {number} has to be a mapping, found {found(item)}", number - 1)
+            form.add(f"field {number} has to be a mapping, found {value_words(item)}", number - 1)
             continue
         field = _field(form.inner(item, f"field {number}", number - 1, before=[field.id for field in fields]))
         if any(field.id == other.id for other in fields) and not isinstance(field.id, Later):

@@ -53,8 +53,8 @@ def counterpart(phase: str, phases: Collection[str]) -> str | None:
     """The phase among `phases` that does the work of a phase of AgentWeaver; None if there is none."""
     if phase in phases:
         return phase
-    found = COUNTERPARTS.get(phase)
-    return found if found in phases else None
+    name = COUNTERPARTS.get(phase)
+    return name if name in phases else None
 
 
 INPUTS_PLACE = "before.inputs"
@@ -64,9 +64,9 @@ INPUTS_PLACE = "before.inputs"
 def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str], project: str) -> dict[str, Any]:
     """The params that every flow of AgentWeaver has. They depend on the files of the scope at this moment."""
     inputs = TaskArtifacts(ProjectFiles(project), request.scope)
-    reviewed = inputs.newest("review-file")
+    newest_review = inputs.newest("review-file")
     turns = {name: inputs.next(kind) for name, kind in NEXT_ITERATIONS.items()}
-    found: dict[str, Any] = {
+    params: dict[str, Any] = {
         "taskKey": request.scope,
         "scopeKey": request.scope,
         "workspaceDir": os.path.join(project, AGENTWEAVER, request.scope),
@@ -81,7 +81,7 @@ def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str],
         "executionRouting": {"defaultRoute": {"executor": request.agent, "model": request.model}},
         **GUIDANCE,
         **turns,
-        LATEST_ITERATION: reviewed,
+        LATEST_ITERATION: newest_review,
         "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
@@ -91,27 +91,27 @@ def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str],
         "repromptInstantTaskInput": False,
         "prefilledInstantTaskInputValues": None,
     }
-    return {**found, **_selection(found, reviewed), **_of_kind(plan, found, inputs)}
+    return {**params, **_selection(params, newest_review), **_of_kind(plan, params, inputs)}
 
 
-def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
+def _selection(params: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
     """The param with the file that says which findings of a review are to be fixed, if there is a review."""
-    name = f"review-fix-selection-{found['scopeKey']}-{turn}.json"
-    path = os.path.join(found["workspaceDir"], ".artifacts", name)
+    name = f"review-fix-selection-{params['scopeKey']}-{turn}.json"
+    path = os.path.join(params["workspaceDir"], ".artifacts", name)
     return {} if turn is None else {"reviewFixSelectionJsonFile": path}
 
 
-def _of_kind(plan: FlowPlan, found: Mapping[str, Any], inputs: TaskArtifacts) -> dict[str, Any]:
+def _of_kind(plan: FlowPlan, params: Mapping[str, Any], inputs: TaskArtifacts) -> dict[str, Any]:
     """The params that only flows of this kind get, or get with another value."""
     kind = plan.kind
     if kind in NEXT_OF_KIND:
         name, artifact = NEXT_OF_KIND[kind]
         return {name: inputs.next(artifact)}
     if kind == "gitlab-review-flow":
-        return _selection(found, found["iteration"])
+        return _selection(params, params["iteration"])
     if kind == "implement-flow":
         return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
-    if kind == "review-fix-flow" and found[LATEST_ITERATION] is None:
+    if kind == "review-fix-flow" and params[LATEST_ITERATION] is None:
         raise RefusedError("there is no review whose findings can be fixed", "`handrail run review` makes one")
     try:
         from_scope = SCOPE_PARAMS[kind](inputs) if kind in SCOPE_PARAMS else {}
@@ -121,10 +121,10 @@ def _of_kind(plan: FlowPlan, found: Mapping[str, Any], inputs: TaskArtifacts) ->
     return from_scope
 
 
-def _refuse_unplanned(plan: FlowPlan, found: Mapping[str, Any]) -> None:
+def _refuse_unplanned(plan: FlowPlan, params: Mapping[str, Any]) -> None:
     """Raise `NodeError` if a review reads the plan of its task whether there is one or not, and there is none."""
     read = params_read(plan) or set()
-    if plan.kind == "review-flow" and not found and "planFile" in read and "planningIteration" not in read:
+    if plan.kind == "review-flow" and not params and "planFile" in read and "planningIteration" not in read:
         message = "this review needs a task, a design and a plan from an earlier planning flow"
         raise NodeError("inputs-missing", message, transient=False)
 
@@ -150,9 +150,9 @@ def _jira(task: str, env: Mapping[str, str], inputs: TaskArtifacts) -> dict[str,
     }
 
 
-async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any], path: str) -> dict[str, Any]:
+async def nested_params(durable: Durable, child: FlowPlan, step_params: dict[str, Any], path: str) -> dict[str, Any]:
     """The params of a nested flow of AgentWeaver. What it gets from the scope is recorded before it is used."""
-    params = child_params(child.kind, given)
+    params = child_params(child.kind, step_params)
     key = params.get("taskKey")
     if not isinstance(key, str) or not key:
         return params
@@ -160,11 +160,11 @@ async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any]
         turn = await durable.fact(path, INPUTS_PLACE, "iteration", _fact_subject(key, kind))
         params[name] = turn if name != LATEST_ITERATION else turn - 1 or None
     if child.kind in SCOPE_PARAMS:
-        found = await durable.fact(path, INPUTS_PLACE, "inputs", _fact_subject(key, child.kind))
-        own = {"iteration": params["iteration"]} if is_iteration(params.get("iteration")) else {}
-        params |= {**found, **own}
-        if "planFile" not in given:
-            _refuse_unplanned(child, found)
+        scope_params = await durable.fact(path, INPUTS_PLACE, "inputs", _fact_subject(key, child.kind))
+        own_iteration = {"iteration": params["iteration"]} if is_iteration(params.get("iteration")) else {}
+        params |= {**scope_params, **own_iteration}
+        if "planFile" not in step_params:
+            _refuse_unplanned(child, scope_params)
     return params
 
 

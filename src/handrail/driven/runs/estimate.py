@@ -63,11 +63,11 @@ class Forecast:
     seconds: Spread | None = None
     tokens: Spread | None = None
     usd: Spread | None = None
-    seen: tuple[Consumption, ...] = ()
+    past: tuple[Consumption, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         spreads = {name: getattr(self, name) for name in MEASURES}
-        return {name: None if found is None else vars(found) for name, found in spreads.items()}
+        return {name: None if interval is None else vars(interval) for name, interval in spreads.items()}
 
 
 def spread(values: Sequence[float]) -> Spread | None:
@@ -82,11 +82,14 @@ def spread(values: Sequence[float]) -> Spread | None:
     return Spread(ordered[rank - 1], median(ordered), ordered[count - rank], share, count)
 
 
-def likely(seen: Iterable[Consumption | None]) -> Forecast:
+def likely(past: Iterable[Consumption | None]) -> Forecast:
     """The intervals for the next run. What is not known of a past run is left out."""
-    found = tuple(taken for taken in seen if taken is not None)
-    known = {name: [value for taken in found if (value := getattr(taken, name)) is not None] for name in MEASURES}
-    return Forecast(**{name: spread(values) for name, values in known.items()}, seen=found)
+    known_runs = tuple(consumption for consumption in past if consumption is not None)
+    values_by_name = {
+        name: [value for consumption in known_runs if (value := getattr(consumption, name)) is not None]
+        for name in MEASURES
+    }
+    return Forecast(**{name: spread(values) for name, values in values_by_name.items()}, past=known_runs)
 
 
 @dataclass
@@ -108,7 +111,7 @@ class PastPhase:
         """True if the phase is behind the run, one way or the other."""
         return self.is_own and (self.is_skipped or self.ended is not None)
 
-    def used(self, *names: str) -> float | None:
+    def usage_sum(self, *names: str) -> float | None:
         """The sum of these numbers over all calls of agents. None if an agent did not report one of them."""
         if not self.usages:
             return 0.0 if not self.sessions else None
@@ -154,11 +157,11 @@ class PastRun:
 
     def _resume(self, event: run_events.RunResumed) -> None:
         self.is_whole = False
-        again = [path for path, phase in self.phases.items() if event.mode == "restart" and phase.counts]
-        for path in (*again, *event.rewound):
+        restarted_paths = [path for path, phase in self.phases.items() if event.mode == "restart" and phase.counts]
+        for path in (*restarted_paths, *event.rewound):
             self._phase(path).is_own = False
 
-    def taken(self, paths: Sequence[str]) -> Consumption | None:
+    def consumption(self, paths: Sequence[str]) -> Consumption | None:
         """What these phases took together; None if one of them was not done.
 
         A run that reached its end may lack some of them: its definition did not have them, such as further rounds.
@@ -169,23 +172,23 @@ class PastRun:
         times = [(phase.begun, phase.ended) for phase in known if phase.ended is not None]
         return Consumption(
             seconds=_length(times),
-            tokens=_sum(phase.used("inputTokens", "outputTokens") for phase in known),
-            usd=_sum(phase.used("usd") for phase in known),
+            tokens=_sum(phase.usage_sum("inputTokens", "outputTokens") for phase in known),
+            usd=_sum(phase.usage_sum("usd") for phase in known),
         )
 
 
 def _length(times: Iterable[tuple[float, float]]) -> float:
     """How long at least one of these lasted: phases that ran at the same time count once."""
     total, until = 0.0, 0.0
-    for begun, ended in sorted(times):
-        total += max(0.0, ended - max(begun, until))
-        until = max(until, ended)
+    for start, end in sorted(times):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
     return total
 
 
 def _sum(numbers: Iterable[float | None]) -> float | None:
-    found = list(numbers)
-    return None if None in found else sum(number for number in found if number is not None)
+    values = list(numbers)
+    return None if None in values else sum(number for number in values if number is not None)
 
 
 MOST_RUNS = 20
@@ -214,32 +217,41 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         rows = [row.to_json() for row in self.rows]
-        return {"name": self.flow, "runs": len(self.whole.seen), "others": self.others, **self.whole.to_json(),
+        return {"name": self.flow, "runs": len(self.whole.past), "others": self.others, **self.whole.to_json(),
                 "phases": rows}  # fmt: skip
 
 
 def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> Estimate:
     assert flow.plan is not None
-    plans = {id_: one.plan for id_, one in needed_flows(catalog, flow).items() if one.plan is not None}
+    plans = {
+        id_: found_flow.plan for id_, found_flow in needed_flows(catalog, flow).items() if found_flow.plan is not None
+    }
     table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
-    agents = AgentComparison(grouped(request.phases(flow.plan)), partial(plan_named, plans))
-    return from_past(flow.id, agents, routing, list(past_runs(runs, flow.id)))
+    agents = AgentComparison(round_groups(request.phases(flow.plan)), partial(plan_named, plans))
+    return estimate_from(flow.id, agents, routing, list(past_runs(runs, flow.id)))
 
 
-def from_past(flow: str, agents: AgentComparison, routing: Routed, past: Sequence[tuple[PastRun, Routed]]) -> Estimate:
+def estimate_from(
+    flow: str, agents: AgentComparison, routing: Routed, past: Sequence[tuple[PastRun, Routed]]
+) -> Estimate:
     """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with."""
     paths = [[path_segment(phase.id) for phase in group] for group in agents.groups]
     wholes: list[Consumption | None] = []
     parts: list[list[Consumption | None]] = [[] for _ in paths]
     others = 0
     for run, begun_with in past:
-        same = agents.compared(routing, [begun_with, *run.routings])
-        taken = [run.taken(one) if is_same else None for one, is_same in zip(paths, same, strict=True)]
-        for part, found in zip(parts, taken, strict=True):
-            part.append(found)
-        wholes.append(run.taken([path for one in paths for path in one]) if all(taken) else None)
-        others += not all(same)
+        comparison = agents.same_agents(routing, [begun_with, *run.routings])
+        consumptions = [
+            run.consumption(group_paths) if is_same else None
+            for group_paths, is_same in zip(paths, comparison, strict=True)
+        ]
+        for part, consumption in zip(parts, consumptions, strict=True):
+            part.append(consumption)
+        wholes.append(
+            run.consumption([path for group_paths in paths for path in group_paths]) if all(consumptions) else None
+        )
+        others += not all(comparison)
     ids = [tuple(phase.id for phase in group) for group in agents.groups]
     rows = (EstimateRow(phases, likely(part)) for phases, part in zip(ids, parts, strict=True))
     return Estimate(flow, likely(wholes), tuple(rows), others)
@@ -256,14 +268,14 @@ def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
             continue
 
 
-def grouped(phases: Sequence[Phase]) -> list[list[Phase]]:
+def round_groups(phases: Sequence[Phase]) -> list[list[Phase]]:
     """The phases in order. All rounds of a phase that is repeated are one group, at the place of the first one."""
     groups: dict[str, list[Phase]] = {}
-    first: dict[str, str] = {}
+    first_ids: dict[str, str] = {}
     for phase in phases:
-        before = phase.again.before if phase.again is not None else None
-        first[phase.id] = first.get(before or "", phase.id)
-        groups.setdefault(first[phase.id], []).append(phase)
+        previous = phase.repeat_link.previous if phase.repeat_link is not None else None
+        first_ids[phase.id] = first_ids.get(previous or "", phase.id)
+        groups.setdefault(first_ids[phase.id], []).append(phase)
     return list(groups.values())
 
 
@@ -274,9 +286,9 @@ class AgentComparison:
         self.groups = groups
         self.find = find
 
-    def compared(self, now: Routed, past: list[Routed]) -> list[bool]:
+    def same_agents(self, routing: Routed, past: list[Routed]) -> list[bool]:
         """For each group, whether a past run gave its steps to the same agents as a new one would."""
-        routers = [partial(agent_of, now), *(partial(agent_of, other) for other in past if other != now)]
+        routers = [partial(agent_of, routing), *(partial(agent_of, other) for other in past if other != routing)]
         return [len({tuple(self._of(group, router)) for router in routers}) == 1 for group in self.groups]
 
     def _of(self, group: Sequence[Phase], router: Callable[..., Any], depth: int = 0) -> Iterator[str]:

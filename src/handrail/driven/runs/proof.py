@@ -30,46 +30,46 @@ CheckResult = dict[str, Any]
 async def check_expectations(values: Resolver, phase: Phase, step: Step, path: str) -> None:
     """Run all checks and record their results. Raises `NodeError` with all expectations that do not hold."""
     results: list[CheckResult] = []
-    failed: list[NodeError] = []
-    unresolved: Unresolved | None = None
+    errors: list[NodeError] = []
+    unresolved_error: Unresolved | None = None
     for number, expectation in enumerate(step.expect or ()):
-        one = {"name": expectation.kind, "kind": expectation.kind, "held": None, "detail": "", "seconds": None}
-        results.append(one)
+        result = {"name": expectation.kind, "kind": expectation.kind, "held": None, "detail": "", "seconds": None}
+        results.append(result)
         try:
-            await _check(values, phase, path, expectation, f"expect.{number}", one)
+            await _check(values, phase, path, expectation, f"expect.{number}", result)
         except NodeError as error:
-            if one["held"] is None:
-                one["detail"] = error.message
-            failed.append(error)
+            if result["held"] is None:
+                result["detail"] = error.message
+            errors.append(error)
         except Unresolved as error:
-            one["detail"] = error.message
-            if not failed:
-                unresolved = error
+            result["detail"] = error.message
+            if not errors:
+                unresolved_error = error
                 break
-    shortened = [{**one, "detail": shown(one["detail"], LONGEST_DETAIL)} for one in results]
-    values.durable.note(run_events.Checked(path, shortened))
-    if unresolved is not None:
-        raise unresolved
-    if failed:
-        message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
-        raise NodeError(failed[0].code, message, transient=is_transient)
+    short_results = [{**result, "detail": shown(result["detail"], LONGEST_DETAIL)} for result in results]
+    values.durable.note(run_events.Checked(path, short_results))
+    if unresolved_error is not None:
+        raise unresolved_error
+    if errors:
+        message, is_transient = "; ".join(e.message for e in errors), all(e.transient for e in errors)
+        raise NodeError(errors[0].code, message, transient=is_transient)
 
 
 async def _check(
-    values: Resolver, phase: Phase, path: str, expectation: Expectation, place: str, one: CheckResult
+    values: Resolver, phase: Phase, path: str, expectation: Expectation, place: str, result: CheckResult
 ) -> None:
     """Fill in what was found. Raises `NodeError` if the expectation does not hold or cannot be checked."""
     if expectation.when is not None and not is_true(await values.resolve(expectation.when, phase, path, place)):
-        one["detail"] = "its condition does not hold"
+        result["detail"] = "its condition does not hold"
         return
     params = {
         name: await values.resolve(value, phase, path, f"{place}.{name}") for name, value in expectation.params.items()
     }
-    one["name"] = f"{expectation.kind}: {shown(subject(params), LONGEST_NAME)}"
+    result["name"] = f"{expectation.kind}: {shown(subject(params), LONGEST_NAME)}"
     finding = await values.durable.check(expectation.kind, params)
-    one |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
+    result |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
     if not finding.held:
-        message = expectation.message or f"`{one['name']}` does not hold"
+        message = expectation.message or f"`{result['name']}` does not hold"
         raise NodeError("expectation", ": ".join(part for part in (message.rstrip("."), finding.detail) if part))
 
 
@@ -79,28 +79,28 @@ Before = dict[str, Any]
 
 async def existing_outputs(values: Resolver, phase: Phase, step: Step, path: str) -> Before:
     """The promised files that exist before the first attempt of a step, as recorded then."""
-    found: Before = {}
+    fingerprints: Before = {}
     for number, output in enumerate(step.makes):
         place = f"before.{number}"
         try:
             paths = await values.resolve(output.path, phase, path, place)
         except (Unresolved, NodeError):
-            found["*"] = None
+            fingerprints["*"] = None
             continue
         for item in paths if isinstance(paths, list) else [paths]:
             if isinstance(item, str) and await values.durable.fact(path, place, "exists", item):
-                found[item] = await values.durable.fact(path, place, "fingerprint", item)
-    return found
+                fingerprints[item] = await values.durable.fact(path, place, "fingerprint", item)
+    return fingerprints
 
 
 async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before: Before) -> list[PromisedFile]:
     """The files to publish. Raises `NodeError` if a required one was there before and the step did not change it."""
-    made: list[PromisedFile] = []
+    files: list[PromisedFile] = []
     for number, output in enumerate(step.makes):
-        found = await values.resolve(output.path, phase, path, f"makes.{number}")
-        if found is None and not output.is_own:
+        resolved_paths = await values.resolve(output.path, phase, path, f"makes.{number}")
+        if resolved_paths is None and not output.is_own:
             continue  # the node was not asked to make this file
-        for item in found if isinstance(found, list) else [found]:
+        for item in resolved_paths if isinstance(resolved_paths, list) else [resolved_paths]:
             if not isinstance(item, str):
                 raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
             old = before.get(item) if output.is_own else None
@@ -109,10 +109,10 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
                     continue
                 raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
             is_new = item not in before and "*" not in before
-            made.append(PromisedFile(item, output.name, output.schema, output.required, is_new))
-    written = output_of(values, phase, step, step.declared.published)
-    paths = [written] if isinstance(written, str) else written or ()
-    return made + [PromisedFile(item, None, None, required=True) for item in paths if isinstance(item, str)]
+            files.append(PromisedFile(item, output.name, output.schema, output.required, is_new))
+    output_paths = output_of(values, phase, step, step.declared.published)
+    paths = [output_paths] if isinstance(output_paths, str) else output_paths or ()
+    return files + [PromisedFile(item, None, None, required=True) for item in paths if isinstance(item, str)]
 
 
 def output_of(values: Resolver, phase: Phase, step: Step, name: str | None) -> Any:
@@ -146,26 +146,30 @@ class RoundResults:
     def _places(self) -> dict[str, int]:
         return {phase.id: number for number, phase in enumerate(self.plan.phases)}
 
-    def told(self, phase: Phase, step: Step) -> StepReport:
-        found = self.steps().get(phase.id, {}).get(step.id, {})
-        if found.get("status") != "done":
+    def report_of(self, phase: Phase, step: Step) -> StepReport:
+        entry = self.steps().get(phase.id, {}).get(step.id, {})
+        if entry.get("status") != "done":
             return StepReport()
         if step.declared.nests is not None:
             return self.nested.get(self.path_of(phase, step), StepReport())
         verdict = step.declared.verdict
-        if verdict is not None and verdict.must_be_used and (phase.again is None or step.id not in phase.again.used):
+        if (
+            verdict is not None
+            and verdict.must_be_used
+            and (phase.repeat_link is None or step.id not in phase.repeat_link.until_steps)
+        ):
             verdict = None
-        return StepReport(_failure(verdict, found.get("value")), step.declared.calls_agent)
+        return StepReport(_failure(verdict, entry.get("value")), step.declared.calls_agent)
 
     def whole(self) -> StepReport:
         """What the flow says as a whole: its last check counts."""
         failure, has_worked = None, False
         for phase in self.plan.phases:
             for step in phase.steps:
-                told = self.told(phase, step)
-                has_worked = has_worked or told.has_worked
+                report = self.report_of(phase, step)
+                has_worked = has_worked or report.has_worked
                 if self._has_verdict(phase, step):
-                    failure = told.failure
+                    failure = report.failure
         return StepReport(failure, has_worked)
 
     def _has_verdict(self, phase: Phase, step: Step) -> bool:
@@ -174,31 +178,31 @@ class RoundResults:
 
     def refuse_same(self, phase: Phase, step: Step, most: int) -> None:
         """Raise `NodeError` if a step failed as in the rounds before. `most` holds if the repeat does not say."""
-        again = phase.again
+        again = phase.repeat_link
         if again is None or (step.declared.verdict is None and step.declared.nests is None):
             return
-        limit, failure = most if again.limit is None else again.limit, self.told(phase, step).failure
+        limit, failure = most if again.limit is None else again.limit, self.report_of(phase, step).failure
         if limit < 2 or failure is None:
             return
-        number, at = phase.steps.index(step), phase
+        number, current = phase.steps.index(step), phase
         for _ in range(limit - 1):
-            before = self._before(at)
-            if before is None or self.told(before, before.steps[number]).failure != failure:
+            previous = self._before(current)
+            if previous is None or self.report_of(previous, previous.steps[number]).failure != failure:
                 return
-            if again.limit is None and not self._has_worked(before, at):
+            if again.limit is None and not self._has_worked(previous, current):
                 return
-            at = before
-        told = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
-        raise NodeError(SAME_FAILURE, f"{told}: {_words(step.declared.verdict, failure)}", transient=False)
+            current = previous
+        message = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
+        raise NodeError(SAME_FAILURE, f"{message}: {_words(step.declared.verdict, failure)}", transient=False)
 
     def _before(self, phase: Phase) -> Phase | None:
-        before = phase.again.before if phase.again is not None else None
-        return self.plan.phases[self._places[before]] if before is not None else None
+        previous = phase.repeat_link.previous if phase.repeat_link is not None else None
+        return self.plan.phases[self._places[previous]] if previous is not None else None
 
     def _has_worked(self, first: Phase, last: Phase) -> bool:
         """True if an agent worked between a phase and the same phase of the next round."""
-        between = self.plan.phases[self._places[first.id] : self._places[last.id] + 1]
-        return any(self.told(phase, step).has_worked for phase in between for step in phase.steps)
+        phases = self.plan.phases[self._places[first.id] : self._places[last.id] + 1]
+        return any(self.report_of(phase, step).has_worked for phase in phases for step in phase.steps)
 
 
 def _words(verdict: OutputVerdict | None, failure: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import StateError, UsageError
-from handrail.driven.artifacts.scope import default_scope, given_scope, issue_key, scope_at, ticket_key
+from handrail.driven.artifacts.scope import default_scope, issue_key, scope_at, scope_from_name, ticket_key
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.flows.load import load_flow
 from handrail.driven.flows.load_state import FlowResources
@@ -136,17 +136,17 @@ def about_from_text(run: str, text: str) -> StoredRequest:
 
 def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
     """A flow and all flows that it may run, by id. If an expression chooses the flow, that is every flow."""
-    chosen: dict[str, FoundFlow] = {}
+    flows: dict[str, FoundFlow] = {}
     waiting = [flow]
     while waiting:
-        found = waiting.pop()
-        if found.id in chosen or found.plan is None:
+        next_flow = waiting.pop()
+        if next_flow.id in flows or next_flow.plan is None:
             continue
-        chosen[found.id] = found
-        if computes_nested_flow(found.plan):
+        flows[next_flow.id] = next_flow
+        if computes_nested_flow(next_flow.plan):
             waiting.extend(catalog.flows.values())
-        waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
-    return dict(sorted(chosen.items()))
+        waiting.extend(other for name in next_flow.plan.nested if (other := catalog.named(name)) is not None)
+    return dict(sorted(flows.items()))
 
 
 def shape_of(plan: FlowPlan) -> dict[str, Any]:
@@ -173,13 +173,13 @@ def unused_inputs(catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) ->
         return []
     if (read := params_read(flow.plan)) is None:
         return []
-    told = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
+    warnings = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
     names_issue = flow.plan.is_foreign and issue_key(request.task) is not None
     if request.task and "task" not in read and not names_issue:
-        plans = (one.plan for one in needed_flows(catalog, flow).values())
+        plans = (needed_flow.plan for needed_flow in needed_flows(catalog, flow).values())
         if not any(uses_task(plan) for plan in plans if plan is not None):
-            told.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")
-    return told
+            warnings.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")
+    return warnings
 
 
 def with_task(plan: FlowPlan, request: RunRequest) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def scope_of(request: RunRequest, project: str, secrets: Secrets, *, is_foreign:
     ticket, tree = ticket_key(request.task) if is_foreign else None, request.worktree
     try:
         if request.scope:
-            scope = given_scope(project, request.scope)
+            scope = scope_from_name(project, request.scope)
         else:
             scope = default_scope(project, ticket) if tree is None else scope_at(tree.path, ticket or tree.branch)
     except Unresolved as error:
@@ -210,14 +210,14 @@ def changed_files(about: StoredRequest) -> list[str]:
     """The files of the run's flows and prompts whose text is another one now. If a file is gone, it has not changed."""
     flows = [file for file, text in about.flows.values() if _text_of(file) not in (text, None)]
     prompts = [(file, text, _text_of(file)) for file, text in about.prompts.values()]
-    changed = [file for file, text, now in prompts if now is not None and not is_made_from(text, now)]
-    return [file for file in (*flows, *changed) if os.path.isabs(file)]
+    prompt_files = [file for file, text, now in prompts if now is not None and not is_made_from(text, now)]
+    return [file for file in (*flows, *prompt_files) if os.path.isabs(file)]
 
 
 def _text_of(file: str) -> str | None:
     try:
-        with open(file, "rb") as opened:
-            return decode(file, opened.read())[0].text
+        with open(file, "rb") as stream:
+            return decode(file, stream.read())[0].text
     except OSError:
         return None
 
@@ -277,14 +277,14 @@ class LoadedRun:
     @property
     def failed_step(self) -> StepFailed | None:
         """The step that made the run fail, the innermost one of nested flows; None if no step did."""
-        found: StepFailed | None = None
+        failure: StepFailed | None = None
         for _, event in self.records:
             if isinstance(event, RunResumed):
-                found = None
+                failure = None
             elif isinstance(event, StepFailed) and event.code != CANCELLED:
-                is_around = found is not None and found.path.startswith(f"{event.path}/")
-                found = found if is_around else event
-        return found if found is not None and found.code == self.state.code else None
+                is_around = failure is not None and failure.path.startswith(f"{event.path}/")
+                failure = failure if is_around else event
+        return failure if failure is not None and failure.code == self.state.code else None
 
     @property
     def routing(self) -> Routed:
@@ -315,11 +315,11 @@ def plan_named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
     if name in plans:
         return plans[name]
     outer = {id_: plan for id_, plan in plans.items() if not id_.startswith(SHIPPED_PREFIX)}
-    other = [plan for plan in outer.values() if name in plan.also]
+    by_other_id = [plan for plan in outer.values() if name in plan.also]
     base = os.path.splitext(os.path.basename(name))[0]
-    same = other[:1] or [plan for id_, plan in outer.items() if base in map(_last, (id_, *plan.also))]
-    return same[0] if len(same) == 1 else None
+    matches = by_other_id[:1] or [plan for id_, plan in outer.items() if base in map(_last_part, (id_, *plan.also))]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _last(id_: str) -> str:
+def _last_part(id_: str) -> str:
     return id_.rpartition("/")[2]

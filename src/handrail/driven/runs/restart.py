@@ -41,7 +41,7 @@ class Restarted:
 
     run: LoadedRun
     changes: list[str]
-    kept: list[str]
+    kept_phases: list[str]
     removed: list[str]
     left: dict[str, str]
 
@@ -50,43 +50,43 @@ async def restart(
     runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: RunChoice | None = None
 ) -> Restarted:
     """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
-    plan, about, plans = _prepared(runs, catalog, find, old, start, choice or RunChoice())
-    job = _RestartJob(runs, old, _before(plan, start))
+    plan, about, plans = _prepare(runs, catalog, find, old, start, choice or RunChoice())
+    job = _RestartJob(runs, old, _phases_before(plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
     changes = differences(old.plan, plan) if about.digest != old.about.digest else []
     run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
-    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside], job.left)
+    return Restarted(run, changes, [phase.id for phase in job.phases], [path for path, _ in job.aside], job.left)
 
 
 def refuse_restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> None:
     """Raise what `restart` would raise, as far as that is known before the work. Changes nothing."""
-    plan, _, _ = _prepared(runs, catalog, find, old, start, RunChoice())
-    _refuse_unfinished(old.id, old.state, _before(plan, start))
+    plan, _, _ = _prepare(runs, catalog, find, old, start, RunChoice())
+    _refuse_unfinished(old.id, old.state, _phases_before(plan, start))
 
 
-def _prepared(
+def _prepare(
     runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: RunChoice
 ) -> tuple[FlowPlan, StoredRequest, Plans]:
     """The current plan of a run, and what its next attempt is about. Raises if it cannot begin."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
-    routed["approve"] = old.permits.with_more(choice.approve).effects
+    routing = {**vars(runs.routing_for(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
+    routing["approve"] = old.permits.with_more(choice.approve).effects
     params, task = runs.secrets.from_storage([old.about.request.params, old.about.request.task])
     try:
         refuse_lost([params, task])
     except Unresolved as error:
         raise UsageError(error.message, "set it, then run the command again") from error
-    request = replace(old.about.request, params=params, task=task, **routed, start=start, until=None)
+    request = replace(old.about.request, params=params, task=task, **routing, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
     if start is None:  # phases that are kept do not need their variables any more
         refuse_missing_env(flow.plan, plans, runs.site)
     runs.refuse_without_agent(about, plans, about.request)
-    stored = replace(old.about.request, **routed, start=None, until=None)
-    return flow.plan, replace(about, request=stored, created=old.about.created), plans
+    stored_request = replace(old.about.request, **routing, start=None, until=None)
+    return flow.plan, replace(about, request=stored_request, created=old.about.created), plans
 
 
-def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
+def _phases_before(plan: FlowPlan, start: str | None) -> list[Phase]:
     if start is None:
         return []
     ids = [phase.id for phase in plan.phases]
@@ -94,15 +94,15 @@ def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
 
 
 class _RestartJob:
-    """Makes a new attempt from an old one and keeps some of its phases.
+    """Makes a new attempt from an old one and keeps these phases.
 
     `aside` are the files to remove, as (path, digest); `left` those that stay, with the reason.
     """
 
-    def __init__(self, runs: Runs, old: LoadedRun, kept: list[Phase]) -> None:
+    def __init__(self, runs: Runs, old: LoadedRun, phases: list[Phase]) -> None:
         self.runs = runs
         self.old = old
-        self.kept = kept
+        self.phases = phases
         self.folder = old.about.request.folder(runs.project)
         self.aside: list[list[str]] = []
         self.left: dict[str, str] = {}
@@ -111,12 +111,12 @@ class _RestartJob:
         if history.attempt != self.old.attempt:
             raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
         self.old = self.old.with_history(history)
-        published = _published(history.records)
+        published = _artifacts_by_step(history.records)
         events: list[Event] = []
-        if self.kept:
+        if self.phases:
             results = await self._results(durable)
             events.append(run_events.RunStarted(about.flow, about.digest, None, self.runs.site.by))
-            for phase in self.kept:
+            for phase in self.phases:
                 events += _kept_events(phase, results[phase.id], self.old.state, published)
         self.aside = self._aside(published)
         return Attempt(replace(about, aside=self.aside).to_text(), events)
@@ -124,48 +124,55 @@ class _RestartJob:
     async def _results(self, durable: Durable) -> Results:
         """The results of the old attempt's steps. Every phase before the start has to be finished."""
         run = self.old.id
-        _refuse_unfinished(run, self.old.state, self.kept)
+        _refuse_unfinished(run, self.old.state, self.phases)
         interpreter = self.runs.interpreter(self.old, durable)
-        ids = {phase.id for phase in self.kept}
+        ids = {phase.id for phase in self.phases}
         try:
             for phase in self.old.plan.phases:
                 if phase.id in ids:
                     await interpreter.phase(phase)
         except (FlowFailed, NodeError, Unresolved) as error:
-            wanted = path_segment(self.kept[-1].id)
+            wanted = path_segment(self.phases[-1].id)
             raise RefusedError(f"the results up to phase `{wanted}` cannot be read: {error.message}") from error
-        found = interpreter.values.steps
-        for phase in self.kept:
+        results = interpreter.values.steps
+        for phase in self.phases:
             for step in phase.steps:
-                if step.id not in found.get(phase.id, {}):
+                if step.id not in results.get(phase.id, {}):
                     message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
                     raise RefusedError(message, f"run `handrail restart {run} --from {phase.id}`")
-        return found
+        return results
 
     def _aside(self, published: Published) -> list[list[str]]:
         """The files that the old attempt made and that have not changed since, as (path, digest). Fills `left`."""
         shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
-        kept = {path_segment(phase.id) for phase in self.kept}
-        made = [artifact for path, many in published.items() if top_phase(path) not in kept for artifact in many]
+        kept_paths = {path_segment(phase.id) for phase in self.phases}
+        artifacts = [
+            artifact
+            for path, artifacts_of_step in published.items()
+            if top_phase(path) not in kept_paths
+            for artifact in artifacts_of_step
+        ]
         events = [event for _, event in self.old.records if isinstance(event, run_events.ArtifactPublished)]
-        own = {str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept}
-        own |= self._made_before(shelf, kept)
-        found: dict[str, str] = {}
-        for path in dict.fromkeys(str(artifact["path"]) for artifact in made):
+        new_files = {
+            str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept_paths
+        }
+        new_files |= self._made_before(shelf, kept_paths)
+        digests: dict[str, str] = {}
+        for path in dict.fromkeys(str(artifact["path"]) for artifact in artifacts):
             newest, digest = shelf.at(path), digest_of_file(os.path.join(self.folder, path))
             if digest is None:
                 continue  # it is gone already
-            if path not in own:
+            if path not in new_files:
                 self.left[path] = "it was there before"
             elif newest is None or newest.run != self.old.id:
                 self.left[path] = "another run published it later"
             elif newest.sha256 != digest:
                 self.left[path] = "it was changed since"
-            elif top_phase(newest.step) not in kept:
-                found[path] = digest
-        return [[path, digest] for path, digest in found.items()]
+            elif top_phase(newest.step) not in kept_paths:
+                digests[path] = digest
+        return [[path, digest] for path, digest in digests.items()]
 
-    def _made_before(self, shelf: Shelf, kept: set[str]) -> set[str]:
+    def _made_before(self, shelf: Shelf, kept_paths: set[str]) -> set[str]:
         """Files that did not exist before a step of an earlier attempt, and that no other run published since.
 
         If that attempt failed, it left them without publishing them.
@@ -174,17 +181,19 @@ class _RestartJob:
         earlier = (runs.records(old.id, number) for number in runs.attempts(old.id) if number != old.attempt)
         absent: dict[str, float] = {}
         for moment, event in (record for records in earlier for record in records):
-            if not isinstance(event, run_events.FactFound) or top_phase(event.path) in kept:
+            if not isinstance(event, run_events.FactFound) or top_phase(event.path) in kept_paths:
                 continue
             if event.place.startswith(BEFORE) and event.kind == "exists" and event.value is False:
                 absent.setdefault(event.subject, moment)
-        others = [(one.path, one.created) for one in shelf.records() if one.run != old.id]
-        return {path for path, moment in absent.items() if not any(p == path and t > moment for p, t in others)}
+        later_publications = [(record.path, record.created) for record in shelf.records() if record.run != old.id]
+        return {
+            path for path, moment in absent.items() if not any(p == path and t > moment for p, t in later_publications)
+        }
 
 
-def _refuse_unfinished(run: str, state: RunState, kept: Sequence[Phase]) -> None:
+def _refuse_unfinished(run: str, state: RunState, phases: Sequence[Phase]) -> None:
     """Raise `RefusedError` unless all of these phases are finished."""
-    unfinished = first_unfinished(state, kept)
+    unfinished = first_unfinished(state, phases)
     if unfinished is not None:
         message = f"phase `{unfinished}` of run `{run}` is not finished, so no later phase can be the start"
         raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
@@ -195,15 +204,15 @@ def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:
     return next((p.id for p in phases if state.phases.get(path_segment(p.id)) not in ("done", "skipped")), None)
 
 
-def _published(records: Sequence[EventRecord]) -> Published:
+def _artifacts_by_step(records: Sequence[EventRecord]) -> Published:
     """What each step published, without phases that were rewound by `continue`."""
-    found: Published = {}
+    by_step: Published = {}
     for _, event in records:
         if isinstance(event, run_events.ArtifactPublished):
-            found.setdefault(event.path, []).append(event.artifact)
+            by_step.setdefault(event.path, []).append(event.artifact)
         elif isinstance(event, run_events.RunResumed) and event.rewound:
-            found = {path: made for path, made in found.items() if top_phase(path) not in event.rewound}
-    return found
+            by_step = {path: artifacts for path, artifacts in by_step.items() if top_phase(path) not in event.rewound}
+    return by_step
 
 
 def _kept_events(
@@ -216,29 +225,32 @@ def _kept_events(
         return [run_events.PhaseSkipped(path, why)]
     events: list[Event] = [run_events.PhaseStarted(path)]
     for step in phase.steps:
-        at, result = f"{path}/{path_segment(step.id)}", results[step.id]
+        step_path, result = f"{path}/{path_segment(step.id)}", results[step.id]
         if result["status"] != "done":
-            events.append(run_events.StepSkipped(at))
+            events.append(run_events.StepSkipped(step_path))
             continue
         value = None if result["value"] is ABSENT else without_copies(result["value"])
-        events += [run_events.StepStarted(at), run_events.NodeFinished(at, "", 0, value)]
+        events += [run_events.StepStarted(step_path), run_events.NodeFinished(step_path, "", 0, value)]
         known = published.items()
         events += [
-            run_events.ArtifactPublished(p, a) for p, many in known if (p + "/").startswith(at + "/") for a in many
+            run_events.ArtifactPublished(p, a)
+            for p, artifacts in known
+            if (p + "/").startswith(step_path + "/")
+            for a in artifacts
         ]
-        events.append(run_events.StepDone(at, False))
+        events.append(run_events.StepDone(step_path, False))
     return [*events, run_events.PhaseDone(path)]
 
 
 def differences(old: FlowPlan, new: FlowPlan) -> list[str]:
     """The differences between two plans of a flow, as sentences for people."""
-    before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
-    changes = [f"phase `{id_}` was removed" for id_ in before if id_ not in after]
-    for id_, phase in after.items():
-        if id_ not in before:
+    old_phases, new_phases = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
+    changes = [f"phase `{id_}` was removed" for id_ in old_phases if id_ not in new_phases]
+    for id_, phase in new_phases.items():
+        if id_ not in old_phases:
             changes.append(f"phase `{id_}` was added")
-        elif repr(phase) != repr(before[id_]):
-            changes.extend(_steps_changed(before[id_], phase) or [f"phase `{id_}` was changed"])
+        elif repr(phase) != repr(old_phases[id_]):
+            changes.extend(_steps_changed(old_phases[id_], phase) or [f"phase `{id_}` was changed"])
     if repr(old.constants) != repr(new.constants):
         changes.append("the constants were changed")
     if repr(old.params) != repr(new.params):
@@ -247,12 +259,12 @@ def differences(old: FlowPlan, new: FlowPlan) -> list[str]:
 
 
 def _steps_changed(old: Phase, new: Phase) -> list[str]:
-    before, after = ({step.id: step for step in phase.steps} for phase in (old, new))
-    changes = [f"step `{new.id}/{id_}` was removed" for id_ in before if id_ not in after]
-    changes += [f"step `{new.id}/{id_}` was added" for id_ in after if id_ not in before]
+    old_steps, new_steps = ({step.id: step for step in phase.steps} for phase in (old, new))
+    changes = [f"step `{new.id}/{id_}` was removed" for id_ in old_steps if id_ not in new_steps]
+    changes += [f"step `{new.id}/{id_}` was added" for id_ in new_steps if id_ not in old_steps]
     changes += [
         f"step `{new.id}/{id_}` was changed"
-        for id_, step in after.items()
-        if id_ in before and repr(before[id_]) != repr(step)
+        for id_, step in new_steps.items()
+        if id_ in old_steps and repr(old_steps[id_]) != repr(step)
     ]
     return changes

@@ -97,7 +97,9 @@ def certain_steps(
 def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
     """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
     steps = [step for plan in plans for step in plan.steps]
-    registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
+    registry.refuse_unusable(
+        name for step in steps for name in (step.node, *(expectation.kind for expectation in step.expect or ()))
+    )
 
 
 def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str]) -> list[str]:
@@ -105,18 +107,18 @@ def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry,
 
     Agents of plugins are left out, because their programs are known only by running the code of the plugin.
     """
-    found: dict[str, str] = {}
+    paths_by_agent: dict[str, str] = {}
     steps = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
     every = {id(step): (f"{phase.shape or phase.id}/{step.id}", step) for phase, step in steps}  # rounds share steps
     for path, step in every.values():
         own = own_of(step)
         chosen = route(step.routing_group, own) if step.declared.routed and own is not None else None
         if chosen is not None and is_built_in(chosen.agent):
-            found.setdefault(chosen.agent, path)
-    programs = {agent: registry.executor(agent).PROGRAM for agent in found}
+            paths_by_agent.setdefault(chosen.agent, path)
+    programs = {agent: registry.executor(agent).PROGRAM for agent in paths_by_agent}
     return [
         f"`{programs[agent]}` is not installed or not on the PATH, and the step `{step}` needs it"
-        for agent, step in found.items()
+        for agent, step in paths_by_agent.items()
         if not is_installed(programs[agent], env)
     ]
 
@@ -166,11 +168,11 @@ _SET_BY = {
 """Params that an option sets."""
 
 
-def hint_for_params(plan: FlowPlan, given: Mapping[str, object]) -> str:
+def hint_for_params(plan: FlowPlan, params: Mapping[str, object]) -> str:
     """How params are given to a flow that refuses these ones."""
     declared = {param.name for param in plan.params or ()}
     for name, option in _SET_BY.items():
-        if name in given and name not in declared:
+        if name in params and name not in declared:
             ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
             return f"`{option}` sets the param `{name}`; {ways}"
     return "give parameters with `--param NAME=VALUE`"
@@ -181,8 +183,12 @@ def refuse_phases(plan: FlowPlan, request: RunRequest) -> None:
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            own = counterpart(id_, ids)
-            same = f"AgentWeaver's phase `{id_}` is the phase `{own}` here" if own is not None else None
+            counterpart_id = counterpart(id_, ids)
+            same = (
+                f"AgentWeaver's phase `{id_}` is the phase `{counterpart_id}` here"
+                if counterpart_id is not None
+                else None
+            )
             hint = same or did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
@@ -204,7 +210,7 @@ def programs_of_setup(tree: Worktree | None) -> list[ProgramUse]:
 
 
 @contextmanager
-def trusted(trust: Trust, run: LoadedRun, mode: Cause, engine: Engine) -> Iterator[None]:
+def require_trust(trust: Trust, run: LoadedRun, mode: Cause, engine: Engine) -> Iterator[None]:
     """Drive a run inside. Raises `UntrustedError` if its project is not trusted.
 
     While it is driven by a call that is trusted for itself only, the run has a mark, and the mark is locked: the agents
@@ -268,23 +274,23 @@ def question_to_answer(run: str, state: RunState, question: str | None, step: st
     """The open question with this id or at this step; without both, the only open one. Raises `RefusedError`."""
     if question is not None:
         return open_question(run, state, question)
-    every = list(state.questions.values())
-    fitting = [one for one in every if step in (None, one.path)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        message = f"run `{run}` waits for several answers: {_listed(fitting)}"
+    open_questions = list(state.questions.values())
+    candidates = [open_one for open_one in open_questions if step in (None, open_one.path)]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        message = f"run `{run}` waits for several answers: {_question_list(candidates)}"
         raise RefusedError(message, "choose one with `--question ID`")
-    if every:
-        raise RefusedError(f"`{step}` does not wait for an answer", f"open: {_listed(every)}")
+    if open_questions:
+        raise RefusedError(f"`{step}` does not wait for an answer", f"open: {_question_list(open_questions)}")
     raise RefusedError(f"run `{run}` does not wait for an answer", f"`handrail log {run}` shows its state")
 
 
 def open_question(run: str, state: RunState, question: str) -> Question:
     """The open question with this id. Raises `RefusedError` if it is closed or was never asked."""
-    for one in state.questions.values():
-        if one.id == question:
-            return one
+    for candidate in state.questions.values():
+        if candidate.id == question:
+            return candidate
     raise too_late_error(run, state, question)
 
 
@@ -294,13 +300,15 @@ def too_late_error(run: str, state: RunState, question: str) -> RefusedError:
     message = f"run `{run}` has no question `{question}` in its current attempt"
     if how is not None:
         message = f"question `{question}` of run `{run}` was {'already ' if how == 'answered' else ''}{how}"
-    listed = _listed(state.questions.values())
-    return RefusedError(message, f"open: {listed}" if listed else f"`handrail log {run}` shows what happened")
+    open_list = _question_list(state.questions.values())
+    return RefusedError(message, f"open: {open_list}" if open_list else f"`handrail log {run}` shows what happened")
 
 
-def _listed(questions: Iterable[Question]) -> str:
+def _question_list(questions: Iterable[Question]) -> str:
     """`q1` (`a/ask`: Who?), `q2` (`b/ask`: Why?)."""
-    return ", ".join(f"`{one.id}` (`{one.path}`: {one.question.get('title') or 'no title'})" for one in questions)
+    return ", ".join(
+        f"`{question.id}` (`{question.path}`: {question.question.get('title') or 'no title'})" for question in questions
+    )
 
 
 def refuse_unless_waiting(run: str, state: RunState, *, is_driven: bool) -> None:
@@ -326,13 +334,13 @@ def interrupted_form(path: str, start: int, reads: Sequence[str]) -> dict[str, A
         {"value": "done", "label": "it finished: continue"},
         {"value": "fail", "label": "neither: fail the run"},
     ]
-    when, about = {"field": RERUN, "equals": "done"}, "the flow uses it; JSON or text, `null` if there is none"
+    when, help_text = {"field": RERUN, "equals": "done"}, "the flow uses it; JSON or text, `null` if there is none"
     outputs = [
         {
             "id": name if name == WHOLE else f"{_OUTPUT}{name}",
             "type": "text",
             "label": "its whole result" if name == WHOLE else f"its output `{name}`",
-            "help": about,
+            "help": help_text,
             "required": True,
             "when": when,
             "json": True,

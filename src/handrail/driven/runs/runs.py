@@ -49,7 +49,7 @@ from handrail.driven.runs.run_rules import (
     refuse_unless_waiting,
     refuse_unusable,
     refuse_without_agent,
-    trusted,
+    require_trust,
 )
 from handrail.driven.runs.state import Question
 from handrail.driven.runs.summary import APPROVED, kind_of_question, moment
@@ -92,7 +92,7 @@ class Runs:
         self.guide = guide
         self.project = site.project
         self.secrets = site.known_secrets
-        self.kept = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
+        self.shelves = Shelves(os.path.join(site.state, "artifacts", file_name(site.project)))
         self._compiled: tuple[object, Plans] = (None, {})  # what the flows of the last loaded run were compiled from
 
     def named(self, name: str) -> str:
@@ -109,16 +109,16 @@ class Runs:
         refuse_missing_params(plans[about.flow], about.request, self.project)
         refuse_missing_env(plans[about.flow], plans, self.site)
         self.refuse_without_agent(about, plans, about.request)
-        return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
+        return self._loaded_run(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
     def load(self, id_: str, *, may_be_damaged: bool = False) -> LoadedRun:
         """A run with its current history; with `may_be_damaged`, what is readable of it."""
-        with self._known(id_):
+        with self._explain_unknown_run(id_):
             text, history = self.engine.load(id_, may_be_damaged=may_be_damaged)
         about = about_from_text(id_, text)
-        return self._loaded(id_, about, self._plans(about), history)
+        return self._loaded_run(id_, about, self._plans(about), history)
 
-    def updated(self, run: LoadedRun) -> LoadedRun:
+    def with_new_events(self, run: LoadedRun) -> LoadedRun:
         """The same run with the events that were recorded since it was loaded."""
         records, offset = self.engine.events(run.id, run.history.offset)
         history = replace(run.history, records=[*run.records, *records], offset=offset, state=None)
@@ -126,11 +126,11 @@ class Runs:
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[EventRecord], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
-        with self._known(id_):
+        with self._explain_unknown_run(id_):
             return self.engine.events(id_, offset)
 
     def attempts(self, id_: str) -> list[int]:
-        with self._known(id_):
+        with self._explain_unknown_run(id_):
             return self.engine.attempts(id_)
 
     def records(self, id_: str, attempt: int) -> list[EventRecord]:
@@ -140,12 +140,12 @@ class Runs:
             raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
         return self.engine.records(id_, attempt)
 
-    def _loaded(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:
+    def _loaded_run(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:
         payload = partial(self.engine.payload, id_)
         return LoadedRun(id=id_, about=about, plans=plans, history=history, payload=payload)
 
     @contextlib.contextmanager
-    def _known(self, id_: str) -> Iterator[None]:
+    def _explain_unknown_run(self, id_: str) -> Iterator[None]:
         """Inside, an error of the engine about an unknown run says which runs there are."""
         try:
             yield
@@ -178,23 +178,23 @@ class Runs:
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
         request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
-        found = needed_flows(catalog, flow)
-        texts = {id_: [one.file, one.text] for id_, one in found.items()}
-        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
-        named = ((name, catalog.prompts[name]) for name in prompt_names(plans))
-        prompts = {name: [prompt.file, prompt.text] for name, prompt in named}
+        flows = needed_flows(catalog, flow)
+        texts = {id_: [needed.file, needed.text] for id_, needed in flows.items()}
+        plans = {id_: needed.plan for id_, needed in flows.items() if needed.plan is not None}
+        prompt_pairs = ((name, catalog.prompts[name]) for name in prompt_names(plans))
+        prompts = {name: [prompt.file, prompt.text] for name, prompt in prompt_pairs}
         env = self.secrets.variables(_env_names(plans))
         folder = request.folder(self.project)
         implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
         stored: dict[str, Any] = {"env": env, "prompts": prompts, "implicit": implicit, "shape": shape_of(flow.plan)}
-        names = {id_: dict(one.names) for id_, one in found.items() if one.names}
+        names = {id_: dict(needed.names) for id_, needed in flows.items() if needed.names}
         return StoredRequest(flow.id, request, texts, self.site.clock(), names=names, **stored), plans
 
     def table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow. Those for its id win over those for its other ids."""
         chosen = self.presets.get(preset or "", {})
         own = [self.settings.flows.get(id_, {}) for id_ in (*reversed(plan.also), plan.id)]
-        return {**self.settings.routes, **{group: route for one in own for group, route in one.items()}, **chosen}
+        return {**self.settings.routes, **{group: route for groups in own for group, route in groups.items()}, **chosen}
 
     def route_of(self, plan: FlowPlan, group: str) -> str | None:
         """The agent and the model that the settings choose for a routing group of a flow; None if there is none."""
@@ -205,12 +205,12 @@ class Runs:
     def presets(self) -> dict[str, dict[str, str]]:
         return {**shipped_presets(), **self.settings.presets}
 
-    def routed(self, run: LoadedRun, choice: RunChoice) -> Routed:
+    def routing_for(self, run: LoadedRun, choice: RunChoice) -> Routed:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
         self._refuse_agents(choice.agent, choice.routes)
-        now = run.routing.with_choice(choice)
-        is_whole = now.preset == "" or now.preset in self.presets
-        return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
+        routing = run.routing.with_choice(choice)
+        is_whole = routing.preset == "" or routing.preset in self.presets
+        return routing.with_settings(self.table(run.plan, routing.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
@@ -283,7 +283,7 @@ class Runs:
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
-        return Publisher(context, self.kept.folder_of(context.scope), self.site.clock)
+        return Publisher(context, self.shelves.folder_of(context.scope), self.site.clock)
 
     async def drive(
         self,
@@ -299,17 +299,17 @@ class Runs:
         """
         refuse_unusable(run.plans.values(), self.registry)
         choice = choice or RunChoice()
-        routed = self.routed(run, choice) if run.records else run.routing
+        routing = self.routing_for(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)
         permits = run.permits.with_more(choice.approve)
-        pairs = ((routed, run.routing), (bounds, run.bounds), (permits, run.permits))
-        news = [now for now, before in pairs if now != before]
-        usages = (usage for many in run.state.usage.values() for usage in many)
+        pairs = ((routing, run.routing), (bounds, run.bounds), (permits, run.permits))
+        news = [new for new, old in pairs if new != old]
+        usages = (usage for reports in run.state.usage.values() for usage in reports)
         meter = Meter(bounds, usages, run.state.clock.seconds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
-        outside = self.outside(run, observer, asker, routed, meter, choice.approve)
-        with trusted(self.trust, run, mode, self.engine):
+        outside = self.outside(run, observer, asker, routing, meter, choice.approve)
+        with require_trust(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
@@ -367,7 +367,7 @@ class Runs:
 
     def notice(self, id_: str, text: str) -> None:
         """Record something that people should know about a run. It does not change the run."""
-        with self._known(id_):
+        with self._explain_unknown_run(id_):
             asyncio.run(self.engine.notice(id_, text))
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
@@ -392,18 +392,18 @@ class ChangedError(RefusedError):
         self.can_ask_again = can_ask_again
 
 
-async def refuse_changed(runs: Runs, run: LoadedRun, asked: Question, values: Mapping[str, Any]) -> None:
+async def refuse_changed(runs: Runs, run: LoadedRun, question: Question, values: Mapping[str, Any]) -> None:
     """Raise `ChangedError` for a yes to something that has changed since. A no always counts.
 
     If the look fails for another reason, such as a service that does not answer, the run has to find out.
     """
-    if kind_of_question(asked.question) != "approval" or values.get(APPROVED) is not True:
+    if kind_of_question(question.question) != "approval" or values.get(APPROVED) is not True:
         return
-    kind = runs.registry.nodes().get(str(asked.question.get("formId")))
-    work = _asked_work(runs, run, asked)
+    kind = runs.registry.nodes().get(str(question.question.get("formId")))
+    work = _asked_work(runs, run, question)
     if kind is None or getattr(kind, "changed", None) is None or work is None:
         return
-    context = await asyncio.to_thread(_recalling_context, runs, run, asked.path)
+    context = await asyncio.to_thread(_recalling_context, runs, run, question.path)
     try:
         names = await cast(ApprovalKind, kind).changed(work, context)
     except NodeError as error:
@@ -414,36 +414,36 @@ async def refuse_changed(runs: Runs, run: LoadedRun, asked: Question, values: Ma
     except (OSError, HandrailError):
         return
     if names:
-        listed = ", ".join(f"`{name}`" for name in names)
-        message = f"{listed} changed after this was asked, so the yes does not count"
+        name_list = ", ".join(f"`{name}`" for name in names)
+        message = f"{name_list} changed after this was asked, so the yes does not count"
         raise ChangedError(message, "read what is asked now, then answer again", can_ask_again=True)
 
 
-def _asked_work(runs: Runs, run: LoadedRun, asked: Question) -> Work | None:
+def _asked_work(runs: Runs, run: LoadedRun, question: Question) -> Work | None:
     """The work of the step that asks, as it was started. None if that is not recorded, or a secret in it is not set.
 
     None also for a form of another node that only looks like an approval.
     """
-    node, step = str(asked.question["formId"]), step_at(run.plan, asked.path, run.find)
+    node, step = str(question.question["formId"]), step_at(run.plan, question.path, run.find)
     if step is not None and step.node != node:
         return None
-    started = [event for _, event in run.records if isinstance(event, NodeStarted) and event.path == asked.path]
-    if not started:
+    starts = [event for _, event in run.records if isinstance(event, NodeStarted) and event.path == question.path]
+    if not starts:
         return None
-    last = started[-1]
+    last = starts[-1]
     try:
-        given = last.given if last.payload is None else run.payload(last.payload)
-        params = runs.secrets.from_storage(given or {}).get("params")
+        inputs = last.given if last.payload is None else run.payload(last.payload)
+        params = runs.secrets.from_storage(inputs or {}).get("params")
         refuse_lost(params)
     except (HandrailError, Unresolved):
         return None
     if not isinstance(params, dict):
         return None
-    return Work(path=asked.path, node=node, params=params, prompt=None, own_checks=False, timeout=None)
+    return Work(path=question.path, node=node, params=params, prompt=None, own_checks=False, timeout=None)
 
 
 def _recalling_context(runs: Runs, run: LoadedRun, path: str) -> NodeContext:
     """The context of a step that recalls what it recorded, and records nothing."""
     recalls = partial(recall, run.state, runs.secrets, path)
-    remember = lambda name, value: value if (known := recalls(name)) is None else known  # noqa: E731 - one line
+    remember = lambda name, value: value if (recalled_value := recalls(name)) is None else recalled_value  # noqa: E731 - one line
     return replace(runs.outside(run).context, recall=recalls, remember=remember)

@@ -435,10 +435,10 @@ class RunState:
 
     def _forget_nested(self, base: str) -> None:
         """Forget the steps of a nested flow that is tried again, but not which files existed before its first try."""
-        below = [path for path in self.facts if path.startswith(base)]
-        kept = {path: facts for path in below if (facts := self._before(path))}
+        paths = [path for path in self.facts if path.startswith(base)]
+        existing_before = {path: facts for path in paths if (facts := self._before(path))}
         self._forget(lambda path: path.startswith(base))
-        self.facts.update(kept)
+        self.facts.update(existing_before)
 
     def _forget_answers(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
         for pair in [pair for pair in self.answers if is_gone(pair)]:

@@ -52,11 +52,11 @@ class Glance:
 
     def delay(self) -> Delay | None:
         """The delay that ends first, if the run waits for a point in time, and nothing else goes on in it."""
-        leaves = [one for one in self.running if not any(other.startswith(f"{one}/") for other in self.running)]
+        leaves = [path for path in self.running if not any(other.startswith(f"{path}/") for other in self.running)]
         delays = [self.state.delays.get(path) or self._wait(path) for path in leaves]
-        known = [delay for delay in delays if delay is not None]
-        is_delayed = self.state.status == "running" and known and len(known) == len(delays)
-        return min(known, key=lambda delay: delay.until) if is_delayed else None
+        known_delays = [delay for delay in delays if delay is not None]
+        is_delayed = self.state.status == "running" and known_delays and len(known_delays) == len(delays)
+        return min(known_delays, key=lambda delay: delay.until) if is_delayed else None
 
     def _wait(self, path: str) -> Delay | None:
         """A node waits for a point in time, and goes on with that after a resume."""
@@ -74,8 +74,8 @@ class Glance:
         if state.questions and state.status not in ENDED:
             return next(iter(state.questions))
         if state.status in ENDED:
-            failed = [(step.order, path) for path, step in state.steps.items() if step.status == "failed"]
-            return min(failed)[1] if failed else next(reversed(stops_of(state)), "")
+            failures = [(step.order, path) for path, step in state.steps.items() if step.status == "failed"]
+            return min(failures)[1] if failures else next(reversed(stops_of(state)), "")
         if delay is not None:
             return delay.path
         return self.running[-1] if self.running else next(reversed(state.phases), "")
@@ -83,18 +83,20 @@ class Glance:
     def done(self) -> int:
         """How many steps of the flow itself are behind the run."""
         state = self.state
-        skipped = {path for path, status in state.phases.items() if status == "skipped" and "/" not in path}
-        inside = sum(int(self.phases[path][1]) for path in skipped if path in self.phases)
-        ended = (path for path, step in state.steps.items() if step.status in ("done", "skipped"))
-        return inside + sum(path.count("/") == 1 and path.partition("/")[0] not in skipped for path in ended)
+        skipped_paths = {path for path, status in state.phases.items() if status == "skipped" and "/" not in path}
+        steps_of_skipped = sum(int(self.phases[path][1]) for path in skipped_paths if path in self.phases)
+        ended_paths = (path for path, step in state.steps.items() if step.status in ("done", "skipped"))
+        return steps_of_skipped + sum(
+            path.count("/") == 1 and path.partition("/")[0] not in skipped_paths for path in ended_paths
+        )
 
     def usage(self) -> dict[str, Any]:
-        spent = UsageSum()
-        spent.complete = self.state.is_counted
+        total = UsageSum()
+        total.complete = self.state.is_counted
         for reports in self.state.usage.values():
             for usage in reports:
-                spent.add(usage)
-        return spent.to_json() if self.state.usage or not spent.complete else {}
+                total.add(usage)
+        return total.to_json() if self.state.usage or not total.complete else {}
 
     def to_json(self) -> dict[str, Any]:
         state, delay = self.state, self.delay()
@@ -106,7 +108,7 @@ class Glance:
             "place": [row[4] if len(row) > 4 else phase, *steps] if path else [],
             "round": row[2:4] if len(row) > 4 else None,
             "done": self.done(),
-            "total": sum(int(one[1]) for one in self.phases.values()) if self.phases else None,
+            "total": sum(int(phase_row[1]) for phase_row in self.phases.values()) if self.phases else None,
             "need": _need(list(state.questions.values())) if is_going and state.questions else None,
             "delay": None if delay is None else delay._replace(reason=short(delay.reason))._asdict(),
             "doing": short(state.doing[path]) if is_going and path in state.doing else None,
@@ -240,7 +242,7 @@ def moment(at: float | None) -> str | None:
 
 
 def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int | None) -> Summary:
-    request = _parsed(about)
+    request = _parse_request(about)
     try:
         flow = str(request["flow"])
     except (TypeError, KeyError) as error:
@@ -258,7 +260,7 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
     delay = None
     if first is not None:
         delay = f"`{first.path}` waits until {time.strftime('%H:%M:%S', time.localtime(first.until))}: {first.reason}"
-    asked = state.questions.values() if status in ("waiting", "running") else ()
+    questions = state.questions.values() if status in ("waiting", "running") else ()
     return summary._replace(
         status=status,
         why=state.error or state.reason or delay or (state.summary or "").lstrip("# "),
@@ -267,7 +269,11 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
         ended=state.ended,
         reason=state.reason or delay,
         error=state.error,
-        questions=[{"question": one.id, "path": one.path, "title": one.question.get("title")} for one in asked] or None,
+        questions=[
+            {"question": question.id, "path": question.path, "title": question.question.get("title")}
+            for question in questions
+        ]
+        or None,
         is_least=clock.has_gaps or (clock.is_going and summary.driver is None),
         glance=Glance(state, shape if isinstance(shape, dict) else None).to_json(),
     )
@@ -276,12 +282,12 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
 def shape_in(about: str) -> Any:
     """What the request of a run says about its flow; None in requests of earlier versions."""
     try:
-        return _parsed(about).get("shape")
+        return _parse_request(about).get("shape")
     except (StateError, AttributeError):
         return None
 
 
-def _parsed(about: str) -> Any:
+def _parse_request(about: str) -> Any:
     try:
         return jsonlite.loads(about)
     except ValueError as error:

@@ -160,7 +160,7 @@ async def _find_plans(work: Work, context: NodeContext) -> Any:
     if iteration is None:
         message = f"the task `{artifacts.key}` has no design and no plan; `handrail run plan` makes them"
         raise LastingError("inputs-missing", message)
-    paths = artifacts.checked(PLANS, iteration, f"the plan of iteration {iteration} is not complete")
+    paths = artifacts.valid_bundle(PLANS, iteration, f"the plan of iteration {iteration} is not complete")
     return {"planningIteration": iteration, **paths}
 
 

@@ -192,7 +192,7 @@ _TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
 
 def estimate_lines(found: Estimate, bounds: Bounded) -> list[str]:
     """The estimate in one line, and a warning for each bound that past runs went over."""
-    whole, count = found.whole, len(found.whole.seen)
+    whole, count = found.whole, len(found.whole.past)
     if not count:
         words = f"{UNKNOWN}; {_no_past(found)}"
     elif count == 1:
@@ -216,7 +216,7 @@ def brief_estimate(steps: tuple[int, int], found: Estimate) -> str:
         parts.append(_from_to(low, high))
     elif whole.tokens is None or whole.tokens.high:
         parts.append("cost unknown")
-    count = len(whole.seen)
+    count = len(whole.past)
     return f"{number}; {'last run' if count == 1 else f'last {count} runs'}: {', '.join(parts)}"
 
 
@@ -249,7 +249,7 @@ def estimate_rows(found: Estimate) -> list[tuple[str, ...]]:
 
 def meaning_of_estimate(found: Estimate) -> str:
     """How the intervals of a table are to be read."""
-    if not any(row.likely.seen for row in found.rows):
+    if not any(row.likely.past for row in found.rows):
         return _no_past(found)
     every = [found.whole, *(row.likely for row in found.rows)]
     shares = {one.count: one.share for likely in every for one in _spreads(likely) if one.count > 1}
@@ -263,9 +263,9 @@ def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
     """Says how many past runs took more than the run may use."""
     for bound, most in bounds.named.items():
         past = {
-            "minutes": [None if taken.seconds is None else taken.seconds / 60 for taken in likely.seen],
-            "usd": [taken.usd for taken in likely.seen],
-            "tokens": [taken.tokens for taken in likely.seen],
+            "minutes": [None if taken.seconds is None else taken.seconds / 60 for taken in likely.past],
+            "usd": [taken.usd for taken in likely.past],
+            "tokens": [taken.tokens for taken in likely.past],
         }[bound]
         amounts = [amount for amount in past if amount is not None]
         more = sum(amount > most for amount in amounts)
@@ -310,7 +310,7 @@ def _cells(likely: Forecast) -> tuple[str, ...]:
     spreads = (likely.seconds, likely.tokens, likely.usd)
     words = (seconds_words, tokens_words, usd_words)
     cells = [UNKNOWN if one is None else say(one) for one, say in zip(spreads, words, strict=True)]
-    return (cells[0], cells[1].replace(" tokens", ""), cells[2], str(len(likely.seen)))
+    return (cells[0], cells[1].replace(" tokens", ""), cells[2], str(len(likely.past)))
 
 
 def _spreads(likely: Forecast) -> list[Spread]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from handrail.driven.forms import form_params
-from handrail.driven.forms.form import Form, accept, answers_summary, found, prompt_suffix, with_initial
+from handrail.driven.forms.form import Form, accept, answers_summary, prompt_suffix, value_words, with_initial
 from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Work
 from handrail.source import field_checks
 from handrail.source.fields import SCALARS, Field, MappingReader
@@ -373,7 +373,7 @@ def _read_object(context: NodeContext, path: str) -> dict[str, Any]:
     except (RecursionError, ValueError) as error:
         raise LastingError("json-invalid", f"`{path}` is not JSON that can be read: {error}") from error
     if not isinstance(data, dict):
-        raise LastingError("json-invalid", f"`{path}` has to hold an object, found {found(data)}")
+        raise LastingError("json-invalid", f"`{path}` has to hold an object, found {value_words(data)}")
     return data
 
 
@@ -383,10 +383,10 @@ def _object_list(data: dict[str, Any], name: str, path: str) -> list[dict[str, A
     if items is None:
         return []
     if not isinstance(items, list):
-        raise LastingError("json-invalid", f"`{name}` in `{path}` has to be a list, found {found(items)}")
+        raise LastingError("json-invalid", f"`{name}` in `{path}` has to be a list, found {value_words(items)}")
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict):
-            message = f"item {number} of `{name}` in `{path}` has to be an object, found {found(item)}"
+            message = f"item {number} of `{name}` in `{path}` has to be an object, found {value_words(item)}"
             raise LastingError("json-invalid", message)
     return items
 
