@@ -210,7 +210,7 @@ def files_in(folder: str) -> list[str]:
 
 
 class Shelves:
-    """The shelves in one folder, one per scope. `damaged` has the errors of the shelves that cannot be read."""
+    """The shelves in one folder, one per scope. `errors` has the errors of the shelves that cannot be read."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

@@ -175,7 +175,7 @@ class Default:
 
 @dataclass(frozen=True)
 class Every:
-    """`all` (`wanted` is true) or `any` (`wanted` is false). Stops at the first condition that decides."""
+    """`all` (`is_all` is true) or `any` (false). Stops at the first condition that decides."""
 
     conditions: tuple[Expression, ...]
     is_all: bool

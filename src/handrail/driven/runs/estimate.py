@@ -58,7 +58,7 @@ class Consumption:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run or a part of it will likely take. None: unknown. `seen` is what past runs took."""
+    """What a run or a part of it will likely take. None: unknown. `past` is what past runs took."""
 
     seconds: Spread | None = None
     tokens: Spread | None = None
@@ -84,12 +84,9 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 def likely(past: Iterable[Consumption | None]) -> Forecast:
     """The intervals for the next run. What is not known of a past run is left out."""
-    known_runs = tuple(consumption for consumption in past if consumption is not None)
-    values_by_name = {
-        name: [value for consumption in known_runs if (value := getattr(consumption, name)) is not None]
-        for name in MEASURES
-    }
-    return Forecast(**{name: spread(values) for name, values in values_by_name.items()}, past=known_runs)
+    runs = tuple(run for run in past if run is not None)
+    values = {name: [value for run in runs if (value := getattr(run, name)) is not None] for name in MEASURES}
+    return Forecast(**{name: spread(numbers) for name, numbers in values.items()}, past=runs)
 
 
 @dataclass
@@ -223,9 +220,7 @@ class Estimate:
 
 def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> Estimate:
     assert flow.plan is not None
-    plans = {
-        id_: found_flow.plan for id_, found_flow in needed_flows(catalog, flow).items() if found_flow.plan is not None
-    }
+    plans = {id_: needed.plan for id_, needed in needed_flows(catalog, flow).items() if needed.plan is not None}
     table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
     agents = AgentComparison(round_groups(request.phases(flow.plan)), partial(plan_named, plans))
@@ -242,15 +237,10 @@ def estimate_from(
     others = 0
     for run, begun_with in past:
         comparison = agents.same_agents(routing, [begun_with, *run.routings])
-        consumptions = [
-            run.consumption(group_paths) if is_same else None
-            for group_paths, is_same in zip(paths, comparison, strict=True)
-        ]
+        consumptions = [run.consumption(g) if is_same else None for g, is_same in zip(paths, comparison, strict=True)]
         for part, consumption in zip(parts, consumptions, strict=True):
             part.append(consumption)
-        wholes.append(
-            run.consumption([path for group_paths in paths for path in group_paths]) if all(consumptions) else None
-        )
+        wholes.append(run.consumption([path for group in paths for path in group]) if all(consumptions) else None)
         others += not all(comparison)
     ids = [tuple(phase.id for phase in group) for group in agents.groups]
     rows = (EstimateRow(phases, likely(part)) for phases, part in zip(ids, parts, strict=True))

@@ -153,11 +153,8 @@ class RoundResults:
         if step.declared.nests is not None:
             return self.nested.get(self.path_of(phase, step), StepReport())
         verdict = step.declared.verdict
-        if (
-            verdict is not None
-            and verdict.must_be_used
-            and (phase.repeat_link is None or step.id not in phase.repeat_link.until_steps)
-        ):
+        link = phase.repeat_link
+        if verdict is not None and verdict.must_be_used and (link is None or step.id not in link.until_steps):
             verdict = None
         return StepReport(_failure(verdict, entry.get("value")), step.declared.calls_agent)
 
@@ -178,24 +175,24 @@ class RoundResults:
 
     def refuse_same(self, phase: Phase, step: Step, most: int) -> None:
         """Raise `NodeError` if a step failed as in the rounds before. `most` holds if the repeat does not say."""
-        again = phase.repeat_link
-        if again is None or (step.declared.verdict is None and step.declared.nests is None):
+        link = phase.repeat_link
+        if link is None or (step.declared.verdict is None and step.declared.nests is None):
             return
-        limit, failure = most if again.limit is None else again.limit, self.report_of(phase, step).failure
+        limit, failure = most if link.limit is None else link.limit, self.report_of(phase, step).failure
         if limit < 2 or failure is None:
             return
         number, current = phase.steps.index(step), phase
         for _ in range(limit - 1):
-            previous = self._before(current)
+            previous = self._previous_round(current)
             if previous is None or self.report_of(previous, previous.steps[number]).failure != failure:
                 return
-            if again.limit is None and not self._has_worked(previous, current):
+            if link.limit is None and not self._has_worked(previous, current):
                 return
             current = previous
         message = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
         raise NodeError(SAME_FAILURE, f"{message}: {_words(step.declared.verdict, failure)}", transient=False)
 
-    def _before(self, phase: Phase) -> Phase | None:
+    def _previous_round(self, phase: Phase) -> Phase | None:
         previous = phase.repeat_link.previous if phase.repeat_link is not None else None
         return self.plan.phases[self._places[previous]] if previous is not None else None
 

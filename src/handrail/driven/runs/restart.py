@@ -146,12 +146,7 @@ class _RestartJob:
         """The files that the old attempt made and that have not changed since, as (path, digest). Fills `left`."""
         shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
         kept_paths = {path_segment(phase.id) for phase in self.phases}
-        artifacts = [
-            artifact
-            for path, artifacts_of_step in published.items()
-            if top_phase(path) not in kept_paths
-            for artifact in artifacts_of_step
-        ]
+        artifacts = [item for path, items in published.items() if top_phase(path) not in kept_paths for item in items]
         events = [event for _, event in self.old.records if isinstance(event, run_events.ArtifactPublished)]
         new_files = {
             str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept_paths

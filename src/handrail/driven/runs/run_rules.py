@@ -183,12 +183,8 @@ def refuse_phases(plan: FlowPlan, request: RunRequest) -> None:
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            counterpart_id = counterpart(id_, ids)
-            same = (
-                f"AgentWeaver's phase `{id_}` is the phase `{counterpart_id}` here"
-                if counterpart_id is not None
-                else None
-            )
+            twin = counterpart(id_, ids)
+            same = f"AgentWeaver's phase `{id_}` is the phase `{twin}` here" if twin is not None else None
             hint = same or did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
