@@ -46,7 +46,7 @@ def hook_origin(data: Mapping[str, Any]) -> RequestOrigin:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """The arguments of a call; empty if they are no object."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -95,7 +95,7 @@ def conversation_opened(origin: RequestOrigin, source: str) -> messages.Conversa
 
 
 def model(origin: RequestOrigin, marks: Any) -> messages.ModelCalled:
-    """The model is about to be called. `marks` are the marks that a plugin found in the history."""
+    """The model is about to be called. A plugin found the `marks` in the history."""
     return {**origin, "event": "model", "told": tuple(str(mark) for mark in marks or ())}
 
 

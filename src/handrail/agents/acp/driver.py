@@ -192,7 +192,7 @@ class Client:
             self.trespass.set()
 
     def _call(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
-        """All that is known of a tool call: an agent tells it in parts."""
+        """All that is known of a tool call. An agent reports it in parts."""
         return self.calls.setdefault(update.tool_call_id, AcpCall(update.tool_call_id)).learn(update)
 
     async def request_permission(
@@ -239,11 +239,11 @@ class Client:
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Agents may report things that are not part of the protocol. They mean nothing to us."""
+        """Ignore what an agent reports outside the protocol."""
 
 
 class AcpCall:
-    """One tool call, as far as the agent has told about it."""
+    """One tool call, with what the agent has reported about it so far."""
 
     def __init__(self, id_: str) -> None:
         self.id = id_
@@ -374,7 +374,7 @@ class AcpTurn:
         return response
 
     async def _continued_session(self, capable: schema.AgentCapabilities) -> SessionResponse:
-        """Continue the conversation; if the agent cannot, begin a new one with the whole prompt, if there is that."""
+        """Continue the conversation. If the agent cannot, begin a new one with the prompt `fresh`, if there is one."""
         old, cwd = str(self.job["session"]), self.job["cwd"]
         resumes = capable.session_capabilities is not None and capable.session_capabilities.resume is not None
         self.session = old
@@ -407,7 +407,7 @@ class AcpTurn:
             raise TurnFailed("crash", f"{message}; some agents have an argument for it, for `command` in your settings")
 
     async def _run_prompt(self, state: SessionResponse) -> schema.PromptResponse:
-        """The end of the turn. It is cancelled at the time limit, and if the agent did what it had to ask for."""
+        """Send the prompt and wait for the end. Cancel at the time limit, or if the agent did not ask as it had to."""
         prompting = asyncio.ensure_future(self.connection.prompt(self.session, [text_block(self.prompt)]))
         watching = asyncio.ensure_future(self.client.trespass.wait())
         left = max(0.0, self.job["deadline"] - time.time())
@@ -455,7 +455,7 @@ def _option_values(option: schema.SessionConfigOptionSelect) -> dict[str, str]:
 
 
 def _value_of(kind: str, choice: str, values: dict[str, str]) -> str:
-    """The value that a person means: it may be long, so its name is accepted, too."""
+    """The value that a person chose. A value may be long, so its name is accepted, too."""
     for value, name in values.items():
         if choice == value or choice.lower() == name.lower():
             return value

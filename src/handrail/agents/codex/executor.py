@@ -173,7 +173,7 @@ class CodexReader:
             yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. Codex prints it at the end of the turn, but records it at each answer."""
+        """The usage so far, if it has changed. Codex prints it when the turn ends, but records it at each answer."""
         counts = None if self.thread is None else self.count.usage(self.thread)
         if counts and counts != self.last_usage:
             self.last_usage = counts
@@ -225,7 +225,7 @@ class ThreadCount:
         self.counts: dict[str, int] = {}
 
     def usage(self, thread: str) -> dict[str, int] | None:
-        """The count until now; None if it is not known."""
+        """The tokens of the thread so far; None if unknown."""
         try:
             name = f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"
         except ValueError:

@@ -129,7 +129,7 @@ class CopilotReader:
         yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. Copilot CLI records it a moment after each answer of the model."""
+        """The usage so far, if it has changed. Copilot CLI records it a moment after each answer of the model."""
         spent = self.count.usage(self.session) if self.session is not None else None
         if spent is not None and self.before is not None and spent.tokens != self.last_tokens:
             self.last_tokens = spent.tokens
@@ -170,7 +170,7 @@ class SessionCount:
         self.spent = JobUsage()
 
     def usage(self, session: str) -> JobUsage | None:
-        """The usage until now; None if it is not known."""
+        """The usage so far; None if unknown."""
         path = os.path.join(self.folder, session, "events.jsonl")
         if not os.path.exists(path):
             return None

@@ -112,7 +112,7 @@ class AnswerCount:
             self.before = set(self.answers)
 
     def usage(self, conversation: str) -> JobUsage:
-        """What the answers since the begin of this job used."""
+        """The usage of all answers since this job began."""
         self._read(conversation)
         spent = JobUsage()
         for id_, tokens in self.answers.items():
@@ -265,7 +265,7 @@ class GeminiReader:
         yield AgentSaid("result", {"id": key, "ok": data.get("status") == "success", "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. At the end of the turn, Gemini CLI prints the whole."""
+        """The usage so far, if it has changed. At the end of the turn, Gemini CLI prints the whole."""
         spent = self.count.usage(self.session) if self.session is not None else None
         if spent is not None and spent.tokens is not None and sum(spent.tokens) != self.last_total:
             self.last_total = sum(spent.tokens)

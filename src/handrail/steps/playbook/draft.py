@@ -202,7 +202,7 @@ def wrong_evidence(project: str, rules: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _why_no_evidence(project: str, evidence: str) -> str | None:
-    """Why evidence is none; None if its file exists, and its line, too. A file's own name may end with `:3`."""
+    """Why a text is no evidence; None if its file and its line exist. A file's own name may end with `:3`."""
     if os.path.isabs(evidence):
         return "is an absolute path"
     path, line = path_and_line(evidence)

@@ -311,7 +311,7 @@ def checks_document(
 async def explain_failures(
     items: list[JsonObject], checks: list[dict[str, Any]], text_of: Callable[[JsonObject], Awaitable[str]]
 ) -> None:
-    """Set the text of each failed check that has an item of the forge. Only the first ones have one."""
+    """Set the text of each failed check that has an item of the forge. Only the first ones get a text."""
     failed = [(item, check) for item, check in zip(items, checks, strict=False) if check["state"] == "failed"]
     for place, (item, check) in enumerate(failed):
         check["text"] = await text_of(item) if place < MOST_TEXTS else TOO_MANY

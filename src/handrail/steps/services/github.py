@@ -77,7 +77,7 @@ def _wrong(reference: str, what: str, kind: str) -> str:
 
 
 def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
-    """What a text means. None if it is something else."""
+    """The issue or pull request that a text names. None if it names neither."""
     text, web = reference.strip(), github_web(env)
     match = _SHORT.fullmatch(text) or _page(text, kinds, web)
     if match is None or not _REPOSITORY.fullmatch(match["repository"]):

@@ -70,7 +70,7 @@ def _wrong(reference: str, what: str, kind: str) -> str:
 
 
 def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: str) -> ForgeItem | None:
-    """What an address means. None if it is something else."""
+    """The issue or merge request at an address. None if the address is of something else."""
     url, base = reference.strip(), gitlab_base(env)
     match = match_page(url, base, _PAGE, kinds)
     if match is None:
@@ -133,7 +133,7 @@ def _state(item: JsonObject, default: str = UNKNOWN) -> str:
 
 
 def _is_by_person(note: JsonObject) -> bool:
-    """True for what a person wrote. Notes of GitLab itself are left out."""
+    """True if a person wrote this note, and not GitLab itself."""
     return not note.flag("system") and bool(note.text("body", ""))
 
 

@@ -31,7 +31,7 @@ SHORTEST = 8
 
 
 def without_credentials(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets. Upper and lower case are the same: the host of an address has lost them."""
+    """The text without these secrets. Case is ignored, because the host of an address is lower case."""
     spellings = sorted({form for secret in secrets if secret for form in _spellings(secret)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, spellings)), HIDDEN, text, flags=re.IGNORECASE) if spellings else text
 
@@ -173,7 +173,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class JsonObject:
-    """An object in an answer. A member of another kind than expected is as good as missing."""
+    """An object in an answer. A member of another kind than expected counts as missing."""
 
     data: Mapping[str, Any]
 
@@ -223,7 +223,7 @@ def json_objects(items: Iterable[Any]) -> list[JsonObject]:
 
 
 class RetryableFailure(Exception):
-    """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
+    """This attempt failed, but the next one may not. `pause` is what the service asks for."""
 
     def __init__(self, code: str, message: str, headers: Mapping[str, str] = {}, pause: float | None = None) -> None:
         super().__init__(message)

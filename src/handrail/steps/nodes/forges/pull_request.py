@@ -62,7 +62,7 @@ class PullRequest(NamedTuple):
 
     @property
     def state(self) -> dict[str, str]:
-        """What a yes to it is for."""
+        """The state that an approval is for."""
         return {"commit": self.commit or "none"}
 
 

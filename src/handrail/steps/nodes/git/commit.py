@@ -140,7 +140,7 @@ async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit
 
 
 async def _state(repository: Repository, commit: PlannedCommit) -> dict[str, str]:
-    """What a yes to this commit is for."""
+    """The state that an approval of this commit is for."""
     return {
         "branch": await repository.branch() or "none",
         "commit": await repository.head() or "none",

@@ -211,7 +211,7 @@ class Push(NamedTuple):
         return self.remote_commit == self.commit
 
     async def state(self) -> dict[str, str]:
-        """What a yes to this push is for."""
+        """The state that an approval of this push is for."""
         return {
             "commit": self.commit,
             "commit on the remote": self.remote_commit or "none",

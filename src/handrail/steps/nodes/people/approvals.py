@@ -230,7 +230,7 @@ class Agreement:
             return False
 
     def void(self, number: int) -> None:
-        """A yes does not count any more: the state has changed before the effect."""
+        """Make a yes invalid, because the state has changed before the effect."""
         self.context.remember(f"void.{number}", True)
 
     async def _look(self) -> PreviewRecord:
@@ -465,7 +465,7 @@ async def _perform(
 
 
 def _problem(declaration: Node, params: Mapping[str, Any]) -> str | None:
-    """What is wrong with the params of the effect, as far as only the run knows it."""
+    """What is wrong with the params of the effect that only the run can see; None if nothing is."""
     missing = next((field.name for field in declaration.params if field.required and field.name not in params), None)
     if missing is not None:
         return f"it needs the param `{missing}`"
