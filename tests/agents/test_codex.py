@@ -266,7 +266,7 @@ def test_a_guided_job_continues_its_thread() -> None:
 def test_a_prompt_of_a_flow_is_never_a_command(prompt: str) -> None:
     sent = executor.launch(job(prompt=prompt), "/private").stdin
     assert sent is not None
-    assert host.typed(sent.decode()) == (None, "")
+    assert host.typed_command(sent.decode()) == (None, "")
 
 
 EVENTS = ("pre_tool_use", "user_prompt_submit", "session_start", "subagent_start", "stop")

@@ -127,8 +127,8 @@ def last_error(exit_code: int, output: str) -> str:
 
 
 def status_in(text: str) -> int | None:
-    found = _STATUS.search(text)
-    return int(found[1] or found[2]) if found else None
+    match = _STATUS.search(text)
+    return int(match[1] or match[2]) if match else None
 
 
 def without_json(text: str) -> str:
@@ -160,21 +160,21 @@ def finished(
 
 def prompt_for_json(prompt: str, schema: Mapping[str, Any]) -> str:
     """The prompt with a request for JSON added, for agents that have no option for a schema."""
-    wanted = json.dumps(schema, ensure_ascii=False)
-    return f"{prompt}\n\nEnd with one JSON value and nothing after it. It has to match this JSON Schema:\n{wanted}\n"
+    text = json.dumps(schema, ensure_ascii=False)
+    return f"{prompt}\n\nEnd with one JSON value and nothing after it. It has to match this JSON Schema:\n{text}\n"
 
 
 def json_answer(text: str | None) -> Any:
     """The JSON value at the end of a text, in a code fence or not; None if there is none."""
     bare = re.sub(r"\s*```\s*$", "", (text or "").strip())
-    for found in (
+    for start in (
         re.match(r"```\w*\s*", bare),
         *re.finditer(r"```\w*\s*\n|(?<=\n)(?=[\[{])", bare),
         re.match("", bare),
     ):
-        if found is not None:
+        if start is not None:
             try:
-                return json.loads(bare[found.end() :])
+                return json.loads(bare[start.end() :])
             except (ValueError, RecursionError):
                 continue
     return None
@@ -182,30 +182,30 @@ def json_answer(text: str | None) -> Any:
 
 def _outcome_name(status: int | None, text: str) -> str:
     """The name of the outcome. Words are more exact than the status, but some statuses exclude some words."""
-    heard = {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
-    if "overflow" in heard:
+    names = {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
+    if "overflow" in names:
         return "overflow"
     if status is not None and status >= 500:
         return "unavailable"
     if status == 401:
         return "auth"
-    if "refused" in heard and status != 429:
+    if "refused" in names and status != 429:
         return "refused"
-    if "quota" in heard and (_LASTING.search(text) or not _SOON.search(text)):
+    if "quota" in names and (_LASTING.search(text) or not _SOON.search(text)):
         return "quota"
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    return next((name for name in ("rate-limit", "auth", "unavailable") if name in heard), "crash")
+    return next((name for name in ("rate-limit", "auth", "unavailable") if name in names), "crash")
 
 
 def _reset_time(members: list[tuple[str, Any]], text: str, now: float) -> float | None:
     """When the limit ends. With a daily limit, Google's retry delay is too short and is ignored."""
     soon = "PerDay" not in text
-    told = (_time_in_member(name, value, now) for name, value in members if soon or _normalized(name) in _MOMENTS)
-    found = next((moment for moment in told if moment is not None), None)
-    if found is None and soon:
-        found = _time_in_sentence(text, now)
-    return found if found is not None and now < found < now + LONGEST_WAIT else None
+    moments = (_time_in_member(name, value, now) for name, value in members if soon or _normalized(name) in _MOMENTS)
+    reset = next((moment for moment in moments if moment is not None), None)
+    if reset is None and soon:
+        reset = _time_in_sentence(text, now)
+    return reset if reset is not None and now < reset < now + LONGEST_WAIT else None
 
 
 def _normalized(name: str) -> str:
@@ -213,12 +213,12 @@ def _normalized(name: str) -> str:
 
 
 def _time_in_member(name: str, value: Any, now: float) -> float | None:
-    known, number = _normalized(name), _number(value)
-    if known in _MOMENTS:
+    key, number = _normalized(name), _number(value)
+    if key in _MOMENTS:
         return _iso(str(value)) if number is None else number / 1000 if number > 1e11 else number
-    if known in _MILLISECONDS:
+    if key in _MILLISECONDS:
         return None if number is None else now + number / 1000
-    if known not in _WAITS:
+    if key not in _WAITS:
         return None
     seconds = number if number is not None else seconds_in(str(value))
     date = parsedate_tz(str(value)) if seconds is None else None
@@ -226,12 +226,12 @@ def _time_in_member(name: str, value: Any, now: float) -> float | None:
 
 
 def _time_in_sentence(text: str, now: float) -> float | None:
-    if found := _EPOCH.search(text):
-        return float(found[1])
-    if found := _IN.search(text):
-        return now + (seconds_in(found[1]) or 0)
-    if found := _BARE.search(text):
-        return now + float(found[1])
+    if match := _EPOCH.search(text):
+        return float(match[1])
+    if match := _IN.search(text):
+        return now + (seconds_in(match[1]) or 0)
+    if match := _BARE.search(text):
+        return now + float(match[1])
     return (_iso(text) or _utc_hour(text, now)) if re.search("reset|again", text, re.IGNORECASE) else None
 
 
@@ -251,24 +251,24 @@ def _number(value: Any) -> float | None:
 
 
 def _iso(text: str) -> float | None:
-    if (found := _ISO.search(text)) is None:
+    if (match := _ISO.search(text)) is None:
         return None
     try:
-        return datetime.fromisoformat(f"{found[1]}T{found[2]}{found[3].replace('UTC', 'Z')}").timestamp()
+        return datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3].replace('UTC', 'Z')}").timestamp()
     except ValueError:  # such as month 13
         return None
 
 
 def _utc_hour(text: str, now: float) -> float | None:
     """The next time at the hour that the sentence names, if it says that the hour is UTC."""
-    found = _CLOCK.search(text)
-    if found is None:
+    match = _CLOCK.search(text)
+    if match is None:
         return None
-    hour, half = int(found[1]), (found[3] or "").lower()
+    hour, half = int(match[1]), (match[3] or "").lower()
     if hour > (12 if half else 23):
         return None
     hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
-    moment = now - now % DAY + hour * 3600 + int(found[2] or 0) * 60
+    moment = now - now % DAY + hour * 3600 + int(match[2] or 0) * 60
     return moment if moment > now else moment + DAY
 
 
@@ -289,15 +289,15 @@ def _json_values(text: str) -> Iterator[tuple[int, int, Any]]:
     """(start, end, value) of each JSON object, or list of objects, in a text."""
     decoder, at = json.JSONDecoder(), 0
     for _ in range(MOST_JSON):
-        found = re.compile(r"\[?\{").search(text, at)
-        if found is None:
+        match = re.compile(r"\[?\{").search(text, at)
+        if match is None:
             return
         try:
-            data, at = decoder.raw_decode(text, found.start())
+            data, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            at = found.start() + 1
+            at = match.start() + 1
             continue
-        yield found.start(), at, data
+        yield match.start(), at, data
 
 
 def _objects(text: str, depth: int = 3) -> Iterator[Any]:
@@ -374,12 +374,12 @@ class JobUsage:
 
     def less(self, before: JobUsage) -> JobUsage:
         """What was spent since `before`."""
-        left = JobUsage()
-        now, then = self.tokens or (0, 0, 0), before.tokens or (0, 0, 0)
-        left.add(now[0] - then[0], now[1] - then[1], now[2] - then[2], self.usd - before.usd)
-        return left
+        difference = JobUsage()
+        tokens, earlier = self.tokens or (0, 0, 0), before.tokens or (0, 0, 0)
+        difference.add(tokens[0] - earlier[0], tokens[1] - earlier[1], tokens[2] - earlier[2], self.usd - before.usd)
+        return difference
 
-    def said(self) -> AgentSaid:
+    def event(self) -> AgentSaid:
         tokens = self.tokens or (None, None, None)
         names = ("inputTokens", "outputTokens", "cachedTokens")
         return AgentSaid("usage", {**dict(zip(names, tokens, strict=True)), "usd": round(self.usd, 6) or None})

@@ -78,8 +78,8 @@ def _is_absent(path: str) -> str:
 
 def variables(stubs: Stubs) -> dict[str, str]:
     """The variables that tell Handrail which state folder and which conversation its stubs belong to."""
-    named = {"HANDRAIL_STATE": stubs.state, FOR_ONE_CALL: stubs.conversation}
-    return {name: value for name, value in named.items() if value}
+    values = {"HANDRAIL_STATE": stubs.state, FOR_ONE_CALL: stubs.conversation}
+    return {name: value for name, value in values.items() if value}
 
 
 SECONDS = 12
@@ -88,9 +88,9 @@ SECONDS = 12
 
 def hook(stubs: Stubs, agent: str, *more: str) -> str:
     """The command of the hook, which passes on the state folder of the installation."""
-    told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
-    told += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
-    return told + shlex.join([*stubs.hook, agent, *more])
+    assignments = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
+    assignments += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
+    return assignments + shlex.join([*stubs.hook, agent, *more])
 
 
 def defer_to_user(stubs: Stubs, user: str) -> str:
@@ -151,9 +151,9 @@ def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
     For hosts that allow a call if a hook takes too long. The message is `$input` if the stub has read it, else stdin.
     Only `sh` and `sleep` are needed: some systems have no `timeout`.
     """
-    given = "printf '%s\\n' \"$input\" | " if has_input else ""
+    pipe = "printf '%s\\n' \"$input\" | " if has_input else ""
     return (
-        f"said=$({given}{{\n"
+        f"said=$({pipe}{{\n"
         "    exec 3<&0\n"
         f"    {hook(stubs, agent)} <&3 & hook=$!\n"
         f"    ( sleep {SECONDS} & rest=$!; trap 'kill $rest; exit' TERM; wait $rest; kill -9 $hook ) "
@@ -210,8 +210,8 @@ class StatusLine:
 
     def strip(self, text: str, before: str | None) -> str:
         """The settings with the status line that they had before, unless ours is no longer in them."""
-        now, old = (json.loads(settings or EMPTY).get("statusLine") for settings in (text, before))
-        if not isinstance(now, dict) or self.stub not in str(now.get("command")):
+        line, old = (json.loads(settings or EMPTY).get("statusLine") for settings in (text, before))
+        if not isinstance(line, dict) or self.stub not in str(line.get("command")):
             return text
         if old is not None:
             return text_edits.replace_value(text, ("statusLine",), old)
@@ -351,7 +351,7 @@ def read_json(path: str) -> dict[str, Any]:
     """The object in a JSON file that may have comments; empty if there is none."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.loads(text_edits.without_comments(file.read()))
+            data = json.loads(text_edits.without_comments(file.read()))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}

@@ -45,8 +45,8 @@ def hook_origin(data: Mapping[str, Any]) -> RequestOrigin:
     return origin(conversation(data), data.get("cwd"), data.get("transcript_path"))
 
 
-def given(value: Any) -> dict[str, Any]:
-    """The arguments of a call; empty if they are no object."""
+def as_object(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -77,26 +77,26 @@ def step(origin: RequestOrigin, tool: str, arguments: Mapping[str, Any], *, is_s
 
 def prompt(origin: RequestOrigin, turn: str | None = None) -> PromptGiven:
     """A prompt of a person that is no command of ours."""
-    typed: PromptGiven = {**origin, "event": "prompt", "starts": None, "by_person": True, "was_interrupted": False}
-    return typed if turn is None else {**typed, "turn": turn}
+    request: PromptGiven = {**origin, "event": "prompt", "starts": None, "by_person": True, "was_interrupted": False}
+    return request if turn is None else {**request, "turn": turn}
 
 
 def command(
     origin: RequestOrigin, name: Literal["start", "cancel"], arguments: str = "", turn: str | None = None
 ) -> messages.CommandTyped:
-    typed: messages.CommandTyped = {**origin, "event": "command", "name": name, "arguments": arguments}
-    return typed if turn is None else {**typed, "turn": turn}
+    request: messages.CommandTyped = {**origin, "event": "command", "name": name, "arguments": arguments}
+    return request if turn is None else {**request, "turn": turn}
 
 
-def opened(origin: RequestOrigin, source: str) -> messages.ConversationOpened:
+def conversation_opened(origin: RequestOrigin, source: str) -> messages.ConversationOpened:
     """A conversation was opened. `source` is the word of a host that has `compact` and `fork`, and words for others."""
-    known: Literal["compact", "fork", "resume"] = "compact" if source == "compact" else "resume"
-    return {**origin, "event": "begin", "source": "fork" if source == "fork" else known}
+    kind: Literal["compact", "fork", "resume"] = "compact" if source == "compact" else "resume"
+    return {**origin, "event": "begin", "source": "fork" if source == "fork" else kind}
 
 
-def model(origin: RequestOrigin, told: Any) -> messages.ModelCalled:
-    """The model is about to be called. `told` are the marks that a plugin found in the history."""
-    return {**origin, "event": "model", "told": tuple(str(mark) for mark in told or ())}
+def model(origin: RequestOrigin, marks: Any) -> messages.ModelCalled:
+    """The model is about to be called. A plugin found the `marks` in the history."""
+    return {**origin, "event": "model", "told": tuple(str(mark) for mark in marks or ())}
 
 
 def branch(origin: RequestOrigin, at: messages.BranchPoint | None) -> messages.BranchChanged:
@@ -139,7 +139,7 @@ def hook_context(event: Any, text: str | None, notice: str | None, **more: Any) 
 def with_caller(arguments: Any, conversation: str, call: Any, cwd: Any, subagent: Any = None) -> dict[str, Any]:
     """The arguments of `workflow_step`, and who calls it. The model cannot set this: it is written over its values."""
     who = {"session_id": conversation, "agent_id": subagent or "", "call_id": call or "", "cwd": cwd or ""}
-    return {**given(arguments), **who}
+    return {**as_object(arguments), **who}
 
 
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
@@ -176,8 +176,8 @@ def paths(path: Any, cwd: str) -> tuple[str, ...]:
 def patched_files(patch: Any) -> list[str]:
     """The files that a patch adds, changes, deletes, or moves a file to."""
     lines = [line.strip() for line in patch.splitlines()] if isinstance(patch, str) else []
-    named = [line[len(mark) :].strip() for line in lines for mark in PATCH_MARKS if line.startswith(mark)]
-    return [name for name in named if name]
+    files = [line[len(mark) :].strip() for line in lines for mark in PATCH_MARKS if line.startswith(mark)]
+    return [name for name in files if name]
 
 
 def other_names(tool: str, names: tuple[str, ...]) -> tuple[str, ...]:

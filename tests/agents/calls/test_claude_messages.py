@@ -11,15 +11,15 @@ from handrail.agents.claude import host
 
 def test_a_text_that_is_too_long_for_the_host_is_cut_with_a_note() -> None:
     whole, long = "x" * host.MAX_CONTEXT, "x" * (host.MAX_CONTEXT + 1)
-    assert host.fitting(whole) == whole
-    cut = host.fitting(long)
+    assert host.cut_text(whole) == whole
+    cut = host.cut_text(long)
     assert len(cut) <= host.MAX_CONTEXT
     assert 'Call workflow_step with action "status"' in cut
 
 
 def test_the_host_counts_most_emoji_as_two() -> None:
-    assert host.fitting("🔍" * (host.MAX_CONTEXT // 2)) == "🔍" * (host.MAX_CONTEXT // 2)
-    cut = host.fitting("🔍" * host.MAX_CONTEXT)
+    assert host.cut_text("🔍" * (host.MAX_CONTEXT // 2)) == "🔍" * (host.MAX_CONTEXT // 2)
+    cut = host.cut_text("🔍" * host.MAX_CONTEXT)
     assert len(cut.encode("utf-16-le")) <= 2 * host.MAX_CONTEXT
     assert "\ufffd" not in cut
 

@@ -78,8 +78,8 @@ def chosen_option(options: Iterable[tuple[str, str]], *, is_allowed: bool) -> st
     An answer for this one call is preferred: the next step may have other permissions.
     """
     kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
-    found = {kind: id_ for id_, kind in reversed(list(options))}
-    return next((found[kind] for kind in kinds if kind in found), None)
+    ids = {kind: id_ for id_, kind in reversed(list(options))}
+    return next((ids[kind] for kind in kinds if kind in ids), None)
 
 
 LONGEST_NOISE = 500
@@ -192,7 +192,7 @@ class Client:
             self.trespass.set()
 
     def _call(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
-        """All that is known of a tool call: an agent tells it in parts."""
+        """All that is known of a tool call. An agent reports it in parts."""
         return self.calls.setdefault(update.tool_call_id, AcpCall(update.tool_call_id)).learn(update)
 
     async def request_permission(
@@ -230,8 +230,8 @@ class Client:
             with open(real, "w", encoding="utf-8", newline="") as file:
                 file.write(content)
         except (OSError, ValueError) as error:
-            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise RequestError(-32603, f"`{path}` cannot be written: {told}") from None
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise RequestError(-32603, f"`{path}` cannot be written: {reason}") from None
         return schema.WriteTextFileResponse()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -239,11 +239,11 @@ class Client:
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Agents may report things that are not part of the protocol. They mean nothing to us."""
+        """Ignore what an agent reports outside the protocol."""
 
 
 class AcpCall:
-    """One tool call, as far as the agent has told about it."""
+    """One tool call, with what the agent has reported about it so far."""
 
     def __init__(self, id_: str) -> None:
         self.id = id_
@@ -267,8 +267,8 @@ class AcpCall:
     def begin(self, say: Say) -> None:
         if not self._has_begun:
             self._has_begun = True
-            given = self.input if self.input not in (None, {}) else {"paths": self.paths} if self.paths else {}
-            say("tool", id=self.id, name=self.name, input=given)
+            arguments = self.input if self.input not in (None, {}) else {"paths": self.paths} if self.paths else {}
+            say("tool", id=self.id, name=self.name, input=arguments)
 
     def end(self, say: Say, update: schema.ToolCallUpdate | schema.ToolCallStart) -> None:
         if not self._has_ended:
@@ -304,10 +304,10 @@ class TurnFailed(Exception):
         self.message = message
 
 
-def say(kind: str, **told: Any) -> None:
+def say(kind: str, **members: Any) -> None:
     """Print one line. If nobody reads it any more, this process ends."""
     try:
-        sys.stdout.write(json.dumps({"type": kind, **told}) + "\n")
+        sys.stdout.write(json.dumps({"type": kind, **members}) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise SystemExit(1) from None
@@ -333,7 +333,7 @@ class AcpTurn:
         before = self.client.usd or 0.0
         self.client.is_live = True
         for _ in range(MOST_REFUSALS):
-            response = await self._prompted(state)
+            response = await self._run_prompt(state)
             spent = None if self.client.usd is None else self.client.usd - before
             usage = None if response.usage is None else response.usage.model_dump()
             say("usage", tokens=usage, meta=response.field_meta, usd=spent)
@@ -361,20 +361,20 @@ class AcpTurn:
     async def _open(self, capable: schema.AgentCapabilities) -> SessionResponse:
         """Open the conversation. An agent that has to be asked to sign in is asked once."""
         try:
-            return await self._continued(capable) if self.job["session"] else await self._begun()
+            return await self._continued_session(capable) if self.job["session"] else await self._new_session()
         except RequestError as error:
             if error.code != AUTH_REQUIRED or self.job["auth"] is None:
                 raise
         await self._answer("authenticate", self.connection.authenticate(self.job["auth"]))
-        return await self._continued(capable) if self.job["session"] else await self._begun()
+        return await self._continued_session(capable) if self.job["session"] else await self._new_session()
 
-    async def _begun(self) -> SessionResponse:
-        made = await self._answer("session/new", self.connection.new_session(self.job["cwd"]))
-        self.session = made.session_id
-        return made
+    async def _new_session(self) -> SessionResponse:
+        response = await self._answer("session/new", self.connection.new_session(self.job["cwd"]))
+        self.session = response.session_id
+        return response
 
-    async def _continued(self, capable: schema.AgentCapabilities) -> SessionResponse:
-        """Continue the conversation; if the agent cannot, begin a new one with the whole prompt, if there is that."""
+    async def _continued_session(self, capable: schema.AgentCapabilities) -> SessionResponse:
+        """Continue the conversation. If the agent cannot, begin a new one with the prompt `fresh`, if there is one."""
         old, cwd = str(self.job["session"]), self.job["cwd"]
         resumes = capable.session_capabilities is not None and capable.session_capabilities.resume is not None
         self.session = old
@@ -389,25 +389,25 @@ class AcpTurn:
         if self.job["fresh"] is None:
             raise TurnFailed("crash", "it cannot continue an earlier conversation: it has no `session/load`")
         self.prompt = str(self.job["fresh"])
-        return await self._begun()
+        return await self._new_session()
 
-    async def _choose(self, state: SessionResponse, kind: str, wanted: str | None) -> None:
-        if wanted is None:
+    async def _choose(self, state: SessionResponse, kind: str, choice: str | None) -> None:
+        if choice is None:
             return
         option = _option(state, kind)
         if option is not None:
-            value = _meant(kind, wanted, _offered(option))
+            value = _value_of(kind, choice, _option_values(option))
             choosing = self.connection.set_config_option(option.id, self.session, value)
             await self._answer("session/set_config_option", choosing)
         elif kind == "mode" and state.modes is not None:
-            value = _meant(kind, wanted, {mode.id: mode.name for mode in state.modes.available_modes})
+            value = _value_of(kind, choice, {mode.id: mode.name for mode in state.modes.available_modes})
             await self._answer("session/set_mode", self.connection.set_session_mode(self.session, value))
         else:
-            message = f"its {kind} cannot be chosen by the protocol, and `{wanted}` is wanted"
+            message = f"its {kind} cannot be chosen by the protocol, and `{choice}` is wanted"
             raise TurnFailed("crash", f"{message}; some agents have an argument for it, for `command` in your settings")
 
-    async def _prompted(self, state: SessionResponse) -> schema.PromptResponse:
-        """The end of the turn. It is cancelled at the time limit, and if the agent did what it had to ask for."""
+    async def _run_prompt(self, state: SessionResponse) -> schema.PromptResponse:
+        """Send the prompt and wait for the end. Cancel at the time limit, or if the agent did not ask as it had to."""
         prompting = asyncio.ensure_future(self.connection.prompt(self.session, [text_block(self.prompt)]))
         watching = asyncio.ensure_future(self.client.trespass.wait())
         left = max(0.0, self.job["deadline"] - time.time())
@@ -420,7 +420,7 @@ class AcpTurn:
         self.client.flush()
         if self.client.trespass.is_set():
             prompting.cancel()
-            raise TurnFailed("crash", _unasked(self.client.unasked, state))
+            raise TurnFailed("crash", _unasked_problem(self.client.unasked, state))
         if prompting not in done:
             prompting.cancel()
             raise TurnFailed("timeout", str(self.job["late"]))
@@ -446,30 +446,32 @@ def _option(state: SessionResponse, kind: str) -> schema.SessionConfigOptionSele
     return None
 
 
-def _offered(option: schema.SessionConfigOptionSelect) -> dict[str, str]:
+def _option_values(option: schema.SessionConfigOptionSelect) -> dict[str, str]:
     """The values of an option, and the name of each."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for one in option.options:
-        found |= {each.value: each.name for each in getattr(one, "options", [one])}
-    return found
+        values |= {each.value: each.name for each in getattr(one, "options", [one])}
+    return values
 
 
-def _meant(kind: str, wanted: str, offered: dict[str, str]) -> str:
-    """The value that a person means: it may be long, so its name is accepted, too."""
-    for value, name in offered.items():
-        if wanted == value or wanted.lower() == name.lower():
+def _value_of(kind: str, choice: str, values: dict[str, str]) -> str:
+    """The value that a person chose. A value may be long, so its name is accepted, too."""
+    for value, name in values.items():
+        if choice == value or choice.lower() == name.lower():
             return value
-    known = ", ".join(f"`{value}`" if value == name else f"`{value}` ({name})" for value, name in offered.items())
-    raise TurnFailed("crash", f"it has no {kind} `{wanted}`; it offers: {known or 'none'}")
+    choices = ", ".join(f"`{value}`" if value == name else f"`{value}` ({name})" for value, name in values.items())
+    raise TurnFailed("crash", f"it has no {kind} `{choice}`; it offers: {choices or 'none'}")
 
 
-def _unasked(name: str, state: SessionResponse) -> str:
+def _unasked_problem(name: str, state: SessionResponse) -> str:
     """Why a step that may only read fails if the agent did not ask, and what a person can do."""
     option = _option(state, "mode")
     modes = {mode.id: mode.name for mode in state.modes.available_modes} if state.modes is not None else {}
-    known = ", ".join(_offered(option) if option is not None else modes)
-    told = f"it did `{name}` without asking, and this step may only read: let it ask, in its own settings"
-    return f"{told}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {known}" if known else told
+    choices = ", ".join(_option_values(option) if option is not None else modes)
+    problem = f"it did `{name}` without asking, and this step may only read: let it ask, in its own settings"
+    if not choices:
+        return problem
+    return f"{problem}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {choices}"
 
 
 async def main() -> int:

@@ -47,7 +47,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         message = "agents of the Agent Client Protocol need a package: run `pip install 'handrail[acp]'`"
         raise NodeError("agent-missing", message, transient=False)
     early = min(CANCELLING, job.timeout * SHARE)
-    wanted: dict[str, Any] = {
+    job_data: dict[str, Any] = {
         "command": [_program(agent, job), *agent.command[1:], *job.extra],
         "cwd": os.path.realpath(job.cwd),
         "hold": job.hold,
@@ -65,21 +65,21 @@ def launch(job: AgentJob, folder: str) -> Launch:
         "late": f"not done after {counted(job.timeout, 'second')}",
     }
     argv = (PROGRAM, "-P", "-m", "handrail.agents.acp.driver")
-    return Launch(argv, stdin=json.dumps(wanted).encode())
+    return Launch(argv, stdin=json.dumps(job_data).encode())
 
 
 def _program(agent: AcpAgent, job: AgentJob) -> str:
     name = agent.command[0]
-    found = shutil.which(os.path.expanduser(name), path=job.env.get("PATH"))
-    if found is None:
+    path = shutil.which(os.path.expanduser(name), path=job.env.get("PATH"))
+    if path is None:
         message = f"the program `{name}` of your settings is not installed or not on the PATH"
         raise NodeError("agent-missing", message, transient=False)
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 def _prompt(prompt: str, job: AgentJob) -> str:
-    whole = outcomes.prompt_for_json(prompt, job.schema) if job.schema else prompt
-    return f"\n{whole}" if whole.startswith("/") else whole  # it would be read as a command of the agent
+    text = outcomes.prompt_for_json(prompt, job.schema) if job.schema else prompt
+    return f"\n{text}" if text.startswith("/") else text  # it would be read as a command of the agent
 
 
 class AcpReader:
@@ -101,7 +101,7 @@ class AcpReader:
             yield AgentSaid(str(kind), data)
         elif kind == "usage":
             if _count(data, self.spent):
-                yield self.spent.said()
+                yield self.spent.event()
         elif kind == "end":
             stopped = _STOPPED.get(str(data.get("reason")))
             self.outcome = DONE if stopped is None else JobOutcome(*stopped)
@@ -118,10 +118,10 @@ class AcpReader:
 
 def _failure(data: dict[str, Any]) -> JobOutcome:
     """How an error ended the turn. Agents put the error of the service into its message or its data."""
-    message, told = str(data.get("message")), data.get("data")
+    message, details = str(data.get("message")), data.get("data")
     if data.get("outcome") in OUTCOMES:
         return JobOutcome(str(data["outcome"]), brief(message))
-    more = "" if told is None else told if isinstance(told, str) else json.dumps(told)
+    more = "" if details is None else details if isinstance(details, str) else json.dumps(details)
     if message == INTERNAL:  # the protocol's words for any failure; the service could mean something else with them
         return outcomes.failure(more) if more else JobOutcome("crash", "it had an internal error")
     return outcomes.failure(f"{message} {more}".strip())
@@ -130,13 +130,13 @@ def _failure(data: dict[str, Any]) -> JobOutcome:
 def _count(data: dict[str, Any], spent: JobUsage) -> bool:
     """Add the tokens of one prompt. Dollars are those of all prompts so far. False if the agent told no tokens."""
     tokens = within(data, "tokens") or within(data, "meta", "quota", "token_count")  # Gemini CLI has it there
-    usd, given = data.get("usd"), total(tokens, "input_tokens")
+    usd, prompt = data.get("usd"), total(tokens, "input_tokens")
     price = float(usd) - spent.usd if isinstance(usd, int | float) else 0.0
     output = total(tokens, "output_tokens", "thought_tokens")
     cached = total(tokens, "cached_read_tokens", "cached_write_tokens")
-    if total(tokens, "total_tokens") >= given + output + cached:  # only some agents count cached tokens as input
-        given += cached
-    return spent.add(given, output, total(tokens, "cached_read_tokens"), price)
+    if total(tokens, "total_tokens") >= prompt + output + cached:  # only some agents count cached tokens as input
+        prompt += cached
+    return spent.add(prompt, output, total(tokens, "cached_read_tokens"), price)
 
 
 reader = AcpReader

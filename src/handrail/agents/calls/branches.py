@@ -81,8 +81,8 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
 
     parent = _session(_ref(places, at["project"], at["session"]), agent)
     if not parent.exists:
-        told = f"The workflow of `{at['session']}` cannot continue here: Handrail has no such session."
-        return context(None, notice=told)
+        notice = f"The workflow of `{at['session']}` cannot continue here: Handrail has no such session."
+        return context(None, notice=notice)
     assert child.link is not None, "a conversation has a link"
     state = parent.state_after(at["number"])
     if not state.is_active:
@@ -140,8 +140,8 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
         try:
             return hook_files.read_link(link)
         except hook_files.UnsettledFork:
-            told, call = hook_files.last_shown(parent.folder)
-            hook_files.remember_shown(child.folder, told, call)
+            text, call = hook_files.last_shown(parent.folder)
+            hook_files.remember_shown(child.folder, text, call)
             fork_session(parent, child)
     return hook_files.read_link(link)
 
@@ -150,38 +150,38 @@ def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> Ses
     """The active session that the transcript names, or whose task id it has; if there are several, the last one."""
     try:
         with open(request["transcript"] or "", "rb") as file:
-            told = file.read()
+            transcript = file.read()
     except OSError as error:
         if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
     forked_from = getattr(host, "forked_from", None)
     if forked_from is not None:
-        named: str | None = forked_from(told)
-        ref = hook_files.read_link(os.path.join(folder, file_name(named))) if named else None
+        parent_id: str | None = forked_from(transcript)
+        ref = hook_files.read_link(os.path.join(folder, file_name(parent_id))) if parent_id else None
         card = current_card(ref) if ref is not None else None
         return ref if card is not None and card["context"] else None
-    found: list[tuple[int, int, SessionRef]] = []
+    candidates: list[tuple[int, int, SessionRef]] = []
     damaged: list[tuple[int, str]] = []
     for name, ref, task in _candidates(folder):
         if ref is None:
-            damaged.append((told.rfind(name.encode()), name))
-        elif (place := told.rfind(task.encode())) >= 0:
-            found.append((told.rfind(name.encode()), place, ref))
-    best = max(found, key=lambda row: row[:2]) if found else None
+            damaged.append((transcript.rfind(name.encode()), name))
+        elif (place := transcript.rfind(task.encode())) >= 0:
+            candidates.append((transcript.rfind(name.encode()), place, ref))
+    best = max(candidates, key=lambda row: row[:2]) if candidates else None
     if damaged and is_call:
-        _raise_if_parent(max(damaged), best[0] if best else None, told)
+        _raise_if_parent(max(damaged), best[0] if best else None, transcript)
     return best[2] if best else None
 
 
-def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes) -> None:
+def _raise_if_parent(damaged: tuple[int, str], readable: int | None, transcript: bytes) -> None:
     """Raise `StateError` if a conversation with a damaged session may be the parent.
 
     It may be if the transcript names it last, or if the transcript has a task id that belongs to no other session.
     `readable` is where the transcript names the best other candidate, or None if there is none.
     """
     place, name = damaged
-    if place > readable if readable is not None else place >= 0 or TASK in told:
+    if place > readable if readable is not None else place >= 0 or TASK in transcript:
         message = f"this conversation may be a fork of `{name}`, whose session cannot be read"
         raise StateError(message, "cancel the workflow of that conversation first")
 

@@ -43,17 +43,19 @@ def answer(
         return continue_foreign(app, agent, request)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
-    typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
+    command = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
-        return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))
+        if request["name"] == "cancel":
+            return command.cancel()
+        return command.start(request["arguments"], request.get("turn"))
     except UntrustedError as error:
         hint = f"Look at it, run `handrail trust {app.project}` in a terminal, and type it again."
-        return held(f"{error.message}\n{hint}")
+        return held_answer(f"{error.message}\n{hint}")
     except HandrailError as error:
-        return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
+        return held_answer(f"{error.message}\n{error.hint}" if error.hint else error.message)
 
 
-def held(text: str) -> messages.Held:
+def held_answer(text: str) -> messages.Held:
     return {"kind": "held", "text": text}
 
 
@@ -66,23 +68,23 @@ class _TypedCommand:
 
     def cancel(self) -> messages.Held:
         if hook_files.is_link_absent(self.link):
-            return held("No workflow is active in this conversation.")
+            return held_answer("No workflow is active in this conversation.")
         sessions = self.app.sessions_at(self.link)
         report = sessions.cancel(self.conversation.session, confirmed=True, link=self.link)
-        return held("\n".join([report.message, *report.notices]))
+        return held_answer("\n".join([report.message, *report.notices]))
 
     def start(self, arguments: str, turn: str | None) -> messages.Held | messages.Context:
         name, task, replaces = parse_start(arguments)
         command = self.host.COMMANDS["start"]
         if not name:
             rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
-            return held("\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows]))
+            return held_answer("\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows]))
         spec = self.app.catalog.find(name)
         if not task:
-            return held(f"The task is missing: {command} {name} TASK")
+            return held_answer(f"The task is missing: {command} {name} TASK")
         if (active := self._blocking_workflow(replaces=replaces)) is not None:
-            again = f"{command} {REPLACE} {spec.command} {task}"
-            answer = held(f"{active}\nTo cancel it and start this one, type:\n{again}")
+            line = f"{command} {REPLACE} {spec.command} {task}"
+            answer = held_answer(f"{active}\nTo cancel it and start this one, type:\n{line}")
             return {**answer, "again": f"{REPLACE} {spec.command} {task}"}
         try:
             report = self.app.start(name, task, conversation=self.conversation, replaces=replaces)
@@ -111,11 +113,11 @@ class _TypedCommand:
         if ref is None:
             return None
         other = App(ref.project, self.app.env, by=PERSON)
-        now = other.sessions.status(ref.session)
-        if not now.state.is_active:
+        status = other.sessions.status(ref.session)
+        if not status.state.is_active:
             return None
         if not replaces:
-            return f"{now.status_line} is active for: {now.state.task}"
+            return f"{status.status_line} is active for: {status.state.task}"
         if other.project != self.app.project:
             other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
         return None
@@ -142,24 +144,26 @@ def _title(app: App, arguments: str) -> str | None:
 
 def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.Context:
     """Continue the foreign workflow of a branch, unless the conversation has an active one."""
-    found, conversation = request["foreign"], Conversation(agent, request["conversation"])
-    assert found is not None, "only a request with a foreign state comes here"
+    foreign, conversation = request["foreign"], Conversation(agent, request["conversation"])
+    assert foreign is not None, "only a request with a foreign state comes here"
     session, link = app.sessions.session(conversation.session), app.sessions.link(conversation)
-    if not hook_files.is_link_absent(link) or found["status"] != "active":
+    if not hook_files.is_link_absent(link) or foreign["status"] != "active":
         return follow_branch(agent, request, app.places)
     try:
-        plan = app.catalog.plan(app.catalog.workflows[found["workflow"]])
+        plan = app.catalog.plan(app.catalog.workflows[foreign["workflow"]])
     except (KeyError, HandrailError):
-        return _left_alone(found, f"there is no workflow `{found['workflow']}`")
-    at = locate(plan, found["path"])
+        return _refusal(foreign, f"there is no workflow `{foreign['workflow']}`")
+    at = locate(plan, foreign["path"])
     if at is None:
-        return _left_alone(found, f"`{found['workflow']}` has no such phase any more")
-    state = State("active", at, found["steps"], session.pin(plan), found["task"], found["task_id"], found["started"])
+        return _refusal(foreign, f"`{foreign['workflow']}` has no such phase any more")
+    state = State(
+        "active", at, foreign["steps"], session.pin(plan), foreign["task"], foreign["task_id"], foreign["started"]
+    )
     state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
     state = state._replace(same_limit=app.settings.same_failures)
     session.describe(link)
-    session.do(Adopted(state, found["origin"]))
-    return context(None, notice=f"Handrail continues the workflow that {found['origin']} began: {found['task']}")
+    session.do(Adopted(state, foreign["origin"]))
+    return context(None, notice=f"Handrail continues the workflow that {foreign['origin']} began: {foreign['task']}")
 
 
 def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
@@ -174,5 +178,5 @@ def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
     return None
 
 
-def _left_alone(found: messages.ForeignState, why: str) -> messages.Context:
-    return context(None, notice=f"Handrail does not continue the workflow that {found['origin']} began: {why}.")
+def _refusal(foreign: messages.ForeignState, why: str) -> messages.Context:
+    return context(None, notice=f"Handrail does not continue the workflow that {foreign['origin']} began: {why}.")

@@ -103,16 +103,16 @@ def find_session(host: Host, agent: str, request: HostRequest, places: UserFolde
 
 def _refuse_other_conversation(host: Host, agent: str, request: HostRequest, env: Mapping[str, str]) -> Verdict | None:
     """Deny a call if message and environment name different conversations, and one of them has a workflow."""
-    named, asked = env.get(host.CONVERSATION or ""), request["conversation"]
-    if not named or named == asked or "project" in request:
+    env_id, message_id = env.get(host.CONVERSATION or ""), request["conversation"]
+    if not env_id or env_id == message_id or "project" in request:
         return None
     places = UserFolders(env)
-    links = {id_: hook_files.link_path(places, agent, id_) for id_ in (named, asked)}
-    linked = [id_ for id_, link in links.items() if not hook_files.is_link_absent(link)]
-    if not linked:
+    links = {id_: hook_files.link_path(places, agent, id_) for id_ in (env_id, message_id)}
+    linked_ids = [id_ for id_, link in links.items() if not hook_files.is_link_absent(link)]
+    if not linked_ids:
         return None
-    why = f"the message comes from conversation {asked}, but {host.CONVERSATION} names {named}"
-    return undecided(str(request.get("tool")), why, f"{agent}-{linked[0]}")
+    why = f"the message comes from conversation {message_id}, but {host.CONVERSATION} names {env_id}"
+    return undecided(str(request.get("tool")), why, f"{agent}-{linked_ids[0]}")
 
 
 def needs_definitions(request: HostRequest) -> bool:
@@ -132,8 +132,8 @@ def find_registry(agent: str, env: Mapping[str, str]) -> Registry | None:
     """What knows an agent. None if it is of a plugin that cannot be used; the reason was printed."""
     if "/" not in agent:
         return Registry()
-    found: Registry | None = import_lazily("handrail.agents.calls.commands").find_registry(agent, env)
-    return found
+    registry: Registry | None = import_lazily("handrail.agents.calls.commands").find_registry(agent, env)
+    return registry
 
 
 def refuse(agent: str, request: HostRequest, env: Mapping[str, str], error: Exception) -> HostAnswer:
@@ -212,9 +212,9 @@ def _answer_message(host: Host, agent: str, body: str, env: Mapping[str, str]) -
         return 0
     if sys.flags.no_site and needs_definitions(request):
         import_lazily("site").main()  # makes the installed packages importable: this process began without them (`-S`)
-    said = respond(host, agent, data, request, env)
-    if said is not None:
-        sys.stdout.write(jsonlite.dumps(said) + "\n")
+    reply = respond(host, agent, data, request, env)
+    if reply is not None:
+        sys.stdout.write(jsonlite.dumps(reply) + "\n")
     return 0
 
 

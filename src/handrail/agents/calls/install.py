@@ -87,24 +87,24 @@ class Installer:
         known = self.known()
         changes = [FileChange(path, "remove", None) for path in known.get("owned", []) if os.path.lexists(path)]
         for path in known.get("before", {}):
-            now, then = _read(path), self._without_our_entries(path, known)
-            if now != then:
-                changes.append(FileChange(path, "restore" if then is not None else "remove", then))
+            current, restored = _read(path), self._without_our_entries(path, known)
+            if current != restored:
+                changes.append(FileChange(path, "restore" if restored is not None else "remove", restored))
         self.next = {}
         return changes
 
     def _without_our_entries(self, path: str, known: dict[str, Any]) -> str | None:
         """The content of a file without our entries; None if the file would not exist."""
-        now = _read(path)
-        if now is None or (path not in known.get("before", {}) and not self.is_damaged):
-            return now
+        text = _read(path)
+        if text is None or (path not in known.get("before", {}) and not self.is_damaged):
+            return text
         before: str | None = known.get("before", {}).get(path)
-        if known and now == known["after"][path]:
+        if known and text == known["after"][path]:
             return before
         try:
-            return self.recipe.strip(path, now, before)
+            return self.recipe.strip(path, text, before)
         except ValueError:
-            return now
+            return text
 
     def _refuse_links(self, wanted: dict[str, str]) -> None:
         """Refuse a project installation that would write outside of the project through a link.

@@ -147,8 +147,8 @@ class McpServer:
 
     def result(self, method: str, call: RpcCall) -> dict[str, Any]:
         if method == "initialize":
-            asked = call.params.get("protocolVersion")
-            version = asked if asked in PROTOCOLS else PROTOCOLS[0]
+            requested = call.params.get("protocolVersion")
+            version = requested if requested in PROTOCOLS else PROTOCOLS[0]
             about = {"name": "handrail", "version": __version__}
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
         if method == "ping":
@@ -324,11 +324,11 @@ class HookServer(McpServer):
         request = host.request(call.params)
         if request is None:
             return {"reply": None}
-        before = self.found(request["conversation"])  # the link is gone after the end
+        before = self.readable_session(request["conversation"])  # the link is gone after the end
         reply = respond(host, self.agent, call.params, request, self.env)
         if request["event"] in ("tool", "step", "model", "names") or call.params.get(KEEPS) is False:
             return {"reply": reply}
-        ref = self.found(request["conversation"]) or before
+        ref = self.readable_session(request["conversation"]) or before
         if ref is None:
             return {"reply": reply, "standing": None}
         at = request["at"] if request["event"] == "branch" and request["foreign"] is None else None
@@ -336,10 +336,10 @@ class HookServer(McpServer):
 
     def call_tool(self, call: RpcCall) -> dict[str, Any]:
         caller = self.registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
-        ref = None if caller["is_subagent"] else self.found(caller["conversation"])
+        ref = None if caller["is_subagent"] else self.readable_session(caller["conversation"])
         return {**super().call_tool(call), "standing": None if ref is None else standing_of(ref)}
 
-    def found(self, conversation: str) -> SessionRef | None:
+    def readable_session(self, conversation: str) -> SessionRef | None:
         """The session of a conversation; None if it has none, or if it cannot be read."""
         try:
             return self.session(conversation)
@@ -358,23 +358,23 @@ def standing_of(ref: SessionRef, *, is_known: bool = False) -> SessionPosition |
     from handrail.guided.sessions.gate import current_card
 
     try:
-        known = current_card(ref) and hook_files.read_fresh_card(ref.folder)
+        card = current_card(ref) and hook_files.read_fresh_card(ref.folder)
     except (StateError, ValueError, OSError):
         return None
-    if not known:
+    if not card:
         return None
-    number, status = str(known["number"]), known["state"]["status"]
+    number, status = str(card["number"]), card["state"]["status"]
     is_new = not is_known and status != "none" and hook_files.mark_text(ref.folder, hook_files.BRANCH) != number
     if is_new:
         hook_files.set_mark(ref.folder, hook_files.BRANCH, number)
     return {
         "session": ref.session,
         "project": ref.project,
-        "number": known["number"],
-        "mark": context_mark(known["state"]),
+        "number": card["number"],
+        "mark": context_mark(card["state"]),
         "status": status,
-        "status_line": known["statusLine"],
-        "title": known["title"],
+        "status_line": card["statusLine"],
+        "title": card["title"],
         "is_new": is_new,
     }
 

@@ -127,8 +127,8 @@ def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript:
             history = file.read()
     except OSError:
         return False
-    kept = getattr(host, "kept", None)
-    history = kept(history) if kept is not None else history
+    cut_history = getattr(host, "kept", None)
+    history = cut_history(history) if cut_history is not None else history
     _, call = hook_files.last_shown(folder)
     if call and host.was_told(history, call):
         return True
@@ -136,8 +136,8 @@ def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript:
 
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
-    own = text[text.rfind(task, 0, step) : step]  # what no other context text has: from the task id to the step
-    return jsonlite.dumps(own)[1:-1].encode() in history
+    excerpt = text[text.rfind(task, 0, step) : step]  # what no other context text has: from the task id to the step
+    return jsonlite.dumps(excerpt)[1:-1].encode() in history
 
 
 def context_mark(state: messages.StateData) -> str:
@@ -214,8 +214,8 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
             hook_files.clear_mark(ref.folder, hook_files.PROGRESS)
             if cap is not None:
                 hook_files.set_mark(ref.folder, hook_files.SENT, str(sent + 1))
-            now = session.card()
-            return _policy(send_on=now["reminder"] if now is not None else None)
+            new_card = session.card()
+            return _policy(send_on=new_card["reminder"] if new_card is not None else None)
         if isinstance(event, LetGo):
             options = f"The workflow stays active: tell the agent how to continue, or use {host.COMMANDS['cancel']}."
             return _policy(let_go=f"Handrail lets the agent stop: {event.reason}. {options}")

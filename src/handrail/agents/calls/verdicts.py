@@ -72,12 +72,12 @@ def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool 
     """
     spellings = {os.path.normpath(path), os.path.realpath(path)}
     folders = (trees + "/", os.path.realpath(trees) + "/")
-    if all(given.startswith(folders) for given in spellings):
+    if all(form.startswith(folders) for form in spellings):
         guarded = guarded[1:]
     for one in guarded:
         for target in {one, os.path.realpath(one)}:
-            for given in spellings:
-                if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
+            for form in spellings:
+                if form == target or form.startswith(target + "/") or (holds and target.startswith(form + "/")):
                     return True
     return False
 
@@ -100,10 +100,10 @@ def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[
             open(places.installation(agent, project), encoding="utf-8") as record,
             open(path, encoding="utf-8") as file,
         ):
-            now, written = loads(file.read()), loads(jsonlite.loads(record.read())["after"][path])
+            present, installed = loads(file.read()), loads(jsonlite.loads(record.read())["after"][path])
         for key in entry[1:]:
-            now, written = now[key], written[key]
-        return now is not None and bool(now == written)
+            present, installed = present[key], installed[key]
+        return present is not None and bool(present == installed)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

@@ -119,8 +119,8 @@ class ClaudeReader:
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         match (data.get("type"), data.get("subtype")):
             case ("system", "init"):
-                named = data.get("session_id")
-                self.session = named if isinstance(named, str) else self.session
+                session_id = data.get("session_id")
+                self.session = session_id if isinstance(session_id, str) else self.session
                 self.result, self.error, self.complaint = None, "", ""
             case ("system", "api_retry"):
                 yield from self._report_session()
@@ -150,11 +150,11 @@ class ClaudeReader:
 
     def _so_far(self) -> Iterator[AgentSaid]:
         """The usage before the first result. Messages have neither all their output tokens nor a price."""
-        now = JobUsage()
+        spent = JobUsage()
         for usage in self.uncounted.values():
-            now.add(*_counts(usage), 0.0)
-        if now.tokens is not None and self.result is None:
-            yield AgentSaid("usage", {**now.said().data, "outputTokens": None, "usd": None})
+            spent.add(*_counts(usage), 0.0)
+        if spent.tokens is not None and self.result is None:
+            yield AgentSaid("usage", {**spent.event().data, "outputTokens": None, "usd": None})
 
     def _report_session(self) -> Iterator[AgentSaid]:
         """Report the session once. It can be resumed only after it is saved, a moment after its id is printed."""
@@ -198,23 +198,25 @@ class ClaudeReader:
         if result.get("structured_output") is not None:
             self.structured = result["structured_output"]
         self.uncounted.clear()
-        since = result.get("model_usage_since_last_result")
-        if isinstance(since, dict):
-            has_more = [self.spent.add(*_counts(used), total(used, "costUSD")) for used in map(within, since.values())]
+        usages = result.get("model_usage_since_last_result")
+        if isinstance(usages, dict):
+            has_more = [
+                self.spent.add(*_counts(usage), total(usage, "costUSD")) for usage in map(within, usages.values())
+            ]
         else:
             usd = total(result, "total_cost_usd") if self.job.session is None else 0.0
             has_more = [self.spent.add(*_counts(within(result, "usage")), usd)]
         if any(has_more):
-            yield self.spent.said()
+            yield self.spent.event()
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
         result = self.result
         if result is None:
             return self._classified(None, self.error, self.complaint or outcomes.last_error(exit_code, errors))
-        listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
+        messages, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
         if not result.get("is_error") and not subtype.startswith("error"):
             return DONE
-        message = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
+        message = str(result.get("result") or "; ".join(map(str, messages if isinstance(messages, list) else ())))
         if subtype in _OWN_LIMITS:
             return JobOutcome(_OWN_LIMITS[subtype], brief(message or subtype, outcomes.LONGEST_MESSAGE))
         codes = f"{self.error} {result.get('stop_reason')}"
@@ -263,12 +265,12 @@ def _is_denied(data: dict[str, Any], key: str, output: str) -> bool:
     return any(mark in output[:400] for mark in _DENIALS)
 
 
-def _counts(used: dict[str, Any]) -> tuple[float, float, float]:
+def _counts(usage: dict[str, Any]) -> tuple[float, float, float]:
     """Tokens of the whole prompt, of the answer, and of the part read from the cache."""
-    cached = total(used, "cacheReadInputTokens", "cache_read_input_tokens")
-    made = total(used, "cacheCreationInputTokens", "cache_creation_input_tokens")
+    cache_reads = total(usage, "cacheReadInputTokens", "cache_read_input_tokens")
+    cache_writes = total(usage, "cacheCreationInputTokens", "cache_creation_input_tokens")
     return (
-        total(used, "inputTokens", "input_tokens") + made + cached,
-        total(used, "outputTokens", "output_tokens"),
-        cached,
+        total(usage, "inputTokens", "input_tokens") + cache_writes + cache_reads,
+        total(usage, "outputTokens", "output_tokens"),
+        cache_reads,
     )

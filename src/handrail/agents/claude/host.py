@@ -75,11 +75,11 @@ TAIL = 262_144
 """So many bytes at the end of a transcript are read."""
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     return {
-        "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
-        "reads": paths(given.get(_READS.get(tool, "")), cwd),
-        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
+        "runs": str(tool_input["command"]) if tool in _RUNS and "command" in tool_input else None,
+        "reads": paths(tool_input.get(_READS.get(tool, "")), cwd),
+        "writes": paths(tool_input.get(_WRITES.get(tool, "")), cwd),
     }
 
 
@@ -110,7 +110,7 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     if event == "UserPromptExpansion":
         return _command(data, origin)
     if event == "SessionStart":
-        return requests.opened(origin, data["source"])
+        return requests.conversation_opened(origin, data["source"])
     if event == "SubagentStart":
         return requests.subagent(origin)
     if event == "Stop":
@@ -120,16 +120,17 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 
 def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
-    origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
+    origin, tool = requests.hook_origin(data), str(data["tool_name"])
+    tool_input = requests.as_object(data.get("tool_input"))
     names, is_subagent = aliases(tool), bool(data.get("agent_id"))
     if STEP_TOOL in names or tool == PROJECT_STEP:
         names = foreign_aliases(tool)
         if _is_own_server(tool, data.get("mcp_server")):
-            step = requests.step(origin, tool, given, is_subagent=is_subagent)
+            step = requests.step(origin, tool, tool_input, is_subagent=is_subagent)
             if tool == PROJECT_STEP:
                 step["aliases"], step["installed"] = names, (".mcp.json", "mcpServers", _OURS)
             return step
-    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
     about = requests.tool(origin, tool, names, call, is_harmless=is_harmless, is_subagent=is_subagent)
     return {**about, "is_last": tool == LAST}
 
@@ -170,8 +171,8 @@ def _typed_command(word: str) -> Literal["start", "cancel"] | None:
 
 def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
     tasks = data.get("background_tasks")
-    listed = tasks if isinstance(tasks, list) else [tasks] if tasks else []
-    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in listed)
+    entries = tasks if isinstance(tasks, list) else [tasks] if tasks else []
+    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in entries)
 
 
 def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
@@ -185,12 +186,12 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
     event = data["hook_event_name"]
     if answer["kind"] == "stop":
         if answer["send_on"]:
-            return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
+            return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": cut_text(answer["send_on"])}}
         return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None
     title = {"sessionTitle": answer["title"]} if answer["title"] and event == "UserPromptSubmit" else {}
-    return requests.hook_context(event, answer["text"] and fitting(answer["text"]), answer["notice"], **title)
+    return requests.hook_context(event, answer["text"] and cut_text(answer["text"]), answer["notice"], **title)
 
 
 def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, Any]:
@@ -198,15 +199,15 @@ def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, An
     if not answer["allow"]:
         decision: dict[str, Any] = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     elif answer["rule"] == "workflow-step":
-        given, call, cwd = data.get("tool_input"), data.get("tool_use_id"), data.get("cwd")
-        updated = requests.with_caller(given, conversation(data), call, cwd, data.get("agent_id"))
+        tool_input, call, cwd = data.get("tool_input"), data.get("tool_use_id"), data.get("cwd")
+        updated = requests.with_caller(tool_input, conversation(data), call, cwd, data.get("agent_id"))
         decision = {"permissionDecision": "allow", "updatedInput": updated}
     else:
         return {}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
 
-def fitting(text: str) -> str:
+def cut_text(text: str) -> str:
     """The text, cut to the length that Claude Code passes on. It replaces a longer text by the name of a file.
 
     Claude Code counts UTF-16 units, as JavaScript does: most emoji are two units.

@@ -67,8 +67,8 @@ def hook_entries(stubs: str) -> dict[str, Any]:
     """
 
     def run(name: str, *words: str) -> dict[str, Any]:
-        given = f"set -- {' '.join(words)}; " if words else ""
-        command = f'stub={stubs}/{name}; [ ! -r "$stub" ] || {{ {given}. "$stub"; }}'
+        setup = f"set -- {' '.join(words)}; " if words else ""
+        command = f'stub={stubs}/{name}; [ ! -r "$stub" ] || {{ {setup}. "$stub"; }}'
         return {"type": "command", "command": command, "timeout": HOST_SECONDS}
 
     return {

@@ -61,6 +61,6 @@ def with_server(command: list[str]) -> dict[str, str]:
 
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
-    said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
-    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": printing({"hookSpecificOutput": said})}]}
+    output = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
+    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": printing({"hookSpecificOutput": output})}]}
     return {SETTINGS: json.dumps({"hooks": {"PreToolUse": [entry]}})}

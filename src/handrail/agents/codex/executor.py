@@ -106,10 +106,10 @@ class CodexReader:
         self.job = job
         self.thread = job.session
         self.count = ThreadCount(job.env)
-        self.before: Mapping[str, int] | None = {} if self.thread is None else self.count.now(self.thread)
-        self.told = self.before
+        self.before: Mapping[str, int] | None = {} if self.thread is None else self.count.usage(self.thread)
+        self.last_usage = self.before
         self.text: str | None = None
-        self.begun: set[str] = set()
+        self.begun_ids: set[str] = set()
         self.is_done = False
         self.has_counted = False
         self.failure: str | None = None
@@ -135,11 +135,11 @@ class CodexReader:
                     self.failure = message
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        for found in _REJECTED.finditer(errors):
-            name = "apply_patch" if found[2] == "patch" else found[2]
-            yield AgentSaid("denied", {"name": name, "reason": found[1]})
-        for found in _BLOCKED.finditer(errors):
-            yield AgentSaid("denied", {"name": _blocked_tool(found), "reason": found[1]})
+        for match in _REJECTED.finditer(errors):
+            name = "apply_patch" if match[2] == "patch" else match[2]
+            yield AgentSaid("denied", {"name": name, "reason": match[1]})
+        for match in _BLOCKED.finditer(errors):
+            yield AgentSaid("denied", {"name": _blocked_tool(match), "reason": match[1]})
         if not self.has_counted:
             yield from self._usage_so_far()
         if self.is_done:
@@ -161,10 +161,10 @@ class CodexReader:
         if kind in _NOT_TOOLS:
             return
         name = _tool(kind, item)
-        if key not in self.begun:
-            self.begun.add(key)
-            given = {field: item[field] for field in _INPUTS if item.get(field) is not None}
-            yield AgentSaid("tool", {"id": key, "name": name, "input": given.get("arguments", given)})
+        if key not in self.begun_ids:
+            self.begun_ids.add(key)
+            inputs = {field: item[field] for field in _INPUTS if item.get(field) is not None}
+            yield AgentSaid("tool", {"id": key, "name": name, "input": inputs.get("arguments", inputs)})
         if is_over:
             output = _output(item)
             if item.get("status") == "declined":
@@ -173,18 +173,18 @@ class CodexReader:
             yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. Codex prints it at the end of the turn, but records it at each answer."""
-        counted = None if self.thread is None else self.count.now(self.thread)
-        if counted and counted != self.told:
-            self.told = counted
-            yield from self._usage(counted)
+        """The usage so far, if it has changed. Codex prints it when the turn ends, but records it at each answer."""
+        counts = None if self.thread is None else self.count.usage(self.thread)
+        if counts and counts != self.last_usage:
+            self.last_usage = counts
+            yield from self._usage(counts)
 
-    def _usage(self, counted: Mapping[str, Any]) -> Iterator[AgentSaid]:
+    def _usage(self, counts: Mapping[str, Any]) -> Iterator[AgentSaid]:
         """The usage of this job alone. A number is None if it, or the count before this job, is not known."""
         usage: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
         for name, theirs in _COUNTED.items():
-            if self.before is not None and theirs in counted:
-                usage[name] = counted[theirs] - self.before.get(theirs, 0)
+            if self.before is not None and theirs in counts:
+                usage[name] = counts[theirs] - self.before.get(theirs, 0)
         yield AgentSaid("usage", usage)
 
 
@@ -198,11 +198,11 @@ def _tool(kind: str, item: Mapping[str, Any]) -> str:
     return _NAMES.get(kind) or str(item.get("tool") or kind)
 
 
-def _blocked_tool(found: re.Match[str]) -> str:
+def _blocked_tool(match: re.Match[str]) -> str:
     """The name of a tool that a hook denied. Codex shows the command of a shell call, and the text of a patch."""
-    if "error=Tool call" in found[0]:
-        return found[2]
-    return "apply_patch" if found[2].startswith("*** Begin Patch") else "Bash"
+    if "error=Tool call" in match[0]:
+        return match[2]
+    return "apply_patch" if match[2].startswith("*** Begin Patch") else "Bash"
 
 
 def _output(item: Mapping[str, Any]) -> str:
@@ -222,30 +222,30 @@ class ThreadCount:
         self.home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
         self.paths: list[str] = []
         self.records = NewRecords(b'"type":"token_count"', b'"total_token_usage"')
-        self.found: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
 
-    def now(self, thread: str) -> dict[str, int] | None:
-        """The count until now; None if it is not known."""
+    def usage(self, thread: str) -> dict[str, int] | None:
+        """The tokens of the thread so far; None if unknown."""
         try:
             name = f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"
         except ValueError:
             return None
         self.paths = self.paths or [str(path) for path in Path(self.home, "sessions").glob(name)][:1]
         for data in self.records.read(self.paths):
-            self.found = within(data, "payload", "info", "total_token_usage") or self.found
-        return self.found if self.paths else None
+            self.counts = within(data, "payload", "info", "total_token_usage") or self.counts
+        return self.counts if self.paths else None
 
 
 def _local_reset_time(text: str, env: Mapping[str, str], now: float) -> float | None:
     """When the limit of a plan ends. Codex prints local time without seconds, so this adds one minute."""
-    found = _LOCAL_TIME.search(text)
-    if found is None:
+    match = _LOCAL_TIME.search(text)
+    if match is None:
         return None
     try:
         zone: tzinfo | None = ZoneInfo(env["TZ"]) if env.get("TZ") else None
-        day = f"{found[1]} {found[2]}" if found[1] else datetime.fromtimestamp(now, zone).strftime("%b %d %Y")
-        named = datetime.strptime(f"{day} {found[3]}", "%b %d %Y %I:%M %p")  # noqa: DTZ007 - its zone is set below
-        moment = named.replace(tzinfo=zone).timestamp() + 60
+        day = f"{match[1]} {match[2]}" if match[1] else datetime.fromtimestamp(now, zone).strftime("%b %d %Y")
+        date = datetime.strptime(f"{day} {match[3]}", "%b %d %Y %I:%M %p")  # noqa: DTZ007 - its zone is set below
+        moment = date.replace(tzinfo=zone).timestamp() + 60
     except (ValueError, LookupError, OSError):
         return None
     return moment if moment > now else None

@@ -75,34 +75,34 @@ def aliases(tool: str) -> tuple[str, ...]:
     if tool.startswith("mcp__"):
         return mcp_aliases(tool)
     name = bare_name(tool)
-    known = _NAMES.get(name, ())
-    return known if name == tool else (name, *known)
+    names = _NAMES.get(name, ())
+    return names if name == tool else (name, *names)
 
 
-def call_aliases(tool: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def call_aliases(tool: str, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
     """The other names of a call. A shell command that surely only reads is also called `read` and `search`."""
     names = aliases(tool)
-    return (*names, "read", "search") if tool == "Bash" and only_reads(_command(given)) else names
+    return (*names, "read", "search") if tool == "Bash" and only_reads(_command(tool_input)) else names
 
 
-def other_tools(tool: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+def other_tools(tool: str, tool_input: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     """The names of other tools whose work a call does: a shell command can apply a patch."""
-    return (PATCH,) if tool == "Bash" and _has_patch(_command(given)) else ()
+    return (PATCH,) if tool == "Bash" and _has_patch(_command(tool_input)) else ()
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
-    command, runs = _command(given), tool in ("Bash", *_NAMES["exec_command"], "exec_command", "shell")
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+    command, runs = _command(tool_input), tool in ("Bash", *_NAMES["exec_command"], "exec_command", "shell")
     return {
         "runs": command if runs and command else None,
-        "reads": paths(given.get("path"), cwd) if tool == "view_image" else (),
+        "reads": paths(tool_input.get("path"), cwd) if tool == "view_image" else (),
         "writes": _patched_paths(command, cwd) if tool == "apply_patch" or (runs and _has_patch(command)) else (),
     }
 
 
-def _command(given: Mapping[str, Any]) -> str:
+def _command(tool_input: Mapping[str, Any]) -> str:
     for name in ("command", "cmd", "input"):
-        if isinstance(given.get(name), str):
-            return str(given[name])
+        if isinstance(tool_input.get(name), str):
+            return str(tool_input[name])
     return ""
 
 
@@ -140,33 +140,33 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     if event == "UserPromptSubmit":
         return _prompt(data, origin)
     if event == "SessionStart":
-        return requests.opened(origin, data["source"])
+        return requests.conversation_opened(origin, data["source"])
     return requests.stop(origin) if event == "Stop" else None
 
 
 def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     """A call of a tool. The settings of a project can name another server as ours is named in the user's."""
-    origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
-    is_subagent = bool(data.get("agent_id"))
+    origin, tool = requests.hook_origin(data), str(data["tool_name"])
+    tool_input, is_subagent = requests.as_object(data.get("tool_input")), bool(data.get("agent_id"))
     if tool == OWN_STEP:
-        step = requests.step(origin, OWN_STEP, given, is_subagent=is_subagent)
+        step = requests.step(origin, OWN_STEP, tool_input, is_subagent=is_subagent)
         step["call_id"] = str(data.get("tool_use_id") or "")
         if _has_project_server(origin["cwd"]):
             step["aliases"], step["installed"] = mcp_aliases(OWN_STEP), (_CONFIG, "mcp_servers", "handrail")
         return step
-    names, call = call_aliases(tool, given), arguments(tool, given, origin["cwd"])
+    names, call = call_aliases(tool, tool_input), arguments(tool, tool_input, origin["cwd"])
     is_harmless = bare_name(tool) in HARMLESS
     about = requests.tool(origin, tool, names, call, is_harmless=is_harmless, is_subagent=is_subagent)
-    return {**about, "also": other_tools(tool, given)}
+    return {**about, "also": other_tools(tool, tool_input)}
 
 
 def _has_project_server(cwd: str) -> bool:
     """True if settings of a project, which win over the user's, may define a server with the name of ours."""
-    own = os.path.realpath(os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
+    user_folder = os.path.realpath(os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
     folder = os.path.abspath(cwd)
     while True:
         path = os.path.join(folder, _CONFIG)
-        if os.path.realpath(os.path.dirname(path)) != own and _mentions_server(path):
+        if os.path.realpath(os.path.dirname(path)) != user_folder and _mentions_server(path):
             return True
         if folder == os.path.dirname(folder):
             return False
@@ -189,13 +189,13 @@ def _prompt(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages
 
     An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
     """
-    name, rest = typed(str(data.get("prompt", "")))
+    name, rest = typed_command(str(data.get("prompt", "")))
     if name is None or os.environ.get(AGENT_SHELL):
         return requests.prompt(origin, data.get("turn_id"))
     return requests.command(origin, name, rest, data.get("turn_id"))
 
 
-def typed(text: str) -> tuple[Literal["start", "cancel"] | None, str]:
+def typed_command(text: str) -> tuple[Literal["start", "cancel"] | None, str]:
     """The command that a prompt is, and its arguments; None if it is no command of ours.
 
     A prompt that begins with a line break is none: so a flow can pass on any text.
@@ -240,8 +240,8 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
 
 def was_told(history: bytes, call: str) -> bool:
     """True if a line of the history is the result of this call."""
-    named = f'"call_id":"{call}"'.encode()
-    return any(named in line and b'"function_call_output"' in line for line in history.split(b"\n"))
+    mark = f'"call_id":"{call}"'.encode()
+    return any(mark in line and b'"function_call_output"' in line for line in history.split(b"\n"))
 
 
 def forked_from(history: bytes) -> str | None:

@@ -60,14 +60,14 @@ def hook_groups(folder: str) -> dict[str, dict[str, Any]]:
 
 def trusted_hashes(place: str, groups: dict[str, dict[str, Any]], at: dict[str, int]) -> dict[str, str]:
     """The keys and hashes with which Codex trusts our hooks. `place` is their file, `at` their index by event."""
-    found = {}
+    hashes = {}
     for event, group in groups.items():
         name = "".join(f"_{char.lower()}" if char.isupper() else char for char in event).lstrip("_")
         about = {**group, "event_name": name, "hooks": [{**hook, "async": False} for hook in group["hooks"]]}
         text = json.dumps(about, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         key = f"{place}:{name}:{at.get(event, 0)}:0"
-        found[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return found
+        hashes[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return hashes
 
 
 def server_entry(stubs: Stubs, passed: list[str]) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def command_skills() -> dict[str, str]:
     """
     policy = "policy:\n  allow_implicit_invocation: false\n"
     texts = {"workflow": WORKFLOW_SKILL, "cancel-workflow": CANCEL_SKILL}
-    found = {f"{name}/SKILL.md": text for name, text in texts.items()}
-    return found | {f"{name}/agents/openai.yaml": policy for name in texts}
+    files = {f"{name}/SKILL.md": text for name, text in texts.items()}
+    return files | {f"{name}/agents/openai.yaml": policy for name in texts}
 
 
 WORKFLOW_SKILL = """\
@@ -277,14 +277,14 @@ class _Tables:
 
 def _untrusted(hooks: _Hooks, trust: str) -> list[str]:
     """Our hooks that Codex does not run, because the user's settings do not have their hashes."""
-    known, present = within(_read_toml(trust), "hooks", "state"), within(read_json(hooks.path), "hooks")
+    trusted, present = within(_read_toml(trust), "hooks", "state"), within(read_json(hooks.path), "hooks")
     missing = []
     for event, group in hooks.groups.items():
         places = [at for at, entry in enumerate(present.get(event) or []) if hooks.folder in compact_json(entry)]
         keys = {event: ""}
         if places:
             keys = trusted_hashes(os.path.abspath(hooks.path), {event: group}, {event: places[-1]})
-        missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
+        missing += [key for key, value in keys.items() if within(trusted, key).get("trusted_hash") != value]
     return missing
 
 

@@ -98,14 +98,14 @@ def with_server(command: list[str]) -> dict[str, str]:
 
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     """The hook, and the hash with which Codex trusts it."""
-    said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
-    hook = {"type": "command", "command": printing({"hookSpecificOutput": said}), "timeout": 60}
+    output = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
+    hook = {"type": "command", "command": printing({"hookSpecificOutput": output}), "timeout": 60}
     group = {"matcher": "Bash", "hooks": [hook]}
     place = os.path.realpath(os.path.join(home, ".codex", "hooks.json"))
     hashes = install.trusted_hashes(place, {"PreToolUse": group}, {})
     trust = "".join(f'\n[hooks.state.{json.dumps(key)}]\ntrusted_hash = "{value}"\n' for key, value in hashes.items())
-    listed = json.dumps({"hooks": {"PreToolUse": [group]}})
-    return {SETTINGS: _CONFIG + _SEEN + trust, ".codex/hooks.json": listed}
+    hooks = json.dumps({"hooks": {"PreToolUse": [group]}})
+    return {SETTINGS: _CONFIG + _SEEN + trust, ".codex/hooks.json": hooks}
 
 
 def loosened(text: str) -> str:

@@ -67,10 +67,10 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 def _real_program(path: str | None) -> str | None:
     """The path of the real program. The script that npm puts on the PATH does not forward signals to it."""
-    found = shutil.which(PROGRAM, path=path)
-    if found is None:
+    script = shutil.which(PROGRAM, path=path)
+    if script is None:
         return None
-    package = Path(found).resolve().parent
+    package = Path(script).resolve().parent
     names = f"copilot-{sys.platform}*-{_MACHINES.get(platform.machine().lower(), '?')}/{PROGRAM}"
     programs = [*package.parent.glob(names), *package.glob(f"node_modules/@github/{names}")]
     return str(programs[0]) if len(programs) == 1 and os.access(programs[0], os.X_OK) else None
@@ -82,8 +82,8 @@ class CopilotReader:
         self.folder = folder
         self.session = _read_text(folder, "session")
         self.count = SessionCount(job.env)
-        self.before = JobUsage() if job.session is None else self.count.now(job.session)
-        self.told = self.before.tokens if self.before is not None else None
+        self.before = JobUsage() if job.session is None else self.count.usage(job.session)
+        self.last_tokens = self.before.tokens if self.before is not None else None
         self.names: dict[str, str] = {}
         self.text: str | None = None
         self.failed: dict[str, Any] = {}
@@ -129,11 +129,11 @@ class CopilotReader:
         yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. Copilot CLI records it a moment after each answer of the model."""
-        spent = self.count.now(self.session) if self.session is not None else None
-        if spent is not None and self.before is not None and spent.tokens != self.told:
-            self.told = spent.tokens
-            yield spent.less(self.before).said()
+        """The usage so far, if it has changed. Copilot CLI records it a moment after each answer of the model."""
+        spent = self.count.usage(self.session) if self.session is not None else None
+        if spent is not None and self.before is not None and spent.tokens != self.last_tokens:
+            self.last_tokens = spent.tokens
+            yield spent.less(self.before).event()
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         spent = JobUsage()
@@ -141,7 +141,7 @@ class CopilotReader:
             for model in within(json.loads(_read_text(self.folder, "usage.json") or "{}"), "modelMetrics").values():
                 _count(spent, within(model, "usage"))
         if spent.tokens is not None and self.before is not None:
-            yield spent.less(self.before).said()
+            yield spent.less(self.before).event()
         yield outcomes.finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
@@ -169,8 +169,8 @@ class SessionCount:
         self.records = NewRecords(b'"session.usage_record"')
         self.spent = JobUsage()
 
-    def now(self, session: str) -> JobUsage | None:
-        """The usage until now; None if it is not known."""
+    def usage(self, session: str) -> JobUsage | None:
+        """The usage so far; None if unknown."""
         path = os.path.join(self.folder, session, "events.jsonl")
         if not os.path.exists(path):
             return None

@@ -87,13 +87,13 @@ _HOOK = b'{"type":"hook.'
 _COMPLETE = b'"type":"tool.execution_complete","data":{"toolCallId":"'
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     """A patch is in an argument of any name."""
-    runs, several = given.get(_RUNS.get(tool, "")), given.get("paths")
-    named = [given.get("path"), *(several if isinstance(several, list) else [several])]
+    runs, several = tool_input.get(_RUNS.get(tool, "")), tool_input.get("paths")
+    values = [tool_input.get("path"), *(several if isinstance(several, list) else [several])]
     if tool == "apply_patch":
-        named = [path for text in given.values() for path in patched_files(text)]
-    paths = tuple(absolute(path, cwd) for path in named if isinstance(path, str) and path)
+        values = [path for text in tool_input.values() for path in patched_files(text)]
+    paths = tuple(absolute(path, cwd) for path in values if isinstance(path, str) and path)
     return {
         "runs": str(runs) if runs is not None else None,
         "reads": paths if tool in _READS else (),
@@ -143,46 +143,46 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 def _origin(data: Mapping[str, Any]) -> messages.RequestOrigin:
     """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
-    named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
-    return requests.origin(named, data.get("cwd"), record_path(named))
+    id_ = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
+    return requests.origin(id_, data.get("cwd"), record_path(id_))
 
 
 def _tool(data: Mapping[str, Any]) -> messages.HostRequest | None:
-    tool, given = str(data["toolName"]), _given(data)
+    tool, tool_input = str(data["toolName"]), _tool_input(data)
     if tool == ASKED_STEP and "toolInput" in data:
-        step = _step(data, given)
+        step = _step(data, tool_input)
         return step if "installed" not in step else None
     if "toolInput" in data or "toolResult" in data:
         return None
     if tool == OWN_STEP:
-        return _step(data, given)
+        return _step(data, tool_input)
     origin, is_harmless, is_subagent = _origin(data), tool in HARMLESS, bool(data.get("agentId"))
-    call = arguments(tool, given, origin["cwd"])
+    call = arguments(tool, tool_input, origin["cwd"])
     about = requests.tool(origin, tool, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
     return {**about, "takes_context": True}
 
 
-def _given(data: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_input(data: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call. Some tools get a text instead of an object."""
-    given = data.get("toolArgs", data.get("toolInput"))
-    if isinstance(given, str):
+    value = data.get("toolArgs", data.get("toolInput"))
+    if isinstance(value, str):
         try:
-            parsed = jsonlite.loads(given)
+            arguments = jsonlite.loads(value)
         except ValueError:
-            parsed = {"input": given}
-        return parsed if isinstance(parsed, dict) else {"input": given}
-    return given if isinstance(given, dict) else {}
+            arguments = {"input": value}
+        return arguments if isinstance(arguments, dict) else {"input": value}
+    return value if isinstance(value, dict) else {}
 
 
-def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> messages.StepCall:
-    step = requests.step(_origin(data), OWN_STEP, given, is_subagent=bool(data.get("agentId")))
-    claimed = _claimed(step["cwd"])
-    if claimed is not None:
-        step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (claimed, "mcpServers", SERVER)
+def _step(data: Mapping[str, Any], tool_input: Mapping[str, Any]) -> messages.StepCall:
+    step = requests.step(_origin(data), OWN_STEP, tool_input, is_subagent=bool(data.get("agentId")))
+    path = _project_server_list(step["cwd"])
+    if path is not None:
+        step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (path, "mcpServers", SERVER)
     return step
 
 
-def _claimed(cwd: str) -> str | None:
+def _project_server_list(cwd: str) -> str | None:
     """The list of servers in the project that has a server with our name; None if there is none.
 
     Servers of a plugin win over it, and the stubs of one call have such a plugin.
@@ -247,8 +247,8 @@ def _decision(data: Mapping[str, Any], request: messages.HostRequest, answer: me
     if not is_step:
         return {"additionalContext": answer["context"]} if answer.get("context") else {}
     call, subagent = f"handrail-{data.get('timestamp')}", str(data.get("agentId") or "")
-    own = requests.with_caller(_given(data), request["conversation"], call, request["cwd"], subagent)
-    return {"modifiedArgs": own}
+    updated = requests.with_caller(_tool_input(data), request["conversation"], call, request["cwd"], subagent)
+    return {"modifiedArgs": updated}
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
@@ -275,9 +275,9 @@ def typed_command(prompt: str) -> tuple[Literal["start", "cancel"], str] | None:
     begin, end = prompt.find(BEGIN), prompt.rfind(END)
     if not 0 <= begin < end:
         return None
-    given = prompt[begin + len(BEGIN) : end].strip()
+    text = prompt[begin + len(BEGIN) : end].strip()
     name = next((name for name in _COMMANDS if f'<skill-context name="{name}">' in prompt[:begin]), None)
-    return None if name is None else (_COMMANDS[name], "" if given == PLACE else given)
+    return None if name is None else (_COMMANDS[name], "" if text == PLACE else text)
 
 
 def copilot_home(env: Mapping[str, str], folder: str) -> str:
@@ -301,13 +301,13 @@ def main_conversation(agent: str) -> str:
     if os.path.exists(record_path(agent)):
         return agent
     end, last_second = time.monotonic() + SECONDS, time.time() - 1
-    found = _recorded_in(agent)
-    while found is None:
+    parent = _recorded_in(agent)
+    while parent is None:
         if time.monotonic() >= end:
             raise ValueError(f"no conversation has the subagent {agent}")
         time.sleep(_PAUSE)
-        found = _recorded_in(agent, last_second)
-    return found
+        parent = _recorded_in(agent, last_second)
+    return parent
 
 
 def _recorded_in(agent: str, since: float = 0.0) -> str | None:
@@ -329,8 +329,8 @@ def _changed(file: str) -> float:
 
 def _content(file: str) -> bytes:
     try:
-        with open(file, "rb") as opened:
-            return opened.read()
+        with open(file, "rb") as record:
+            return record.read()
     except OSError:
         return b""
 
@@ -341,18 +341,18 @@ def kept(history: bytes) -> bytes:
     The text of a hook is part of the history only where it became part of a message.
     """
     lines = history.split(b"\n")
-    done = [at for at, line in enumerate(lines) if line.startswith(_COMPACTED) and b'"success":true' in line]
-    return b"\n".join(line for line in lines[done[-1] + 1 if done else 0 :] if not line.startswith(_HOOK))
+    compactions = [at for at, line in enumerate(lines) if line.startswith(_COMPACTED) and b'"success":true' in line]
+    return b"\n".join(line for line in lines[compactions[-1] + 1 if compactions else 0 :] if not line.startswith(_HOOK))
 
 
 def was_told(history: bytes, call: str) -> bool:
     """True if the history has the result of a call. Its id is ours: it is in the arguments that were permitted."""
     at = history.find(f'"{call}"'.encode())
     begin = history.rfind(b"\n", 0, at) + 1
-    found = history.find(_CALL, begin, history.find(b"\n", at))
-    if at < 0 or found < 0:
+    position = history.find(_CALL, begin, history.find(b"\n", at))
+    if at < 0 or position < 0:
         return False
-    id_ = history[found + len(_CALL) :].partition(b'"')[0]
+    id_ = history[position + len(_CALL) :].partition(b'"')[0]
     return _COMPLETE + id_ + b'"' in history[begin:]
 
 

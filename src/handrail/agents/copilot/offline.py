@@ -55,6 +55,6 @@ def with_server(command: list[str]) -> dict[str, str]:
 
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
-    said = {"modifiedArgs": {"command": command, "description": "a command"}}
-    hooks = {"preToolUse": [{"type": "command", "bash": printing(said), "timeoutSec": 20}]}
+    output = {"modifiedArgs": {"command": command, "description": "a command"}}
+    hooks = {"preToolUse": [{"type": "command", "bash": printing(output), "timeoutSec": 20}]}
     return {".copilot/hooks/rewrite.json": json.dumps({"version": 1, "hooks": hooks})}

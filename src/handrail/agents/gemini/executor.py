@@ -53,17 +53,17 @@ def has_prompt_saved(env: Mapping[str, str], conversation: str) -> bool:
 
 def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:
     """Make a home in `folder`, which the caller removes. Returns the files to write: path below `folder` → content."""
-    theirs, ours = gemini_home(env), os.path.join(folder, "home")
-    base = os.path.join(theirs, _BASE)
-    os.makedirs(os.path.join(ours, _BASE))
+    user_home, new_home = gemini_home(env), os.path.join(folder, "home")
+    base = os.path.join(user_home, _BASE)
+    os.makedirs(os.path.join(new_home, _BASE))
     for name in _CONVERSATIONS:
         os.makedirs(os.path.join(base, name), exist_ok=True)
     for name in (".env", ".agents"):
-        if os.path.exists(os.path.join(theirs, name)):
-            os.symlink(os.path.join(theirs, name), os.path.join(ours, name))
+        if os.path.exists(os.path.join(user_home, name)):
+            os.symlink(os.path.join(user_home, name), os.path.join(new_home, name))
     for name in os.listdir(base):
         if name not in _NOT_SHARED:
-            os.symlink(os.path.join(base, name), os.path.join(ours, _BASE, name))
+            os.symlink(os.path.join(base, name), os.path.join(new_home, _BASE, name))
     settings = _read_settings(os.path.join(base, "settings.json"))
     hooks = _with_ours(settings, own.hook_entries(f"{folder}/{own.NAME}"))
     servers = {**within(settings, "mcpServers"), SERVER: own.server_entry(stubs)}
@@ -75,8 +75,8 @@ def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, 
     """The hooks of the settings, and ours. Hooks of an installation are left out: they would answer a second time."""
     hooks = dict(within(settings, "hooks"))
     for event, entries in added.items():
-        theirs = hooks.get(event)
-        present = theirs if isinstance(theirs, list) else ()
+        user_entries = hooks.get(event)
+        present = user_entries if isinstance(user_entries, list) else ()
         hooks[event] = [*(entry for entry in present if not _is_ours(entry)), *entries]
     return hooks
 
@@ -111,8 +111,8 @@ class AnswerCount:
             self._read(conversation)
             self.before = set(self.answers)
 
-    def now(self, conversation: str) -> JobUsage:
-        """What the answers since the begin of this job used."""
+    def usage(self, conversation: str) -> JobUsage:
+        """The usage of all answers since this job began."""
         self._read(conversation)
         spent = JobUsage()
         for id_, tokens in self.answers.items():
@@ -165,8 +165,8 @@ _FIRST_STATUS, _BYTE = 400, 256
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Our policy disables plan mode, because nobody can approve a plan."""
     argv = [PROGRAM, "-o", "stream-json", "--skip-trust", f"--approval-mode={_MODES[job.permissions]}"]
-    theirs = os.path.join(gemini_home(job.env), _BASE, "policies")  # our option would replace them
-    argv += [f"--policy={theirs}", f"--policy={os.path.join(folder, 'policy.toml')}"]
+    user_policies = os.path.join(gemini_home(job.env), _BASE, "policies")  # our option would replace them
+    argv += [f"--policy={user_policies}", f"--policy={os.path.join(folder, 'policy.toml')}"]
     if job.model:
         argv.append(f"--model={job.model}")
     thread = job.session or job.new_session
@@ -192,7 +192,7 @@ class GeminiReader:
         self.job = job
         self.session = job.session or job.new_session
         self.count = AnswerCount(gemini_home(job.env), self.session)
-        self.told = 0
+        self.last_total = 0
         self.pieces: list[str] = []
         self.text: str | None = None
         self.names: dict[str, str] = {}
@@ -232,8 +232,8 @@ class GeminiReader:
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         yield from self._flush_text()
-        for found in _RETRY.finditer(errors):
-            yield AgentSaid("retry", {"message": brief(" ".join(found[0].split()))})
+        for match in _RETRY.finditer(errors):
+            yield AgentSaid("retry", {"message": brief(" ".join(match[0].split()))})
         yield outcomes.finished(self._outcome(exit_code, errors), self.text, self.job.schema)
 
     def _outcome(self, exit_code: int, errors: str) -> JobOutcome:
@@ -265,11 +265,11 @@ class GeminiReader:
         yield AgentSaid("result", {"id": key, "ok": data.get("status") == "success", "output": output})
 
     def _usage_so_far(self) -> Iterator[AgentSaid]:
-        """The usage until now, if it is news. At the end of the turn, Gemini CLI prints the whole."""
-        spent = self.count.now(self.session) if self.session is not None else None
-        if spent is not None and spent.tokens is not None and sum(spent.tokens) != self.told:
-            self.told = sum(spent.tokens)
-            yield spent.said()
+        """The usage so far, if it has changed. At the end of the turn, Gemini CLI prints the whole."""
+        spent = self.count.usage(self.session) if self.session is not None else None
+        if spent is not None and spent.tokens is not None and sum(spent.tokens) != self.last_total:
+            self.last_total = sum(spent.tokens)
+            yield spent.event()
 
 
 reader = GeminiReader
@@ -279,7 +279,7 @@ def _usage(stats: Any) -> Iterator[AgentSaid]:
     """The usage. Thinking tokens are billed as output but counted only in the total. All zeros mean: not counted."""
     if not isinstance(stats, dict) or not stats.get("total_tokens"):
         return
-    given = stats.get("input_tokens")
-    output = stats["total_tokens"] - given if isinstance(given, int) else stats.get("output_tokens")
-    told = {"inputTokens": given, "outputTokens": output, "cachedTokens": stats.get("cached"), "usd": None}
-    yield AgentSaid("usage", told)
+    prompt = stats.get("input_tokens")
+    output = stats["total_tokens"] - prompt if isinstance(prompt, int) else stats.get("output_tokens")
+    data = {"inputTokens": prompt, "outputTokens": output, "cachedTokens": stats.get("cached"), "usd": None}
+    yield AgentSaid("usage", data)

@@ -72,17 +72,17 @@ _HEAD = 200
 _CANCELLED = b'"type":"info","content":"Request cancelled.'
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
     return {
-        "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
-        "reads": paths(given.get(_READS.get(tool, "")), cwd),
-        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
+        "runs": _command(tool_input) if tool == "run_shell_command" and "command" in tool_input else None,
+        "reads": paths(tool_input.get(_READS.get(tool, "")), cwd),
+        "writes": paths(tool_input.get(_WRITES.get(tool, "")), cwd),
     }
 
 
-def _command(given: Mapping[str, Any]) -> str:
+def _command(tool_input: Mapping[str, Any]) -> str:
     """The shell command, with the folder in which it runs."""
-    command, folder = str(given["command"]), given.get("dir_path")
+    command, folder = str(tool_input["command"]), tool_input.get("dir_path")
     if not isinstance(folder, str) or not folder:
         return command
     quoted = "'" + folder.replace("'", "'\"'\"'") + "'"
@@ -138,11 +138,11 @@ def _begin(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.
 
 def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     origin, tool, server = requests.hook_origin(data), str(data["tool_name"]), data.get("mcp_context")
-    given = requests.given(data.get("tool_input"))
+    tool_input = requests.as_object(data.get("tool_input"))
     if tool == OWN_STEP and _is_own_server(server):
-        return requests.step(origin, tool, given, is_subagent=False)
+        return requests.step(origin, tool, tool_input, is_subagent=False)
     name = str(server.get("server_name") or "") if isinstance(server, dict) else ""
-    names, call = foreign_aliases(tool, name) or aliases(tool), arguments(tool, given, origin["cwd"])
+    names, call = foreign_aliases(tool, name) or aliases(tool), arguments(tool, tool_input, origin["cwd"])
     about = requests.tool(origin, tool, names, call, is_harmless=tool in HARMLESS)
     return {**about, "runs_subagent": tool == AGENT_TOOL}
 
@@ -152,8 +152,8 @@ def _is_own_server(server: Any) -> bool:
     if not isinstance(server, dict):
         return False
     args = server.get("args")
-    given = [server.get("command"), *(args if isinstance(args, list) else ())]
-    return server.get("server_name") == SERVER and given == _OWN_COMMAND
+    command = [server.get("command"), *(args if isinstance(args, list) else ())]
+    return server.get("server_name") == SERVER and command == _OWN_COMMAND
 
 
 def _prompt(text: str, origin: messages.RequestOrigin) -> messages.HostRequest | None:
@@ -168,8 +168,8 @@ def _prompt(text: str, origin: messages.RequestOrigin) -> messages.HostRequest |
 
 
 def _messages(data: Mapping[str, Any]) -> list[Any]:
-    asked = data.get("llm_request")
-    messages = asked.get("messages") if isinstance(asked, dict) else None
+    model_request = data.get("llm_request")
+    messages = model_request.get("messages") if isinstance(model_request, dict) else None
     return messages if isinstance(messages, list) else []
 
 
@@ -206,8 +206,10 @@ def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, An
         return {"decision": "deny", "reason": answer["reason"]}
     if answer["rule"] != "workflow-step":
         return {}
-    given = requests.with_caller(data.get("tool_input"), conversation(data), data.get("timestamp"), data.get("cwd"))
-    return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": given}}
+    tool_input = requests.with_caller(
+        data.get("tool_input"), conversation(data), data.get("timestamp"), data.get("cwd")
+    )
+    return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": tool_input}}
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
@@ -215,8 +217,8 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
     homes = [folder for folder in (env.get("GEMINI_CLI_HOME"), home) if folder]
     names = ("settings.json", ".env", SERVER, "commands", "policies", "extensions")
     below = [f"{folder}/.gemini/{name}" for folder in (*homes, project) for name in names]
-    own = [f"{folder}/.gemini/trusted{name}" for folder in homes for name in ("Folders.json", "_hooks.json")]
-    return (*below, *own, project + "/.env")
+    trust_files = [f"{folder}/.gemini/trusted{name}" for folder in homes for name in ("Folders.json", "_hooks.json")]
+    return (*below, *trust_files, project + "/.env")
 
 
 def was_told(history: bytes, call: str) -> bool:

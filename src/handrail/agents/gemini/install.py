@@ -56,8 +56,8 @@ def hook_entries(folder: str) -> dict[str, list[dict[str, Any]]]:
 
     def run(name: str, word: str = "", matcher: str = "") -> dict[str, Any]:
         stub = shlex.quote(f"{folder}/{name}")
-        given = f"set -- {word}; " if word else ""
-        command = f"stub={stub}; [ ! -r {stub} ] || {{ {given}. {stub}; }}"
+        setup = f"set -- {word}; " if word else ""
+        command = f"stub={stub}; [ ! -r {stub} ] || {{ {setup}. {stub}; }}"
         hook = {"name": NAME, "type": "command", "command": command, "timeout": HOST_MILLISECONDS}
         return {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
 

@@ -56,7 +56,7 @@ def with_server(command: list[str]) -> dict[str, str]:
 
 def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
     del home
-    said = {"hookEventName": "BeforeTool", "tool_input": {"command": command, "description": "a command"}}
-    hook = {"type": "command", "command": printing({"hookSpecificOutput": said})}
+    output = {"hookEventName": "BeforeTool", "tool_input": {"command": command, "description": "a command"}}
+    hook = {"type": "command", "command": printing({"hookSpecificOutput": output})}
     entry = {"matcher": "run_shell_command", "hooks": [hook]}
     return {SETTINGS: json.dumps({**_SETTINGS, "hooks": {"BeforeTool": [entry]}})}

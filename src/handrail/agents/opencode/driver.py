@@ -91,7 +91,7 @@ class OpenCodeTurn:
         self.server = server
         self.job = job
         self.session = ""
-        self.begun: set[str] = set()
+        self.begun_ids: set[str] = set()
 
     def take(self) -> bool:
         """Run the turn. True if it reached its end."""
@@ -110,8 +110,8 @@ class OpenCodeTurn:
         return False
 
     def _prompt(self, parts: list[dict[str, Any]]) -> None:
-        wanted = {name: self.job[name] for name in ("model", "format") if self.job.get(name)}
-        self.server.ask("POST", f"/session/{self.session}/prompt_async", {"parts": parts, **wanted})
+        options = {name: self.job[name] for name in ("model", "format") if self.job.get(name)}
+        self.server.ask("POST", f"/session/{self.session}/prompt_async", {"parts": parts, **options})
 
     def _open(self) -> str:
         """Open the session and return its id. A session keeps its rules, so denials of an earlier turn are removed."""
@@ -119,15 +119,15 @@ class OpenCodeTurn:
         if rules and self.job.get("guide") is not None:
             rules = [*rules, STEP]
         if self.job["session"] is None:
-            made = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
-            return str(made["id"])
+            created = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
+            return str(created["id"])
         path = f"/session/{self.job['session']}"
-        known = self.server.ask("GET", path)
-        if not rules and EVERYTHING in (known.get("permission") or []):
+        session = self.server.ask("GET", path)
+        if not rules and EVERYTHING in (session.get("permission") or []):
             name = self.server.ask("GET", "/config").get("default_agent") or "build"
             rules = next(agent["permission"] for agent in self.server.ask("GET", "/agent") if agent["name"] == name)
         self.server.ask("PATCH", path, {"permission": [*rules, *QUIET]})
-        return str(known["id"])
+        return str(session["id"])
 
     def _on_event(self, kind: str, about: dict[str, Any]) -> None:
         match kind:
@@ -144,8 +144,8 @@ class OpenCodeTurn:
                 if not is_fine:
                     say("denied", permission=OUTSIDE, patterns=about.get("patterns"), reason=NOT_OUTSIDE)
             case "tui.toast.show" if about.get("title") == "Handrail" and about.get("variant") == "warning":
-                told = json.loads(str(about.get("message")))
-                say("denied", permission=told["tool"], reason=told["reason"])
+                denial = json.loads(str(about.get("message")))
+                say("denied", permission=denial["tool"], reason=denial["reason"])
             case "question.asked":
                 self.server.ask("POST", f"/question/{about.get('id')}/reject")
 
@@ -160,8 +160,8 @@ class OpenCodeTurn:
             case "tool":
                 state, key = within(part, "state"), str(part.get("callID"))
                 call = {**part, "state": {name: state[name] for name in REPORTED if name in state}}
-                if state.get("status") == "running" and key not in self.begun:
-                    self.begun.add(key)
+                if state.get("status") == "running" and key not in self.begun_ids:
+                    self.begun_ids.add(key)
                     say("tool_start", part=call)
                 elif state.get("status") in ("completed", "error"):
                     say("tool_use", part=call)
@@ -192,13 +192,13 @@ def stop_policy(guide: dict[str, Any], session: str, was_aborted: bool) -> str |
     """What Handrail tells an agent that stopped; None if it may stop. A plugin could not keep this process waiting."""
     message = json.dumps({"type": "stop", "session": session, "cwd": os.getcwd(), "wasAborted": was_aborted})
     env = {**os.environ, **guide["env"]}
-    ended = asyncio.run(run(guide["argv"], os.getcwd(), env, LONGEST_HOOK, message.encode()))
+    result = asyncio.run(run(guide["argv"], os.getcwd(), env, LONGEST_HOOK, message.encode()))
     try:
-        told = json.loads(ended.output or "{}")
+        answer = json.loads(result.output or "{}")
     except ValueError:
-        sys.stderr.write(f"the hook that decides about a stop failed: {ended.output}\n")
+        sys.stderr.write(f"the hook that decides about a stop failed: {result.output}\n")
         return None
-    return str(told["prompt"]) if told.get("prompt") else None
+    return str(answer["prompt"]) if answer.get("prompt") else None
 
 
 def say(kind: str, **members: Any) -> None:

@@ -46,7 +46,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.session is not None and not re.fullmatch(r"ses_\w+", job.session):
         raise NodeError("session-unknown", f"`{job.session}` is not a session id of OpenCode", transient=False)
     step = job.env.get("HANDRAIL_STEP")
-    wanted = {
+    job_data = {
         "program": program,
         "prompt": job.prompt,
         "model": _model(job.model),
@@ -59,11 +59,11 @@ def launch(job: AgentJob, folder: str) -> Launch:
     }
     env, files = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}, dict[str, str]()
     if job.stubs is not None:
-        wanted["guide"] = {"argv": [*job.stubs.hook, install.AGENT], "env": variables(job.stubs)}
+        job_data["guide"] = {"argv": [*job.stubs.hook, install.AGENT], "env": variables(job.stubs)}
         env[_SETTINGS] = _with_plugin(job.env.get(_SETTINGS) or "{}", os.path.join(folder, install.PLUGIN_FILE))
         files |= install.plugin_texts(job.stubs)
     argv = (sys.executable, "-P", "-m", "handrail.agents.opencode.driver", *job.extra)
-    return Launch(argv, env, stdin=json.dumps(wanted).encode(), files=files)
+    return Launch(argv, env, stdin=json.dumps(job_data).encode(), files=files)
 
 
 def _with_plugin(settings: str, path: str) -> str:
@@ -90,7 +90,7 @@ class OpenCodeReader:
         del folder
         self.job = job
         self.session: str | None = None
-        self.begun: set[str] = set()
+        self.begun_ids: set[str] = set()
         self.message: str | None = None
         self.texts: list[str] = []
         self.finish: str | None = None
@@ -134,8 +134,8 @@ class OpenCodeReader:
 
     def _tool(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
         key, name, state = str(part.get("callID")), part.get("tool"), within(part, "state")
-        if key not in self.begun:
-            self.begun.add(key)
+        if key not in self.begun_ids:
+            self.begun_ids.add(key)
             yield AgentSaid("tool", {"id": key, "name": name, "input": state.get("input")})
         if state.get("status") in ("completed", "error"):
             is_ok, output = state["status"] == "completed", brief(str(state.get("output") or state.get("error") or ""))
@@ -149,7 +149,7 @@ class OpenCodeReader:
         tokens, cache = within(part, "tokens"), within(part, "tokens", "cache")
         whole = total(tokens, "input") + total(cache, "read", "write")
         if self.spent.add(whole, total(tokens, "output", "reasoning"), total(cache, "read"), total(part, "cost")):
-            yield self.spent.said()
+            yield self.spent.event()
 
     def _end(self, data: dict[str, Any]) -> None:
         self.is_over = data.get("role") == "assistant"

@@ -51,14 +51,14 @@ _WRITES = ("edit", "multiedit", "write")
 _READS = {"read": "filePath", "glob": "path", "grep": "path", "list": "path", "lsp": "filePath"}
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
-    command = given.get("command")
-    writes = paths(given.get("filePath"), cwd) if tool in _WRITES else ()
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+    command = tool_input.get("command")
+    writes = paths(tool_input.get("filePath"), cwd) if tool in _WRITES else ()
     if tool in ("apply_patch", "patch"):
-        writes = tuple(absolute(path, cwd) for path in patched_files(given.get("patchText")))
+        writes = tuple(absolute(path, cwd) for path in patched_files(tool_input.get("patchText")))
     return {
         "runs": command if tool == "bash" and isinstance(command, str) else None,
-        "reads": paths(given.get(_READS[tool]), cwd) if tool in _READS else (),
+        "reads": paths(tool_input.get(_READS[tool]), cwd) if tool in _READS else (),
         "writes": writes,
     }
 
@@ -91,11 +91,11 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 def _before_tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
-    tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
+    tool, tool_input, is_subagent = str(data["tool"]), requests.as_object(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
-        return requests.step(origin, tool, given, is_subagent=is_subagent)
+        return requests.step(origin, tool, tool_input, is_subagent=is_subagent)
     name = joined_aliases(tool, "_")[0] if tool == STEP_TOOL else tool
-    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
     return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
@@ -136,4 +136,4 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
     del arguments
-    return requests.caller(requests.given(meta.get("handrail")), "session", "isSubagent", "call")
+    return requests.caller(requests.as_object(meta.get("handrail")), "session", "isSubagent", "call")

@@ -42,8 +42,8 @@ def plugin_texts(stubs: Stubs) -> dict[str, str]:
         "tool": TOOL,
         "skills": SKILL_FOLDER,
     }
-    own = plugin_file(AGENT, "plugin.js").replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
-    return {PLUGIN_FILE: own, CHILD: plugin_file(CHILD)}
+    plugin_text = plugin_file(AGENT, "plugin.js").replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
+    return {PLUGIN_FILE: plugin_text, CHILD: plugin_file(CHILD)}
 
 
 def _settings_file(base: str) -> str:

@@ -47,7 +47,7 @@ class PiReader:
         del folder
         self.job = job
         self.session: str | None = None
-        self.told = False
+        self.has_told_session = False
         self.settled = False
         self.last: dict[str, Any] | None = None
         self.spent = JobUsage()
@@ -76,8 +76,8 @@ class PiReader:
         """Report a message of the model. The first one also reports the session, because pi saves it only then."""
         if message.get("role") != "assistant":
             return
-        if not self.told and self.session is not None:
-            self.told = True
+        if not self.has_told_session and self.session is not None:
+            self.has_told_session = True
             yield AgentSaid("session", {"id": self.session})
         self.last = message
         for text in _texts(message):
@@ -86,7 +86,7 @@ class PiReader:
         whole = total(usage, "input", "cacheRead", "cacheWrite")
         usd = total(within(usage, "cost"), "total")
         if self.spent.add(whole, total(usage, "output"), total(usage, "cacheRead"), usd):
-            yield self.spent.said()
+            yield self.spent.event()
 
     def _result(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         name = data.get("toolName")

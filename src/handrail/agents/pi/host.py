@@ -52,9 +52,9 @@ _REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
 _OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
-    command = given.get("command")
-    paths = _paths(given, cwd)
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+    command = tool_input.get("command")
+    paths = _paths(tool_input, cwd)
     return {
         "runs": command if tool in _RUNS and isinstance(command, str) else None,
         "reads": paths if tool in _READS else (),
@@ -62,9 +62,9 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArg
     }
 
 
-def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+def _paths(tool_input: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
     """The path of a call. pi takes `@path` and `~/path`, too; `file_path` is another name that its models use."""
-    path = given.get("path", given.get("file_path"))
+    path = tool_input.get("path", tool_input.get("file_path"))
     if not isinstance(path, str) or not path:
         return ()
     path = path.removeprefix("@")
@@ -96,11 +96,12 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 
 def _tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
-    tool, given, is_subagent = str(data["tool"]), requests.given(data.get("input")), bool(data.get("isSubagent"))
+    tool, is_subagent = str(data["tool"]), bool(data.get("isSubagent"))
+    tool_input = requests.as_object(data.get("input"))
     if tool == STEP_TOOL and data.get("isOwn", True):
-        return requests.step(origin, tool, given, is_subagent=is_subagent)
+        return requests.step(origin, tool, tool_input, is_subagent=is_subagent)
     name = f"{tool} of another extension" if tool == STEP_TOOL else tool
-    call, is_harmless = arguments(tool, given, origin["cwd"]), tool in HARMLESS
+    call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
     return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
 
 
@@ -118,7 +119,7 @@ def foreign_state(entries: list[Any]) -> tuple[messages.ForeignState | None, str
     data = next((data for data in map(_state, reversed(entries)) if data is not None), None)
     if data is None:
         return None, None
-    state = _adopted(data)
+    state = _foreign_state_of(data)
     return state, None if state else f"The state that {ORIGIN} stored here is damaged. Handrail leaves it."
 
 
@@ -129,7 +130,7 @@ def _state(entry: Any) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("workflowKey") is not None else None
 
 
-def _adopted(data: dict[str, Any]) -> messages.ForeignState | None:
+def _foreign_state_of(data: dict[str, Any]) -> messages.ForeignState | None:
     required = all(isinstance(data.get(name), kind) for name, kind in _REQUIRED.items())
     optional = all(isinstance(data[name], kind) for name, kind in _OPTIONAL.items() if name in data)
     path, started = _path(data), data.get("startedAt")

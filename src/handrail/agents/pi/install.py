@@ -25,7 +25,7 @@ CONFIG_FILE = "handrail.json"
 
 def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
     """Every file of the extension. `user` is the `CONFIG_FILE` of the user's installation, if this is for a project."""
-    found = {CHILD: plugin_file(CHILD), **plugin_files("pi", "extension")}
+    files = {CHILD: plugin_file(CHILD), **plugin_files("pi", "extension")}
     config = {
         "version": stubs.version,
         "command": [*stubs.handrail, "serve", "--stdio", "--agent", "pi"],
@@ -34,7 +34,7 @@ def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
         "user": user,
         "tool": {"description": TOOL["description"], "inputSchema": TOOL["inputSchema"]},
     }
-    return {**found, CONFIG_FILE: as_json(config)}
+    return {**files, CONFIG_FILE: as_json(config)}
 
 
 AGENT = "pi"
@@ -88,8 +88,8 @@ def _notes(settings: str, texts: Mapping[str, str | None]) -> list[str]:
 
 
 def _list(text: str, name: str) -> list[Any]:
-    found = json.loads(text)
-    value = found.get(name) if isinstance(found, dict) else None
+    data = json.loads(text)
+    value = data.get(name) if isinstance(data, dict) else None
     return value if isinstance(value, list) else []
 
 

@@ -161,7 +161,7 @@ class Chat(ScriptedModel):
     def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
         message: Json = {"role": "assistant", "content": turn.text or None}
         if turn.tools:
-            texts = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in turn.tools]
+            texts = [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in turn.tools]
             calls = [{"name": name, "arguments": text} for name, text in texts]
             message["tool_calls"] = [{"id": _new("call"), "type": "function", "function": call} for call in calls]
         finishes = {"": "tool_calls" if turn.tools else "stop", "length": "length", "refusal": "content_filter"}
@@ -186,9 +186,9 @@ class Chat(ScriptedModel):
         for piece in pieces(turn, message["content"] or ""):
             yield _chat_chunk(whole, {"content": piece})
         for index, call in enumerate(message.get("tool_calls", [])):
-            begun = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
+            first = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
             rest = {"index": index, "function": {"arguments": call["function"]["arguments"]}}
-            yield _chat_chunk(whole, {"tool_calls": [begun]})
+            yield _chat_chunk(whole, {"tool_calls": [first]})
             yield _chat_chunk(whole, {"tool_calls": [rest]})
 
     def ending(self, whole: Json) -> Iterator[StreamEvent]:
@@ -223,8 +223,8 @@ class Responses(ScriptedModel):
         return TITLE if _turn_metadata(request).get("thread_source") == "thread_title" else None
 
     def conversation(self, request: ReceivedRequest) -> str | None:
-        found = _turn_metadata(request).get("thread_id")
-        return found if isinstance(found, str) else None
+        id_ = _turn_metadata(request).get("thread_id")
+        return id_ if isinstance(id_, str) else None
 
     def whole(self, request: ReceivedRequest, turn: Turn) -> Json:
         part = {"type": "output_text", "text": turn.text, "annotations": []}
@@ -253,8 +253,8 @@ class Responses(ScriptedModel):
         }
 
     def opening(self, whole: Json, turn: Turn) -> Iterator[StreamEvent]:
-        begun = {**whole, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
-        yield named_event("response.created", response=begun)
+        head = {**whole, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
+        yield named_event("response.created", response=head)
         for index, item in enumerate(whole["output"]):
             yield from _response_item(index, item, turn)
 
@@ -264,8 +264,8 @@ class Responses(ScriptedModel):
 
 def _turn_metadata(request: ReceivedRequest) -> Json:
     """What the client says about the turn that a request belongs to."""
-    found = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
-    return found if isinstance(found, dict) else {}
+    data = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
+    return data if isinstance(data, dict) else {}
 
 
 def _response_item(index: int, item: Json, turn: Turn) -> Iterator[StreamEvent]:

@@ -83,8 +83,8 @@ def value_printed(name: str, kind: str | None = None) -> Callable[[str], str | N
     """A function: the first value of a key in what a program printed, in events of this type; None if none has it."""
 
     def find(output: str) -> str | None:
-        found = (event for event in printed_events(output) if name in event and kind in (None, event.get("type")))
-        return next((str(event[name]) for event in found), None)
+        events = (event for event in printed_events(output) if name in event and kind in (None, event.get("type")))
+        return next((str(event[name]) for event in events), None)
 
     return find
 
@@ -93,8 +93,8 @@ def tool_call(tool: str, *names: str | None, **fixed: Any) -> Callable[..., Scri
     """A function that makes a call of a tool. Its arguments get these names; None leaves one out."""
 
     def call(*values: object) -> ScriptedCall:
-        named = zip(names, values, strict=True)
-        return tool, {name: str(value) for name, value in named if name is not None} | fixed
+        pairs = zip(names, values, strict=True)
+        return tool, {name: str(value) for name, value in pairs if name is not None} | fixed
 
     return call
 

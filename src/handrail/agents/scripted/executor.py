@@ -37,7 +37,7 @@ class ScriptedReader:
     def __init__(self, job: AgentJob, folder: str) -> None:
         del job, folder
         self.ended = False
-        self.told: list[str] = []
+        self.texts: list[str] = []
         self.failure: dict[str, Any] | None = None
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
@@ -50,19 +50,19 @@ class ScriptedReader:
             self.failure = data
         elif event in _KINDS:
             if event == "say":
-                self.told.append(str(data.get("text", "")))
+                self.texts.append(str(data.get("text", "")))
             renamed = {"name" if name == "tool" else name: value for name, value in data.items()}
             yield AgentSaid(_KINDS[event], renamed)
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        text = "\n".join(self.told[-1:])
-        found: dict[str, Any] = {"outcome": "done", "message": None, "resetsAt": None, "text": text}
+        text = "\n".join(self.texts[-1:])
+        outcome: dict[str, Any] = {"outcome": "done", "message": None, "resetsAt": None, "text": text}
         if self.failure is not None:
-            found |= self.failure
+            outcome |= self.failure
         elif not self.ended:
-            told = errors.strip().splitlines()[-1:] or [f"it ended with exit code {exit_code}"]
-            found |= {"outcome": "crash", "message": told[0]}
-        yield AgentSaid("finished", found)
+            lines = errors.strip().splitlines()[-1:] or [f"it ended with exit code {exit_code}"]
+            outcome |= {"outcome": "crash", "message": lines[0]}
+        yield AgentSaid("finished", outcome)
 
 
 reader = ScriptedReader

@@ -34,7 +34,7 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     origin: messages.RequestOrigin = {**requests.origin(conversation(data), project), "project": project}
     if event == "tool":
         tool, names = str(data["tool"]), tuple(data.get("aliases") or ())
-        return requests.tool(origin, tool, names, arguments(tool, requests.given(data.get("input")), origin["cwd"]))
+        return requests.tool(origin, tool, names, arguments(tool, requests.as_object(data.get("input")), origin["cwd"]))
     if event == "prompt":
         return requests.prompt(origin)
     if event == "stop":
@@ -51,8 +51,8 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
     if answer["kind"] == "stop":
         return {"sendOn": answer["send_on"], "letGo": answer["let_go"], "farewell": answer["farewell"]}
     if answer["kind"] == "context":
-        told = {"context": answer["text"], "title": answer["title"], "statusLine": answer["status_line"]}
-        return told if answer["text"] else {}
+        context = {"context": answer["text"], "title": answer["title"], "statusLine": answer["status_line"]}
+        return context if answer["text"] else {}
     return {"notice": answer["text"]} if answer["kind"] != "names" else {"names": answer["names"]}
 
 
@@ -61,13 +61,13 @@ def aliases(tool: str) -> tuple[str, ...]:
     return ()
 
 
-def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> messages.CallArguments:
-    named = paths(given.get("path") or given.get("file_path"), cwd)
-    command = given.get("command")
+def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.CallArguments:
+    files = paths(tool_input.get("path") or tool_input.get("file_path"), cwd)
+    command = tool_input.get("command")
     return {
         "runs": command if tool == "bash" and isinstance(command, str) else None,
-        "reads": named if tool == "read" else (),
-        "writes": named if tool in ("edit", "write") else (),
+        "reads": files if tool == "read" else (),
+        "writes": files if tool in ("edit", "write") else (),
     }
 
 

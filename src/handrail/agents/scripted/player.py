@@ -156,7 +156,7 @@ class _ScriptReader:
         if tree is None or tree.kind != "mapping" or "prompts" not in tree.value:
             return self.lines(tree)
         choices = tree.value["prompts"]
-        chosen: list[ScriptLine] | None = None
+        script: list[ScriptLine] | None = None
         for choice in choices.value if choices.kind == "list" else ():
             if choice.kind != "mapping":
                 message = f"an entry of `prompts` has to be a mapping, found {found(choice)}"
@@ -165,29 +165,29 @@ class _ScriptReader:
             reader = self.reader(choice, CHOICE)
             match, play = reader.child("match"), reader.child("play")
             lines = self.lines(play) if play is not None else []
-            if chosen is None and ("match" not in choice.value or (match is not None and str(match.value) in prompt)):
-                chosen = lines
-        if chosen is None:
+            if script is None and ("match" not in choice.value or (match is not None and str(match.value) in prompt)):
+                script = lines
+        if script is None:
             self.wrong(choices, "no entry fits the prompt", "add one without `match`")
-        return chosen or []
+        return script or []
 
     def lines(self, node: TreeNode | None) -> list[ScriptLine]:
         if node is None or node.kind != "list":
-            what = "nothing" if node is None else found(node)
-            self.wrong(node, f"a script has to be a list of lines, found {what}", "begin with `- say: ...`")
+            kind = "nothing" if node is None else found(node)
+            self.wrong(node, f"a script has to be a list of lines, found {kind}", "begin with `- say: ...`")
             return []
         return [line for item in node.value if (line := self.line(item)) is not None]
 
     def line(self, item: TreeNode) -> ScriptLine | None:
-        known = f"actions: {', '.join(ACTIONS)}"
+        actions = f"actions: {', '.join(ACTIONS)}"
         if item.kind != "mapping":
-            self.wrong(item, f"a line has to be a mapping with one action, found {found(item)}", known)
+            self.wrong(item, f"a line has to be a mapping with one action, found {found(item)}", actions)
             return None
         kinds = [kind for kind in ACTIONS if kind in item.value]
         if len(kinds) != 1:
             near = next(filter(None, (did_you_mean(name, ACTIONS) for name in item.value)), None)
-            what = f"this line has {len(kinds)} actions: {', '.join(kinds)}" if kinds else "this line has no action"
-            self.wrong(item, f"{what}; a line has exactly one", near if near and not kinds else known)
+            problem = f"this line has {len(kinds)} actions: {', '.join(kinds)}" if kinds else "this line has no action"
+            self.wrong(item, f"{problem}; a line has exactly one", near if near and not kinds else actions)
             return None
         check_fields(self.reader(item, ACTIONS[kinds[0]]))
         data = plain_data(item)
@@ -254,8 +254,8 @@ class ScriptedAgent:
         """Call the hook as a host does: a new process, JSON in, JSON out."""
         body = json.dumps({**request, "project": self.project, "session": self.session})
         argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
-        ended = await run(argv, self.project, os.environ, TOOL_SECONDS, stdin=body.encode())
-        reply: dict[str, Any] = json.loads(ended.output)
+        result = await run(argv, self.project, os.environ, TOOL_SECONDS, stdin=body.encode())
+        reply: dict[str, Any] = json.loads(result.output)
         return reply
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> None:
@@ -274,8 +274,8 @@ class ScriptedAgent:
     async def use(self, tool: str, arguments: dict[str, Any]) -> str:
         """Run a tool. It works only inside the working folder."""
         if tool == "bash":
-            ended = await run(["/bin/sh", "-c", arguments["command"]], self.project, os.environ, TOOL_SECONDS)
-            return ended.output
+            result = await run(["/bin/sh", "-c", arguments["command"]], self.project, os.environ, TOOL_SECONDS)
+            return result.output
         path = Path(self.inside(arguments["path"]))
         if tool == "read":
             return path.read_text(encoding="utf-8")
@@ -304,9 +304,9 @@ class ScriptedAgent:
         if action == "next" and summary:
             argv += ["--summary", summary]
         self.emit("step", action=action, summary=summary)
-        ended = await run([*argv, "--quiet"], self.project, os.environ, 600)
-        objects = [line for line in ended.output.splitlines() if line.startswith("{")]
-        view = json.loads(objects[-1]) if objects else {"message": ended.output}
+        result = await run([*argv, "--quiet"], self.project, os.environ, 600)
+        objects = [line for line in result.output.splitlines() if line.startswith("{")]
+        view = json.loads(objects[-1]) if objects else {"message": result.output}
         self.progress = self.progress or not view.get("refused")
         names = ("message", "status", "statusLine", "refused", "phase", "checks")
         self.emit("stepped", action=action, **{name: view.get(name) for name in names})
@@ -328,8 +328,8 @@ def main(argv: list[str]) -> int:
     try:
         play = read_script(script, sys.stdin.read() if prompt == ["-"] else "")
     except (HandrailError, OSError) as error:
-        told = {"outcome": "refused", "message": f"the script has mistakes: {error}", "resetsAt": None}
-        for event in ({"event": "error", "text": str(error)}, {"event": "failed", **told}):
+        failure = {"outcome": "refused", "message": f"the script has mistakes: {error}", "resetsAt": None}
+        for event in ({"event": "error", "text": str(error)}, {"event": "failed", **failure}):
             sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
         sys.stderr.write(f"error: {error}\n")
         return 1

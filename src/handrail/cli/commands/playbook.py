@@ -247,7 +247,7 @@ def guidance(app: App, shell: Shell, phase: str, task: str, files: tuple[str, ..
 
 def _items(told: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:
     """What an agent is told. `told`: its `text`, or only its `path`."""
-    folder = told.found.folder
+    folder = told.source.folder
     chosen = {one.entry.path for one in selection.chosen}
     rows: list[dict[str, Any]] = [
         {"id": path, "title": path, "path": f"{folder}/{path}", "why": "for every task", "kind": "page", "told": "path"}

@@ -53,16 +53,16 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
 
     timeout = float(params.get("timeout", SECONDS))
     try:
-        ended = await run(_argv(params), context.project, context.env, timeout)
+        result = await run(_argv(params), context.project, context.env, timeout)
     except OSError as error:
         return Finding(None, f"it cannot be started: {error.strerror}")
     except ValueError:  # the system takes no such text
         return Finding(None, "it cannot be started: it contains a NUL character or half of a surrogate pair")
-    said = tail(context.mask(ended.output))
-    if ended.timed_out:
-        return Finding(False, _with(f"it was not done after {counted(timeout, 'second')}", said))
-    if ended.exit_code != 0:
-        return Finding(False, _with(f"it ended with exit code {ended.exit_code}", said))
+    output = tail(context.mask(result.output))
+    if result.timed_out:
+        return Finding(False, _with_output(f"it was not done after {counted(timeout, 'second')}", output))
+    if result.exit_code != 0:
+        return Finding(False, _with_output(f"it ended with exit code {result.exit_code}", output))
     return Finding(True, "it ended with exit code 0")
 
 
@@ -72,5 +72,5 @@ def _argv(params: Mapping[str, Any]) -> list[str]:
     return list(map(as_text, command)) if isinstance(command, list) else ["/bin/sh", "-c", as_text(command)]
 
 
-def _with(head: str, said: str) -> str:
-    return f"{head}\n{said}" if said else head
+def _with_output(head: str, output: str) -> str:
+    return f"{head}\n{output}" if output else head

@@ -129,7 +129,7 @@ def _permissions(real: str) -> int | None:
 class OutputFiles(NamedTuple):
     """The paths of a step's files as they were given, and their real paths, by the name of the param."""
 
-    given: dict[str, str]
+    paths: dict[str, str]
     real: dict[str, str]
 
     def write(self, contents: Mapping[str, bytes], context: NodeContext) -> None:
@@ -138,11 +138,11 @@ class OutputFiles(NamedTuple):
 
 def output_files(work: Work, context: NodeContext, *names: str) -> OutputFiles:
     """The files that these params name. Raises `NodeError` if one is outside of the project, or if two are the same."""
-    given = {name: path for name in names if (path := work.params.get(name)) is not None}
-    real = {name: path_inside(context, path) for name, path in given.items()}
+    paths = {name: path for name in names if (path := work.params.get(name)) is not None}
+    real = {name: path_inside(context, path) for name, path in paths.items()}
     if len(set(real.values())) < len(real):
         raise LastingError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different")
-    return OutputFiles(given, real)
+    return OutputFiles(paths, real)
 
 
 def remove_file(context: NodeContext, path: str) -> bool:

@@ -92,7 +92,7 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
         files |= {path_inside(context, path): item.body or b"" for item, path in saved}
         files[real["attachmentsManifestFile"]] = json_bytes(_manifest(answer.attachments, saved))
     if "attachmentsContextFile" in paths:
-        files[real["attachmentsContextFile"]] = utf8_bytes(_joined(loaded))
+        files[real["attachmentsContextFile"]] = utf8_bytes(_joined_text(loaded))
     put_files(files, context)
     return {
         **{name: paths.get(name) for name in FILES},
@@ -104,16 +104,16 @@ async def _fetch_issue(work: Work, context: NodeContext) -> Any:
 
 def _manifest(attachments: tuple[Attachment, ...], saved: list[tuple[Attachment, str]]) -> dict[str, Any]:
     """The downloaded attachments in `attachments`, and the others in `skipped`, each with a reason."""
-    listed = [
+    rows = [
         {**_about(item), "savedPath": path, "includedInPlanningContext": item.text is not None} for item, path in saved
     ]
     skipped = [{**_about(item), "reason": item.reason} for item in attachments if item.body is None]
     counts = {
-        "downloadedCount": len(listed),
-        "planningContextCount": sum(item["includedInPlanningContext"] is True for item in listed),
+        "downloadedCount": len(rows),
+        "planningContextCount": sum(item["includedInPlanningContext"] is True for item in rows),
         "skippedCount": len(skipped),
     }
-    return {"summary": counts, "attachments": listed, "skipped": skipped}
+    return {"summary": counts, "attachments": rows, "skipped": skipped}
 
 
 def _about(item: Attachment) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _about(item: Attachment) -> dict[str, Any]:
     }
 
 
-def _joined(loaded: list[Attachment]) -> str:
+def _joined_text(loaded: list[Attachment]) -> str:
     texts = [(item.name, item.text) for item in loaded]
     blocks = [f"=== Attachment: {name} ===\n{text.strip()}\n" for name, text in texts if text is not None]
     return "\n".join(blocks) or NO_TEXT

@@ -82,7 +82,7 @@ async def _write_guidance(work: Work, context: NodeContext) -> Any:
     limit, threshold = params.get("budgetLimit"), params.get("inlineThreshold")
     threshold = THRESHOLD if threshold is None else threshold
     guidance = guide(context.project, phase, read_json(context, source), limits=(limit, threshold))
-    error = _playbook_error(guidance.found)
+    error = _playbook_error(guidance.source)
     if error is not None and policy == POLICIES[0]:
         raise LastingError("playbook", f"the playbook of the project is not valid: {error}")
     data = _document(guidance, phase, limit, threshold)
@@ -93,18 +93,18 @@ async def _write_guidance(work: Work, context: NodeContext) -> Any:
 
 def _document(guidance: TaskGuidance, phase: str, limit: int | None, threshold: int) -> dict[str, Any]:
     """The guidance as the schema `project-guidance/v1` has it."""
-    found, selection = guidance.found, guidance.selection
+    source, selection = guidance.source, guidance.selection
     status, summary, warnings = _status(guidance)
     budget = limit if limit is not None else BUDGETS[phase_key(phase)]
     limit, used = (budget, 0) if selection is None else (selection.limit, selection.used)
-    folder = found.folder or OWN
+    folder = source.folder or OWN
     about: dict[str, Any] = {
-        "root_dir": os.path.join(found.project, folder),
-        "manifest_path": os.path.join(found.project, folder, MANIFEST),
-        "exists": found.has_manifest,
-        "valid": found.playbook is not None,
+        "root_dir": os.path.join(source.project, folder),
+        "manifest_path": os.path.join(source.project, folder, MANIFEST),
+        "exists": source.has_manifest,
+        "valid": source.playbook is not None,
     }
-    error = _playbook_error(found)
+    error = _playbook_error(source)
     chosen = selection.chosen if selection else ()
     return {
         "summary": summary,
@@ -162,11 +162,11 @@ def _skipped_rows(selection: Selection | None, folder: str) -> list[dict[str, An
 
 def _status(guidance: TaskGuidance) -> tuple[str, str, list[dict[str, str]]]:
     """The status of the guidance, its summary, and the warnings."""
-    found, selection = guidance.found, guidance.selection
-    if not found.has_manifest:
+    source, selection = guidance.source, guidance.selection
+    if not source.has_manifest:
         summary = "The project has no playbook, so there is no guidance."
         return "missing_playbook", summary, [_warning("missing_playbook", f"there is no `{OWN}/{MANIFEST}`")]
-    error = _playbook_error(found)
+    error = _playbook_error(source)
     if error is not None or selection is None:
         summary = "The playbook of the project is not valid, so there is no guidance."
         return "invalid_playbook", summary, [_warning("invalid_playbook", error or "it cannot be read", "error")]

@@ -106,12 +106,12 @@ def observations(tree: ProjectTree) -> dict[str, list[tuple[Observation, list[st
         for rule, pattern in texts.items() if text else ():
             if pattern.search(text):
                 by_text[rule].append(path)
-    found: dict[str, list[tuple[Observation, list[str]]]] = {name: [] for name in SECTIONS}
+    sections: dict[str, list[tuple[Observation, list[str]]]] = {name: [] for name in SECTIONS}
     for rule in sorted(RULES, key=lambda rule: rule.kind):
         paths = by_text[rule] if rule.text else _matching(rule, tree)
         if paths and not (rule.needs_scripts and not tree.scripts):
-            found[rule.section].append((rule, paths))
-    return found
+            sections[rule.section].append((rule, paths))
+    return sections
 
 
 def _matching(rule: Observation, tree: ProjectTree) -> list[str]:
@@ -175,8 +175,8 @@ def _observation(rule: Observation, paths: list[str], tree: ProjectTree) -> dict
 
 
 def _markdown(summary: str, sections: dict[str, list[dict[str, Any]]], facts: list[ProjectFact]) -> str:
-    listed = "\n".join(f"- {fact.kind}: {fact.value} (`{fact.evidence}`)" for fact in facts)
-    parts = ["# Repository inventory", summary, f"## How people work\n\n{listed or 'Nothing was found.'}"]
+    lines = "\n".join(f"- {fact.kind}: {fact.value} (`{fact.evidence}`)" for fact in facts)
+    parts = ["# Repository inventory", summary, f"## How people work\n\n{lines or 'Nothing was found.'}"]
     for name, title in SECTIONS.items():
         rows = [f"- {row['title']}: {', '.join(row['evidence_paths'])}" for row in sections[name]]
         parts.append(f"## {title}\n\n" + ("\n".join(rows) or "Nothing was found."))

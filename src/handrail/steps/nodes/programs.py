@@ -116,14 +116,14 @@ async def _run_command(work: Work, context: NodeContext) -> Any:
     from handrail.base.processes import Task, run_task  # reading the declarations must not import this
 
     task = Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=data, hold=context.hold())
-    ended = await run_task(task, work.params["maxOutput"], context.show)
-    if ended.timed_out:
+    result = await run_task(task, work.params["maxOutput"], context.show)
+    if result.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
-    if ended.exit_code != 0 and not work.params["mayFail"]:
-        last = "".join(f": {shown(line, LONGEST_LINE)}" for line in ended.output.strip().splitlines()[-1:])
-        raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
-    left_out = f"… {ended.left_out} bytes before this were left out\n" if ended.left_out else ""
-    return {"exitCode": ended.exit_code, "output": left_out + ended.output, "result": _last_json(ended.output)}
+    if result.exit_code != 0 and not work.params["mayFail"]:
+        last = "".join(f": {shown(line, LONGEST_LINE)}" for line in result.output.strip().splitlines()[-1:])
+        raise NodeError("exit-code", f"`{argv[0]}` ended with {result.exit_code}{last}")
+    notice = f"… {result.left_out} bytes before this were left out\n" if result.left_out else ""
+    return {"exitCode": result.exit_code, "output": notice + result.output, "result": _last_json(result.output)}
 
 
 def _words(items: list[Any]) -> list[str]:
@@ -170,14 +170,14 @@ _COMMAND_CHECK = Node(
 
 async def _find_programs(work: Work, context: NodeContext) -> Any:
     """It looks where later steps look. It starts no shell, so aliases and the PATH of a login shell do not count."""
-    wanted = [(item["commandName"], item.get("envVarName") or None) for item in work.params["commands"]]
-    if any("\0" in name for name, _ in wanted):
+    names = [(item["commandName"], item.get("envVarName") or None) for item in work.params["commands"]]
+    if any("\0" in name for name, _ in names):
         raise LastingError("params", "a `commandName` holds a NUL character")
-    found = [{"commandName": n, "envVarName": v, "path": _program_path(n, v, context)} for n, v in wanted]
-    missing = [f"`{row['commandName']}`" for row in found if row["path"] is None]
+    rows = [{"commandName": n, "envVarName": v, "path": _program_path(n, v, context)} for n, v in names]
+    missing = [f"`{row['commandName']}`" for row in rows if row["path"] is None]
     if missing:
         raise LastingError("program-missing", f"not installed or not on the PATH: {', '.join(missing)}")
-    return {"resolved": found}
+    return {"resolved": rows}
 
 
 def _program_path(name: str, variable: str | None, context: NodeContext) -> str | None:
@@ -215,10 +215,10 @@ _FIND_CHECK = Node(
 
 
 async def _find_check(work: Work, context: NodeContext) -> Any:
-    given = work.params.get("command")
-    if isinstance(given, str) and given.strip() == NO_CHECK:
+    command = work.params.get("command")
+    if isinstance(command, str) and command.strip() == NO_CHECK:
         return {"command": None, "line": NO_CHECK, "source": "given", "others": []}
-    first, *others = _check_commands(given, context)
+    first, *others = _check_commands(command, context)
     return {
         "command": list(first.argv),
         "line": shlex.join(first.argv),
@@ -227,22 +227,22 @@ async def _find_check(work: Work, context: NodeContext) -> Any:
     }
 
 
-def _check_commands(given: Any, context: NodeContext) -> list[CheckCommand]:
+def _check_commands(command: Any, context: NodeContext) -> list[CheckCommand]:
     from handrail.steps.playbook.survey import CheckCommand, find_check_commands
 
-    if given is not None and given != "":
-        return [CheckCommand(_check_words(given), "given")]
+    if command is not None and command != "":
+        return [CheckCommand(_check_words(command), "given")]
     if context.check:
         return [CheckCommand(context.check, "settings")]
-    if found := find_check_commands(context.project):
-        return found
+    if commands := find_check_commands(context.project):
+        return commands
     raise LastingError("check-missing", f"no command was found that checks this project; {_CURE}")
 
 
-def _check_words(given: Any) -> tuple[str, ...]:
-    words = [as_text(part) for part in given] if isinstance(given, list) else _split(as_text(given), "command")
+def _check_words(command: Any) -> tuple[str, ...]:
+    words = [as_text(part) for part in command] if isinstance(command, list) else _split(as_text(command), "command")
     if not words or not words[0] or any("\0" in word for word in words):
-        raise LastingError("params", f"`command` is no command: {shown(given, 80)}")
+        raise LastingError("params", f"`command` is no command: {shown(command, 80)}")
     return tuple(words)
 
 
@@ -295,15 +295,15 @@ async def _run_script_check(work: Work, context: NodeContext) -> Any:
     A check that fails, prints no result, does not end in time or cannot be started is a result too: `parsed.ok` is
     false, and the step does not fail. With `byExitCode`, a program that cannot be started fails the step.
     """
-    given, target = work.params["argv"], work.params.get("outputFile")
-    argv = _words(_split(given, "argv") if isinstance(given, str) else given)
+    words, target = work.params["argv"], work.params.get("outputFile")
+    argv = _words(_split(words, "argv") if isinstance(words, str) else words)
     if target is not None:
         path_inside(context, target)
-    ended = await _run_check_program(argv, work, context)
-    output = ended.output[-OUTPUT_BYTES:]
-    parsed = _printed_result(ended.output) if not ended.timed_out else None
-    if parsed is None or (parsed["ok"] and ended.exit_code != 0):
-        parsed = _fallback(argv, ended, output, is_judged=work.params["byExitCode"])
+    result = await _run_check_program(argv, work, context)
+    output = result.output[-OUTPUT_BYTES:]
+    parsed = _printed_result(result.output) if not result.timed_out else None
+    if parsed is None or (parsed["ok"] and result.exit_code != 0):
+        parsed = _fallback(argv, result, output, is_judged=work.params["byExitCode"])
     if not parsed["ok"] and not isinstance(parsed["details"].get("raw"), str):
         parsed["details"] = {**parsed["details"], "raw": output}
     if target is not None:
@@ -348,19 +348,19 @@ def _is_result(data: dict[str, Any]) -> bool:
     )
 
 
-def _fallback(argv: list[str], ended: ProgramResult, output: str, *, is_judged: bool) -> dict[str, Any]:
+def _fallback(argv: list[str], result: ProgramResult, output: str, *, is_judged: bool) -> dict[str, Any]:
     """The result of a check that printed none. Unless it is judged by its exit code, it failed."""
     line = " ".join(argv)
     is_ok, why = False, "failed"
-    if ended.timed_out:
-        why = f"was not done after {counted(ended.seconds, 'second')}"
-    elif ended.exit_code == 0:
+    if result.timed_out:
+        why = f"was not done after {counted(result.seconds, 'second')}"
+    elif result.exit_code == 0:
         is_ok, why = is_judged, "succeeded" if is_judged else "printed no result"
     return {
         "ok": is_ok,
         "kind": "check",
         "stage": line,
-        "exitCode": 0 if is_ok else ended.exit_code or 1,
+        "exitCode": 0 if is_ok else result.exit_code or 1,
         "summary": f"{line} {why}",
         "command": line,
         "details": {"raw": output},

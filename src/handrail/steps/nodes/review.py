@@ -58,8 +58,8 @@ def _severities_that_block(work: Work, context: NodeContext) -> list[str]:
 
 
 def _blocking_titles(findings: list[dict[str, Any]], blocking: list[str]) -> list[str]:
-    found = [finding for finding in findings if severity_of(finding.get("severity")) in blocking]
-    return [finding["title"] for finding in found if str(finding.get("title") or "").strip()]
+    matches = [finding for finding in findings if severity_of(finding.get("severity")) in blocking]
+    return [finding["title"] for finding in matches if str(finding.get("title") or "").strip()]
 
 
 _REVIEW_VERDICT = Node(

@@ -88,9 +88,9 @@ def _folder(fact: ProjectFact) -> str:
 
 def _files_rule(facts: list[ProjectFact], kind: str, rule: dict[str, Any]) -> dict[str, Any] | None:
     """A rule with the files of a kind of fact; None if there are none."""
-    found = [fact for fact in facts if fact.kind == kind]
-    text = f"{rule['rule']}\n\n" + "\n".join(f"- `{fact.value}`" for fact in found)
-    return {**rule, "rule": text, "evidence_paths": [fact.evidence for fact in found]} if found else None
+    files = [fact for fact in facts if fact.kind == kind]
+    text = f"{rule['rule']}\n\n" + "\n".join(f"- `{fact.value}`" for fact in files)
+    return {**rule, "rule": text, "evidence_paths": [fact.evidence for fact in files]} if files else None
 
 
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
@@ -98,7 +98,7 @@ _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 def playbook_files(draft: dict[str, Any], project: str, about: dict[str, list[str]] | None = None) -> dict[str, str]:
     """Path, relative to the project → text. The manifest is the last one. `about`: languages and frameworks."""
-    rules = _named(draft["accepted_rules"])
+    rules = _rules_by_name(draft["accepted_rules"])
     practices = {f"{OWN}/practices/{name}.md": _practice_text(name, rule) for name, rule in rules.items()}
     evidence = [path for rule in rules.values() for path in rule["evidence_paths"]]
     return {
@@ -108,15 +108,15 @@ def playbook_files(draft: dict[str, Any], project: str, about: dict[str, list[st
     }
 
 
-def _named(rules: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _rules_by_name(rules: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The rules by the names of their files, which are their ids."""
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for rule in rules:
         plain = unicodedata.normalize("NFKD", rule["id"] or rule["title"]).encode("ascii", "ignore").decode().lower()
         name = _NOT_IN_NAME.sub("-", plain).strip("-")[:60] or "practice"
-        number = next(n for n in range(1, len(found) + 2) if (name if n == 1 else f"{name}-{n}") not in found)
-        found[name if number == 1 else f"{name}-{number}"] = rule
-    return found
+        number = next(n for n in range(1, len(by_name) + 2) if (name if n == 1 else f"{name}-{n}") not in by_name)
+        by_name[name if number == 1 else f"{name}-{number}"] = rule
+    return by_name
 
 
 def _manifest(evidence: list[str], project: str, has_practices: bool, about: dict[str, list[str]]) -> str:
@@ -147,8 +147,8 @@ def _practice_text(name: str, rule: dict[str, Any]) -> str:
     applies = rule.get("applies_to")
     if isinstance(applies, dict):
         rows = {key: _texts(applies.get(key)) for key in ("languages", "frameworks", "globs", "keywords")}
-        kept = [f"  {key}: {_quoted(values)}" for key, values in rows.items() if values]
-        head += ["applies_to:", *kept] if kept else []
+        lines = [f"  {key}: {_quoted(values)}" for key, values in rows.items() if values]
+        head += ["applies_to:", *lines] if lines else []
     priority = rule.get("priority")
     head += [f"priority: {priority}"] if isinstance(priority, int) and 0 <= priority <= 1000 else []
     severity = rule.get("severity")
@@ -168,8 +168,8 @@ def _one_line(text: str) -> str:
 
 def path_and_line(evidence: str) -> tuple[str, int | None]:
     """`Makefile:3` is a path and a line; `Makefile` is a path."""
-    found = re.fullmatch(r"(?s)(.+):([0-9]{1,8})", evidence)
-    return (evidence, None) if found is None else (found[1], int(found[2]))
+    match = re.fullmatch(r"(?s)(.+):([0-9]{1,8})", evidence)
+    return (evidence, None) if match is None else (match[1], int(match[2]))
 
 
 LARGEST_EVIDENCE = 4 * 1_048_576
@@ -202,7 +202,7 @@ def wrong_evidence(project: str, rules: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _why_no_evidence(project: str, evidence: str) -> str | None:
-    """Why evidence is none; None if its file exists, and its line, too. A file's own name may end with `:3`."""
+    """Why a text is no evidence; None if its file and its line exist. A file's own name may end with `:3`."""
     if os.path.isabs(evidence):
         return "is an absolute path"
     path, line = path_and_line(evidence)

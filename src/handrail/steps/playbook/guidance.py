@@ -106,8 +106,8 @@ def select(playbook: Playbook, request: SelectionRequest) -> Selection:
     if not is_strict:
         budget = BUDGETS.get(phase_key(request.phase), budget)
     limit = budget if request.limit is None else request.limit
-    scored = [_scored(entry, playbook, request, is_strict) for entry in playbook.entries]
-    ordered = sorted((one for one in scored if one is not None), key=_order)
+    scores = [_score(entry, playbook, request, is_strict) for entry in playbook.entries]
+    ordered = sorted((one for one in scores if one is not None), key=_order)
     if is_strict:
         examples = [one for one in ordered if one.entry.kind == "example"]
         most = playbook.max_examples if playbook.include_examples else 0
@@ -148,46 +148,48 @@ def _with_full_texts(ordered: list[ChosenEntry], limit: int, threshold: int) -> 
     return entries, used
 
 
-def _scored(entry: PlaybookEntry, playbook: Playbook, request: SelectionRequest, is_strict: bool) -> ChosenEntry | None:
+def _score(entry: PlaybookEntry, playbook: Playbook, request: SelectionRequest, is_strict: bool) -> ChosenEntry | None:
     """The entry with its score and the reasons for it. None if it is not for the phase, or does not fit the task."""
     is_always = entry.path in playbook.always
     is_for_phase = not entry.phases or phase_key(request.phase) in entry.phases
     if not is_always and not is_for_phase:
         return None
-    fitting = (_fitting if is_strict else _fitting_as_agentweaver)(entry, playbook, request.signals)
-    if is_strict and not fitting and not entry.applies.is_open and not is_always:
+    matches = (_matches if is_strict else _matches_as_agentweaver)(entry, playbook, request.signals)
+    if is_strict and not matches and not entry.applies.is_open and not is_always:
         return None
     reasons = [("always_include", "")] if is_always else []
     reasons += [("phase_match", "")] if is_for_phase else []
-    reasons += [(code, " ".join(details)) for code, details in fitting.items()]
+    reasons += [(code, " ".join(details)) for code, details in matches.items()]
     reasons += [("priority", str(entry.priority))] if entry.priority is not None else []
     reasons += [("severity", entry.severity)] if entry.severity is not None else []
     score = 1000 * is_always + 100 * is_for_phase
-    score += sum(_WEIGHTS[code] for code in fitting) + 8 * min(len(fitting.get("keyword_match", ())), 10)
+    score += sum(_WEIGHTS[code] for code in matches) + 8 * min(len(matches.get("keyword_match", ())), 10)
     score += (entry.priority or 0) * 5 + _SEVERITY.get(entry.severity or "", 0)
     return ChosenEntry(entry, score, tuple(reasons))
 
 
-def _fitting(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
+def _matches(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
     """What of an entry's `applies_to` fits a task. The project's languages count if the task names nothing."""
     applies = entry.applies
     languages, frameworks = signals.known_languages, signals.known_frameworks
-    if not languages and not signals.touched:
+    if not languages and not signals.touched_files:
         languages = frozenset(map(usual_name, playbook.languages))
-    if not frameworks and not signals.touched:
+    if not frameworks and not signals.touched_files:
         frameworks = frozenset(map(usual_name, playbook.frameworks))
-    fitting = {
+    matches = {
         "keyword_match": [word for word in applies.keywords or () if signals.says(word)],
-        "glob_match": [path for path in signals.touched if any(glob_matches(g, path) for g in applies.globs or ())][:3],
+        "glob_match": [
+            path for path in signals.touched_files if any(glob_matches(g, path) for g in applies.globs or ())
+        ][:3],
         "language_match": [name for name in applies.languages or () if usual_name(name) in languages],
         "framework_match": [
             name for name in applies.frameworks or () if usual_name(name) in frameworks or signals.says(name)
         ],
     }
-    return {code: details for code, details in fitting.items() if details}
+    return {code: details for code, details in matches.items() if details}
 
 
-def _fitting_as_agentweaver(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
+def _matches_as_agentweaver(entry: PlaybookEntry, playbook: Playbook, signals: Signals) -> dict[str, list[str]]:
     """As AgentWeaver 0.1.18 does it: an entry's own text has keywords, too, and only they are told as details."""
     del playbook
     applies, text = entry.applies, f"{entry.id} {entry.title} {entry.body}".lower()
@@ -205,16 +207,16 @@ def _fitting_as_agentweaver(entry: PlaybookEntry, playbook: Playbook, signals: S
 
 @dataclass(frozen=True)
 class TaskGuidance:
-    """What was found and chosen. `selection` is None if the project has no valid playbook."""
+    """The playbook of a project and what was chosen from it. `selection` is None if there is no valid playbook."""
 
-    found: FoundPlaybook
+    source: FoundPlaybook
     signals: Signals
     selection: Selection | None
 
     @property
     def text(self) -> str:
         """The guidance for an agent; empty if there is none."""
-        return "" if self.selection is None else guidance_text(self.selection, self.found.folder or "")
+        return "" if self.selection is None else guidance_text(self.selection, self.source.folder or "")
 
 
 def guide(
@@ -225,10 +227,10 @@ def guide(
     limits: tuple[int | None, int] = (None, THRESHOLD),
 ) -> TaskGuidance:
     """The guidance for a task. `limits` are the budget, if it is not the manifest's, and the longest practice."""
-    found, signals = read_playbook(project), signals_of(task, files)
-    if found.playbook is None:
-        return TaskGuidance(found, signals, None)
-    return TaskGuidance(found, signals, select(found.playbook, SelectionRequest(phase, signals, *limits)))
+    source, signals = read_playbook(project), signals_of(task, files)
+    if source.playbook is None:
+        return TaskGuidance(source, signals, None)
+    return TaskGuidance(source, signals, select(source.playbook, SelectionRequest(phase, signals, *limits)))
 
 
 def guidance_text(selection: Selection, folder: str) -> str:
@@ -267,21 +269,21 @@ def practices_for(project: str, names: tuple[str, ...], task: str) -> str:
 
     If the playbook has errors, the text says so: an agent must not believe that there are no practices.
     """
-    found = read_playbook(project)
-    if found.playbook is None:
-        if not found.has_manifest:
+    source = read_playbook(project)
+    if source.playbook is None:
+        if not source.has_manifest:
             return ""
-        return f"The playbook in `{found.folder}` has errors. Tell the person: `handrail playbook check` shows them."
-    phase = playbook_phase(found.playbook, names)
-    return guidance_text(select(found.playbook, SelectionRequest(phase, signals_of(task))), found.playbook.folder)
+        return f"The playbook in `{source.folder}` has errors. Tell the person: `handrail playbook check` shows them."
+    phase = playbook_phase(source.playbook, names)
+    return guidance_text(select(source.playbook, SelectionRequest(phase, signals_of(task))), source.playbook.folder)
 
 
 def playbook_phase(playbook: Playbook, names: tuple[str, ...]) -> str:
     """The phase of the playbook that one of these names is, or that the first one most likely means."""
-    known = {*PHASES, *playbook.budgets, *(phase for entry in playbook.entries for phase in entry.phases)}
+    phases = {*PHASES, *playbook.budgets, *(phase for entry in playbook.entries for phase in entry.phases)}
     for name in names:
-        if phase_key(name) in known:
+        if phase_key(name) in phases:
             return phase_key(name)
     keys = [phase_key(name) for name in names]
-    found = (phase for phase, signs in PHASE_SIGNS.items() if any(sign in key for key in keys for sign in signs))
-    return next(found, "implement")
+    likely = (phase for phase, signs in PHASE_SIGNS.items() if any(sign in key for key in keys for sign in signs))
+    return next(likely, "implement")

@@ -106,13 +106,13 @@ def read_entry(source: Source, path: str, kind: EntryKind, report: Report) -> Lo
 
 
 def _phases(reader: MappingReader) -> tuple[str, ...]:
-    found: list[str] = []
+    names: list[str] = []
     for node in text_items(reader, "phases") or ():
         if reader.source.is_foreign and node.value not in PHASES:
             hint = did_you_mean(node.value, PHASES) or f"AgentWeaver knows {', '.join(PHASES)}"
             reader.on(node, "playbook-phase", f"there is no phase `{node.value}`", hint)
-        found.append(phase_key(node.value))
-    return tuple(dict.fromkeys(found))
+        names.append(phase_key(node.value))
+    return tuple(dict.fromkeys(names))
 
 
 def _applies(reader: MappingReader) -> AppliesTo:
@@ -273,23 +273,23 @@ class _PlaybookLoad:
         if not paths and not globs and len(self.problems) == known:
             message, hint = f"`{name}` names no files", "add a path to `paths`, or a glob to `globs`"
             reader.on(reader.node, "playbook-empty", message, hint)
-        found = {os.path.normpath(node.value): node for node in paths or ()}
+        files = {os.path.normpath(node.value): node for node in paths or ()}
         for node in globs or ():
-            for path in self._matching(reader, node):
-                found.setdefault(path, node)
-        return sorted(found.items())
+            for path in self._matching_paths(reader, node):
+                files.setdefault(path, node)
+        return sorted(files.items())
 
-    def _matching(self, reader: MappingReader, node: TreeNode) -> list[str]:
+    def _matching_paths(self, reader: MappingReader, node: TreeNode) -> list[str]:
         glob = node.value
         if glob.startswith("/") or ".." in glob.split("/"):
             hint = "write it relative to the folder of the playbook"
             reader.on(node, "path-escape", f"`{glob}` leads out of the folder that it must stay in", hint)
             return []
-        found = [path for path in self._below(reader, node) if glob_matches(glob, path)]
-        if not found:
+        paths = [path for path in self._below(reader, node) if glob_matches(glob, path)]
+        if not paths:
             hint = "add a file that it matches, or remove the glob"
             reader.on(node, "glob-empty", f"no file of the playbook matches `{glob}`", hint)
-        return found
+        return paths
 
     def _below(self, reader: MappingReader, node: TreeNode) -> list[str]:
         """The paths of all files below the folder of the playbook."""
@@ -300,14 +300,14 @@ class _PlaybookLoad:
                 reader.on(node, "playbook-too-large", f"`{self.folder}` has more than {MAX_FILES} files", hint)
         return self._names
 
-    def _entries(self, section: str, named: list[tuple[str, TreeNode]]) -> list[LocatedEntry]:
-        found: list[LocatedEntry] = []
+    def _entries(self, section: str, files: list[tuple[str, TreeNode]]) -> list[LocatedEntry]:
+        entries: list[LocatedEntry] = []
         manifest = self.sources[os.path.join(self.path, MANIFEST)]
         assert manifest is not None
-        for path, node in named:
+        for path, node in files:
             place = manifest.problem("", node.place, "")
-            if len(found) >= MAX_ENTRIES or self.size > MAX_TEXT:
-                limit = f"{MAX_ENTRIES} {section}" if len(found) >= MAX_ENTRIES else f"{MAX_TEXT} bytes"
+            if len(entries) >= MAX_ENTRIES or self.size > MAX_TEXT:
+                limit = f"{MAX_ENTRIES} {section}" if len(entries) >= MAX_ENTRIES else f"{MAX_TEXT} bytes"
                 message, hint = f"the playbook has more than {limit}", "keep practices short, and few"
                 self.problems.append(place._replace(code="playbook-too-large", message=message, hint=hint))
                 break
@@ -316,20 +316,20 @@ class _PlaybookLoad:
                 continue
             entry = read_entry(source, path, "practice" if section == "practices" else "example", self.problems.append)
             if entry is not None:
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
     def _always(self, reader: MappingReader) -> tuple[str, ...]:
-        found: list[str] = []
+        paths: list[str] = []
         for node in text_items(reader, "always_include") or ():
             place = reader.source.problem("", node.place, "")
             if self.read(node.value, place) is not None:
-                found.append(os.path.normpath(node.value))
-        return tuple(dict.fromkeys(found))
+                paths.append(os.path.normpath(node.value))
+        return tuple(dict.fromkeys(paths))
 
     def _budgets(self, reader: MappingReader) -> dict[str, int]:
         node = reader.child("context_budgets")
-        found: dict[str, int] = {}
+        budgets: dict[str, int] = {}
         for name, value in (node.value if node is not None else {}).items():
             line, column = node.keys[name] if node is not None else (1, 1)
             if self.is_foreign and name not in PHASES:
@@ -340,8 +340,8 @@ class _PlaybookLoad:
                 hint = "write how many tokens the practices of this phase may have, such as 1200"
                 reader.on(value, "bad-value" if value.kind == "integer" else "wrong-type", message, hint)
             else:
-                found[phase_key(name)] = int(value.value)
-        return found
+                budgets[phase_key(name)] = int(value.value)
+        return budgets
 
 
 def _check_version(reader: MappingReader) -> None:

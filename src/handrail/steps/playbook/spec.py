@@ -197,10 +197,10 @@ def glob_matches(glob: str, path: str) -> bool:
 def _alternatives(glob: str) -> tuple[tuple[str, ...], ...]:
     """The tokens of each glob that the braces stand for."""
     globs = [glob]
-    while len(globs) < MAX_ALTERNATIVES and (found := next(filter(None, map(_GLOB_BRACES.search, globs)), None)):
-        whole = found.string
+    while len(globs) < MAX_ALTERNATIVES and (match := next(filter(None, map(_GLOB_BRACES.search, globs)), None)):
+        whole = match.string
         globs.remove(whole)
-        globs += [whole[: found.start()] + part + whole[found.end() :] for part in found[1].split(",")]
+        globs += [whole[: match.start()] + part + whole[match.end() :] for part in match[1].split(",")]
     return tuple(tuple(_GLOB_TOKENS.findall(one)) for one in globs)
 
 

@@ -81,14 +81,14 @@ class Signals:
     files: tuple[str, ...] = ()
 
     @cached_property
-    def touched(self) -> tuple[str, ...]:
+    def touched_files(self) -> tuple[str, ...]:
         """The files that the task changes or names, without a leading `./`."""
         return tuple(dict.fromkeys(path.removeprefix("./") for path in (*self.files, *self.paths, *self.marked)))
 
     @cached_property
     def known_languages(self) -> frozenset[str]:
         """The languages that the task names, and those of its files."""
-        of_files = [language for path in self.touched for language in languages_of(path)]
+        of_files = [language for path in self.touched_files for language in languages_of(path)]
         named = [name for name in MORE_TASK_LANGUAGES if self.says(name)] if self.text else []
         return frozenset((*map(usual_name, (*self.languages, *named)), *of_files))
 
@@ -121,7 +121,7 @@ def signals_of(task: Any, files: Iterable[str] = ()) -> Signals:
     texts = list(_texts(task))
     joined = "\n".join(texts)
     words = sorted(set(_WORD.findall(joined.lower()[: 20 * MAX_WORDS])) - STOP_WORDS)
-    paths = sorted({found.strip("\"'`,.;:") for found in _PATH.findall(joined)} - {""})
+    paths = sorted({path.strip("\"'`,.;:") for path in _PATH.findall(joined)} - {""})
     text = " ".join(joined.casefold().split())
     data = task if isinstance(task, dict) else {}
     return Signals(
@@ -159,8 +159,8 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _first(data: dict[str, Any], *names: str) -> str:
-    found = (data.get(name) for name in names)
-    return next((value.strip() for value in found if isinstance(value, str) and value.strip()), "")
+    values = (data.get(name) for name in names)
+    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
 PURPOSES = {"test": "Run the tests", "lint": "Run the linter", "format": "Format the code", "types": "Check the types",
@@ -275,15 +275,15 @@ class ProjectTree:
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """The paths of all files, sorted, without the folders of tools. Raises `TooManyFiles`."""
-        found: list[str] = []
+        paths: list[str] = []
         for folder, folders, names in os.walk(self.project):
             folders[:] = sorted(name for name in folders if name not in IGNORED)
             below = os.path.relpath(folder, self.project)
-            found += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
-            if len(found) > MOST_PROJECT_FILES:
+            paths += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
+            if len(paths) > MOST_PROJECT_FILES:
                 raise TooManyFiles(f"the project has more than {MOST_PROJECT_FILES} files")
         left_out = {os.path.relpath(os.path.join(self.project, path), self.project) for path in self.own}
-        usual = (path for path in found if path_flaw(path) is None and path.encode("utf-8", "replace").decode() == path)
+        usual = (path for path in paths if path_flaw(path) is None and path.encode("utf-8", "replace").decode() == path)
         return tuple(sorted(set(usual) - left_out))
 
     def text(self, path: str) -> str:
@@ -310,7 +310,11 @@ def facts_of(tree: ProjectTree) -> list[ProjectFact]:
     languages, checks = _languages(tree.paths), find_check_commands(tree.project)
     facts = [*languages, *_frameworks(tree)]
     manager = next((check.argv[0] for check in checks if check.source == "package.json"), "npm")
-    commands = [*_written(tree, manager), *_tests(tree, checks), *_tools(tree, {fact.value for fact in languages})]
+    commands = [
+        *_targets(tree, manager),
+        *_tests(tree, checks),
+        *_tools(tree, {fact.value for fact in languages}),
+    ]
     taken: set[tuple[str, str]] = set()
     for fact in commands:
         if (fact.kind, fact.language) not in taken and (fact.kind, "") not in taken:
@@ -323,8 +327,8 @@ def facts_of(tree: ProjectTree) -> list[ProjectFact]:
 
 
 def line_of(text: str, pattern: str) -> int | None:
-    found = re.compile(pattern)
-    return next((number for number, line in enumerate(text.splitlines(), 1) if found.search(line)), None)
+    regex = re.compile(pattern)
+    return next((number for number, line in enumerate(text.splitlines(), 1) if regex.search(line)), None)
 
 
 def _languages(paths: Iterable[str]) -> list[ProjectFact]:
@@ -341,13 +345,13 @@ def _languages(paths: Iterable[str]) -> list[ProjectFact]:
 def _frameworks(tree: ProjectTree) -> Iterator[ProjectFact]:
     files = [path for path in tree.paths if "/" not in path and _DEPENDENCIES.match(path)]
     for name, pattern in FRAMEWORKS.items():
-        found = ((path, line_of(tree.text(path), pattern)) for path in files)
-        place = next(((path, line) for path, line in found if line is not None), None)
+        places = ((path, line_of(tree.text(path), pattern)) for path in files)
+        place = next(((path, line) for path, line in places if line is not None), None)
         if place is not None:
             yield ProjectFact("framework", name, f"{place[0]}:{place[1]}")
 
 
-def _written(tree: ProjectTree, manager: str) -> Iterator[ProjectFact]:
+def _targets(tree: ProjectTree, manager: str) -> Iterator[ProjectFact]:
     """What people wrote down themselves: targets of a Makefile or a justfile, and scripts of `package.json`."""
     for file, program in (("Makefile", "make"), ("makefile", "make"), ("justfile", "just"), ("Justfile", "just")):
         text = tree.text(file) if file in tree.paths else ""
@@ -368,8 +372,8 @@ def _tests(tree: ProjectTree, checks: Iterable[CheckCommand]) -> Iterator[Projec
             continue
         words = re.escape(command.split()[-1]) if "pytest" in command else r"\S"
         line = line_of(tree.text(file), words) or 1
-        found = languages_of(file) or [{"go.mod": "go", "Cargo.toml": "rust", "pom.xml": "java"}.get(file, "python")]
-        yield ProjectFact("test", command, f"{file}:{line}", found[0])
+        names = languages_of(file) or [{"go.mod": "go", "Cargo.toml": "rust", "pom.xml": "java"}.get(file, "python")]
+        yield ProjectFact("test", command, f"{file}:{line}", names[0])
 
 
 def _tools(tree: ProjectTree, languages: set[str]) -> Iterator[ProjectFact]:
@@ -438,16 +442,16 @@ class Folder:
 def find_check_commands(project: str) -> list[CheckCommand]:
     """All commands that were found. What a person wrote down comes before what a language has by convention."""
     folder = Folder(project)
-    return [found for look in _LOOKS for found in look(folder)]
+    return [command for look in _LOOKS for command in look(folder)]
 
 
 def _node(folder: Folder) -> Iterator[CheckCommand]:
     about = _mapping(json_value(folder.text("package.json")))
     script = _mapping(about.get("scripts")).get("test")
     if isinstance(script, str) and script.strip() and _NO_TEST not in script:
-        said = str(about.get("packageManager") or "").partition("@")[0]
+        name = str(about.get("packageManager") or "").partition("@")[0]
         lock = folder.has(*_MANAGERS)
-        manager = said if said in _MANAGERS.values() else _MANAGERS[lock] if lock else "npm"
+        manager = name if name in _MANAGERS.values() else _MANAGERS[lock] if lock else "npm"
         yield CheckCommand((manager, "run", "test"), "package.json")
 
 

@@ -40,10 +40,10 @@ def is_same_host(url: str, base: str) -> bool:
 def host_of(url: str) -> str:
     """The host of an address and its port, for messages."""
     try:
-        found = origin(url)
+        site = origin(url)
     except ValueError:
         return "an address that is not HTTP"
-    return found.host if found.port in (80, 443) else f"{found.host}:{found.port}"
+    return site.host if site.port in (80, 443) else f"{site.host}:{site.port}"
 
 
 def address_of(url: str) -> str:
@@ -54,11 +54,11 @@ def match_page(url: str, base: str, pattern: re.Pattern[str], kinds: tuple[str, 
     """The parts of a page's address, whose path is below that of `base`, on any host. None if it is no such page."""
     try:
         parts = urlsplit(url)
-        found = pattern.fullmatch(parts.path.removeprefix(urlsplit(base).path.rstrip("/")))
+        match = pattern.fullmatch(parts.path.removeprefix(urlsplit(base).path.rstrip("/")))
     except ValueError:
         return None
-    is_page = parts.scheme in ("http", "https") and parts.netloc and found is not None and found["kind"] in kinds
-    return found if is_page else None
+    is_page = parts.scheme in ("http", "https") and parts.netloc and match is not None and match["kind"] in kinds
+    return match if is_page else None
 
 
 def base_address(name: str, variable: str, url: str) -> str:
@@ -82,8 +82,8 @@ ENTERPRISE = "/api/v3"
 
 def github_api(env: Mapping[str, str]) -> str:
     """The configured address of GitHub's API, checked: GITHUB_API_URL, else that of github.com."""
-    given = env.get("GITHUB_API_URL", "").strip()
-    return base_address(GITHUB, "GITHUB_API_URL", given) if given else PUBLIC_API
+    address = env.get("GITHUB_API_URL", "").strip()
+    return base_address(GITHUB, "GITHUB_API_URL", address) if address else PUBLIC_API
 
 
 def github_web(env: Mapping[str, str]) -> str:
@@ -118,8 +118,8 @@ class JiraIssue(NamedTuple):
 
 def jira_base(env: Mapping[str, str]) -> str | None:
     """The configured address of Jira, checked. None if there is none."""
-    given = env.get("JIRA_BASE_URL", "").strip()
-    return base_address(JIRA, "JIRA_BASE_URL", given) if given else None
+    address = env.get("JIRA_BASE_URL", "").strip()
+    return base_address(JIRA, "JIRA_BASE_URL", address) if address else None
 
 
 def is_issue_key(text: str) -> bool:
@@ -128,16 +128,16 @@ def is_issue_key(text: str) -> bool:
 
 def jira_issue(reference: str, env: Mapping[str, str]) -> JiraIssue:
     """The issue that a key or the address of a page means. Raises `NodeError`."""
-    given, configured = reference.strip(), jira_base(env)
-    if is_issue_key(given):
+    text, configured = reference.strip(), jira_base(env)
+    if is_issue_key(text):
         if configured is None:
             message = f"{JIRA}: JIRA_BASE_URL is not set; set it to the address of your Jira"
             raise LastingError("service-config", message)
-        return JiraIssue(given.upper(), configured)
+        return JiraIssue(text.upper(), configured)
     try:
-        key, root = _jira_page(given)
+        key, root = _jira_page(text)
     except ValueError:
-        message = f"{JIRA}: `{shown(given, 80)}` is neither the key of an issue, such as ABC-12, nor the address of one"
+        message = f"{JIRA}: `{shown(text, 80)}` is neither the key of an issue, such as ABC-12, nor the address of one"
         raise LastingError("issue-reference", message) from None
     if configured is not None and not is_same_host(root, configured):
         message = f"{JIRA}: the issue is on `{host_of(root)}`, but JIRA_BASE_URL is on `{host_of(configured)}`"
@@ -162,9 +162,9 @@ def _jira_page(url: str) -> tuple[str, str]:
 def gitlab_base(env: Mapping[str, str]) -> str:
     """The configured address of GitLab, checked: GITLAB_BASE_URL, GITLAB_HOST (maybe without https://), gitlab.com."""
     for name in ("GITLAB_BASE_URL", "GITLAB_HOST"):
-        given = env.get(name, "").strip()
-        if given:
-            return base_address(GITLAB, name, given if "://" in given else f"https://{given}")
+        address = env.get(name, "").strip()
+        if address:
+            return base_address(GITLAB, name, address if "://" in address else f"https://{address}")
     return f"{_PUBLIC_GITLAB}/"
 
 
@@ -206,20 +206,20 @@ class Remote(NamedTuple):
 
 def parse_remote(address: str) -> Remote | None:
     """The repository at an address. None if it is on no host: a folder, a helper program, or no address at all."""
-    given = address.strip()
+    text = address.strip()
     try:
-        found = _url_remote(given) if "://" in given else _short_remote(given)
+        remote = _url_remote(text) if "://" in text else _short_remote(text)
     except ValueError:
         return None
-    return None if found is None or not _is_path(found.path) else found
+    return None if remote is None or not _is_path(remote.path) else remote
 
 
 def public_address(address: str) -> str:
     """An address for people: without the user and the password, if it has any."""
-    given = address.strip()
-    scheme, mark, rest = given.partition("://")
+    text = address.strip()
+    scheme, mark, rest = text.partition("://")
     if not mark:
-        return given
+        return text
     place, slash, path = rest.partition("/")
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
 
@@ -238,21 +238,21 @@ def _url_remote(address: str) -> Remote | None:
         return None
     usual = {"http": 80, "https": 443, "ssh": 22, "git": 9418}[scheme]
     port = None if parts.port == usual else parts.port
-    return _named(scheme, parts.hostname, port, unquote(parts.path))
+    return _remote(scheme, parts.hostname, port, unquote(parts.path))
 
 
 def _short_remote(address: str) -> Remote | None:
-    found = _SHORT_REMOTE.fullmatch(address)
-    if found is None or (len(found["host"] or "") == 1 and address[1:2] == ":"):  # `C:\folder` of Windows
+    match = _SHORT_REMOTE.fullmatch(address)
+    if match is None or (len(match["host"] or "") == 1 and address[1:2] == ":"):  # `C:\folder` of Windows
         return None
-    host, port = found["host"] or found["boxed"], None
-    boxed = _BRACKETED_HOST.fullmatch(found["boxed"] or "")
+    host, port = match["host"] or match["boxed"], None
+    boxed = _BRACKETED_HOST.fullmatch(match["boxed"] or "")
     if boxed is not None:
         host, port = boxed["host"], int(boxed["port"])
-    return _named("ssh", host, None if port == 22 else port, found["path"])
+    return _remote("ssh", host, None if port == 22 else port, match["path"])
 
 
-def _named(scheme: str, host: str, port: int | None, path: str) -> Remote:
+def _remote(scheme: str, host: str, port: int | None, path: str) -> Remote:
     host = host.lower().rstrip(".")
     other = _OTHER_NAMES.get(host) if scheme == "ssh" else None
     cut = path.strip("/").removesuffix(".git").rstrip("/")

@@ -49,22 +49,22 @@ def _first_set(env: Mapping[str, str], *names: str) -> str | None:
 
 async def send_telegram(sender: Bot, text: str) -> int | None:
     """Send a message and return its id. Raises `NodeError` if Telegram does not confirm it."""
-    written = quote(sender.token, safe=":")
+    quoted_token = quote(sender.token, safe=":")
     service = Service(
         name=TELEGRAM,
-        base=f"{sender.api}bot{written}/",
+        base=f"{sender.api}bot{quoted_token}/",
         headers={},
-        secrets=(sender.token, written),
+        secrets=(sender.token, quoted_token),
         limits=LIMITS,
-        reason=lambda said: said.data.get("description"),
-        asked=_requested_pause,
+        reason=lambda answer: answer.data.get("description"),
+        requested_pause=_requested_pause,
         advice={401: "check TELEGRAM_BOT_TOKEN", 404: "check TELEGRAM_BOT_TOKEN"},
     )
     async with service:
-        said = await service.post("sendMessage", {"chat_id": sender.chat, "text": telegram_text(text)})
-    if not said.flag("ok"):
+        answer = await service.post("sendMessage", {"chat_id": sender.chat, "text": telegram_text(text)})
+    if not answer.flag("ok"):
         raise LastingError("service-failed", f"{TELEGRAM}: it does not confirm the message")
-    return said.child("result").number("message_id")
+    return answer.child("result").number("message_id")
 
 
 def telegram_text(text: str) -> str:
@@ -80,9 +80,9 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _requested_pause(said: JsonObject) -> float | None:
+def _requested_pause(answer: JsonObject) -> float | None:
     """The pause that Telegram asks for, in the JSON of its answer."""
-    seconds = said.child("parameters").data.get("retry_after")
+    seconds = answer.child("parameters").data.get("retry_after")
     return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
 
 
@@ -94,17 +94,17 @@ LONGEST_WEBHOOK = 4000
 def webhook_address(env: Mapping[str, str]) -> str:
     """The configured address. Raises `NodeError` if it is missing or wrong."""
     for name in WEBHOOK_VARIABLES:
-        found = env.get(name, "").strip()
-        if found:
+        address = env.get(name, "").strip()
+        if address:
             try:
-                origin(found)
-                is_plain = "@" not in urlsplit(found).netloc and found.isascii() and found.isprintable()
+                origin(address)
+                is_plain = "@" not in urlsplit(address).netloc and address.isascii() and address.isprintable()
             except ValueError:
                 is_plain = False
             if not is_plain:
                 message = f"{WEBHOOK}: {name} is not an address that begins with https:// and has no user"
                 raise LastingError("service-address", message)
-            return found
+            return address
     raise LastingError("service-config", f"{WEBHOOK}: set NOTIFY_WEBHOOK_URL to its address")
 
 

@@ -120,20 +120,20 @@ class Forge(Protocol):
     def open_service(self, env: Mapping[str, str], writes: bool = False, /) -> Service:
         """The configured forge, to read from it or also to write."""
 
-    async def fetch_issue(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]: ...
+    async def fetch_issue(self, service: Service, target: ForgeItem, now: str) -> dict[str, Any]: ...
 
-    async def fetch_changes(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]: ...
+    async def fetch_changes(self, service: Service, target: ForgeItem, now: str) -> dict[str, Any]: ...
 
-    async def fetch_reviews(self, service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+    async def fetch_reviews(self, service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
         """What people say about a change."""
 
-    async def fetch_checks(self, service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+    async def fetch_checks(self, service: Service, target: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
         """The checks of the last commit of a change, or of one of its commits."""
 
-    async def comment_once(self, service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
+    async def comment_once(self, service: Service, target: ForgeItem, body: str, mark: str) -> ForgeComment:
         """Write a comment, unless there is one with the same mark."""
 
-    async def open_once(self, service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+    async def open_once(self, service: Service, project: str, proposal: Proposal) -> OpenedProposal:
         """Open a change, unless there is an open one from the same branch, or one with the same mark."""
 
 
@@ -153,49 +153,49 @@ def forge_site(kind: ForgeName, env: Mapping[str, str]) -> str:
 def forge_token(kind: ForgeName, env: Mapping[str, str]) -> str | None:
     """The configured token of a forge. Raises `NodeError` if it cannot be one."""
     for name in FORGES[kind].tokens:
-        found = env.get(name, "").strip()
-        if found:
-            if not found.isascii() or not found.isprintable() or " " in found:
+        token = env.get(name, "").strip()
+        if token:
+            if not token.isascii() or not token.isprintable() or " " in token:
                 raise LastingError("service-config", f"{name} contains a character that no token has")
-            return found
+            return token
     return None
 
 
-def forge_of_remote(found: Remote, env: Mapping[str, str]) -> ForgeName:
+def forge_of_remote(remote: Remote, env: Mapping[str, str]) -> ForgeName:
     """The forge that a remote is on. Raises `NodeError` if none is configured there."""
-    kind = _forge_name(found, env)
+    kind = _forge_name(remote, env)
     if kind is None:
-        known = " or ".join(f"`{host_of(forge_site(kind, env))}`" for kind in FORGES)
+        hosts = " or ".join(f"`{host_of(forge_site(kind, env))}`" for kind in FORGES)
         message = (
-            f"the remote is on `{found.host}`, not on {known}; set GITHUB_API_URL or GITLAB_BASE_URL, or say `forge` "
+            f"the remote is on `{remote.host}`, not on {hosts}; set GITHUB_API_URL or GITLAB_BASE_URL, or say `forge` "
             "if the name of the host is an alias"
         )
         raise LastingError("remote-address", message)
     return kind
 
 
-def _forge_name(found: Remote, env: Mapping[str, str]) -> ForgeName | None:
+def _forge_name(remote: Remote, env: Mapping[str, str]) -> ForgeName | None:
     for kind in FORGES:
         at = forge_site(kind, env)
-        if is_same_host(found.site, at) if found.is_http else found.host == urlsplit(at).hostname:
+        if is_same_host(remote.site, at) if remote.is_http else remote.host == urlsplit(at).hostname:
             return kind
     return None
 
 
-def project_path(found: Remote, kind: ForgeName, env: Mapping[str, str]) -> str:
+def project_path(remote: Remote, kind: ForgeName, env: Mapping[str, str]) -> str:
     """The path of a repository on its forge, without the folder that the forge itself may be in."""
     root = urlsplit(forge_site(kind, env)).path.strip("/")
-    return found.path.removeprefix(f"{root}/") if root and found.is_http else found.path
+    return remote.path.removeprefix(f"{root}/") if root and remote.is_http else remote.path
 
 
-def git_login(found: Remote | None, env: Mapping[str, str]) -> GitLogin | None:
+def git_login(remote: Remote | None, env: Mapping[str, str]) -> GitLogin | None:
     """The login for a remote over HTTP. None if it is on no configured forge, or if there is no token."""
-    kind = _forge_name(found, env) if found is not None and found.is_http else None
+    kind = _forge_name(remote, env) if remote is not None and remote.is_http else None
     secret = forge_token(kind, env) if kind is not None else None
-    if found is None or kind is None or secret is None:
+    if remote is None or kind is None or secret is None:
         return None
     pair = base64.b64encode(f"{FORGES[kind].user}:{secret}".encode()).decode()
-    return GitLogin(found.site, f"Authorization: Basic {pair}", (secret, pair))
+    return GitLogin(remote.site, f"Authorization: Basic {pair}", (secret, pair))
 
 
 _MARK = re.compile(r"<!-- handrail:[0-9a-f]{24} -->")
@@ -206,18 +206,18 @@ def mark(key: str) -> str:
     return f"<!-- handrail:{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:24]} -->"
 
 
-def with_mark(text: str, own: str, most: int) -> str:
+def with_mark(text: str, mark: str, most: int) -> str:
     """A text of at most `most` characters that ends with the mark. A mark inside of the text is removed."""
     clean = _MARK.sub("", text.encode("utf-8", "replace").decode()).strip()
-    room = most - len(own) - 2
+    room = most - len(mark) - 2
     if len(clean) > room:
         clean = f"{clean[: room - 1].rstrip()}…"
-    return f"{clean}\n\n{own}" if clean else own
+    return f"{clean}\n\n{mark}" if clean else mark
 
 
-def is_marked(text: str, own: str | None = None) -> bool:
+def is_marked(text: str, mark: str | None = None) -> bool:
     """True if a text has this mark, or any mark."""
-    return _MARK.search(text) is not None if own is None else own in text
+    return _MARK.search(text) is not None if mark is None else mark in text
 
 
 Created = TypeVar("Created")
@@ -229,44 +229,44 @@ async def create_once(
     look: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
 ) -> Created:
     """What `look` finds, else what `create` makes. If that fails, `look` says whether it was made all the same."""
-    found = await look()
-    if found is not None:
-        return found
+    result = await look()
+    if result is not None:
+        return result
     try:
         return await create()
     except NodeError as error:
         if error.code not in _PERHAPS_DONE:
             raise
-        found = await look()
-        if found is not None:
-            return found
+        result = await look()
+        if result is not None:
+            return result
         raise
 
 
 async def find_or_open(
-    listed: Callable[[], Awaitable[list[OpenedProposal]]], create: Callable[[], Awaitable[OpenedProposal]]
+    list_changes: Callable[[], Awaitable[list[OpenedProposal]]], create: Callable[[], Awaitable[OpenedProposal]]
 ) -> OpenedProposal:
     """The open one of the listed changes, else the one that this step opened before, else a new one."""
 
     async def look() -> OpenedProposal | None:
-        found = await listed()
-        still_open = [change for change in found if change.state == "open"]
-        return next(iter((*still_open, *(change for change in found if change.is_new))), None)
+        changes = await list_changes()
+        still_open = [change for change in changes if change.state == "open"]
+        return next(iter((*still_open, *(change for change in changes if change.is_new))), None)
 
     return await create_once(look, create)
 
 
-async def find_or_comment(service: Service, path: str, body: str, own: str, **query: str) -> JsonObject:
+async def find_or_comment(service: Service, path: str, body: str, mark: str, **query: str) -> JsonObject:
     """The comment with this mark in the list at a path, else a new one."""
 
     async def look() -> JsonObject | None:
-        listed = await service.get_objects(path, **query)
-        return next((item for item in listed if is_marked(item.text("body", ""), own)), None)
+        comments = await service.get_objects(path, **query)
+        return next((item for item in comments if is_marked(item.text("body", ""), mark)), None)
 
-    found = await create_once(look, lambda: service.post(path, {"body": body}))
-    if found.number("id") is None:
+    comment = await create_once(look, lambda: service.post(path, {"body": body}))
+    if comment.number("id") is None:
         raise LastingError("service-json", f"{service.name}: its answer is not a comment")
-    return found
+    return comment
 
 
 async def default_branch(service: Service, path: str, what: str) -> str:
@@ -290,7 +290,7 @@ _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 
 
 def checks_document(
-    wanted: ForgeItem, head: dict[str, Any], about: dict[str, Any], checks: list[dict[str, Any]]
+    target: ForgeItem, head: dict[str, Any], about: dict[str, Any], checks: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """A document of checks. Its `state` is `failed` if one failed, else `pending`, `passed`, or `none` without checks.
 
@@ -298,9 +298,9 @@ def checks_document(
     """
     counts = {state: sum(check["state"] == state for check in checks) for state in ("failed", "pending", "passed")}
     parts = [f"{counts[state]} {state}" for state in ("passed", "failed", "pending") if counts[state]]
-    told = f"{counted(len(checks), 'check')}: {', '.join(parts)}" if checks else "no checks"
+    text = f"{counted(len(checks), 'check')}: {', '.join(parts)}" if checks else "no checks"
     return {
-        "summary": f"{wanted.name}: {told}",
+        "summary": f"{target.name}: {text}",
         **head,
         **about,
         "state": next((state for state, count in counts.items() if count), "none"),
@@ -311,7 +311,7 @@ def checks_document(
 async def explain_failures(
     items: list[JsonObject], checks: list[dict[str, Any]], text_of: Callable[[JsonObject], Awaitable[str]]
 ) -> None:
-    """Set the text of each failed check that has an item of the forge. Only the first ones have one."""
+    """Set the text of each failed check that has an item of the forge. Only the first ones get a text."""
     failed = [(item, check) for item, check in zip(items, checks, strict=False) if check["state"] == "failed"]
     for place, (item, check) in enumerate(failed):
         check["text"] = await text_of(item) if place < MOST_TEXTS else TOO_MANY
@@ -331,17 +331,17 @@ async def fetch_log_end(service: Service, path: str, most: int) -> str:
     return text_end(clean_log(log.decode("utf-8", "replace")), most)
 
 
-def clean_log(said: str) -> str:
+def clean_log(text: str) -> str:
     """A text without times at the beginning of lines, colours and control characters."""
-    lines = _TIME.sub("", said.replace("\r\n", "\n"))
+    lines = _TIME.sub("", text.replace("\r\n", "\n"))
     return _CONTROL.sub("", _COLOUR.sub("", lines)).strip()
 
 
-def cut_summary(said: str) -> str:
-    return said if len(said) <= LONGEST_SUMMARY else f"{said[:LONGEST_SUMMARY]}…"
+def cut_summary(text: str) -> str:
+    return text if len(text) <= LONGEST_SUMMARY else f"{text[:LONGEST_SUMMARY]}…"
 
 
-def text_end(said: str, most: int = LONGEST_TEXT) -> str:
+def text_end(text: str, most: int = LONGEST_TEXT) -> str:
     """The end of a text; the first line says how much was left out."""
-    left = len(said) - most
-    return said if left <= 0 else f"… {left} characters before this were left out\n{said[left:]}"
+    left_out = len(text) - most
+    return text if left_out <= 0 else f"… {left_out} characters before this were left out\n{text[left_out:]}"

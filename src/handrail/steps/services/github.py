@@ -77,26 +77,26 @@ def _wrong(reference: str, what: str, kind: str) -> str:
 
 
 def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
-    """What a text means. None if it is something else."""
-    given, web = reference.strip(), github_web(env)
-    found = _SHORT.fullmatch(given) or _page(given, kinds, web)
-    if found is None or not _REPOSITORY.fullmatch(found["repository"]):
+    """The issue or pull request that a text names. None if it names neither."""
+    text, web = reference.strip(), github_web(env)
+    match = _SHORT.fullmatch(text) or _page(text, kinds, web)
+    if match is None or not _REPOSITORY.fullmatch(match["repository"]):
         return None
-    repository, number = found["repository"], int(found["number"])
+    repository, number = match["repository"], int(match["number"])
     return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
 
 
 def _page(url: str, kinds: tuple[str, ...], web: str) -> re.Match[str] | None:
     """The parts of a page's address. Raises `NodeError` if it is on another host than the configured GitHub."""
-    found = match_page(url, web, _PAGE, kinds)
-    if found is not None and not is_same_host(url, web):
+    match = match_page(url, web, _PAGE, kinds)
+    if match is not None and not is_same_host(url, web):
         message = (
-            f"{GITHUB}: `{shown(found['repository'], 120)}` is on `{host_of(url)}`, but the token is only sent to the "
+            f"{GITHUB}: `{shown(match['repository'], 120)}` is on `{host_of(url)}`, but the token is only sent to the "
             f"GitHub at `{host_of(web)}`; if the token is for `{host_of(url)}`, set GITHUB_API_URL to "
             f"{address_of(url)}{ENTERPRISE}"
         )
         raise LastingError("service-host", message)
-    return found
+    return match
 
 
 def checked_project(path: str) -> str:
@@ -129,15 +129,15 @@ def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
     )
 
 
-def _reason(said: JsonObject) -> object:
+def _reason(answer: JsonObject) -> object:
     """GitHub's own words in an error, with those about each wrong member."""
-    words = [one.raw("message") for one in (said, *said.children("errors"))]
+    words = [one.raw("message") for one in (answer, *answer.children("errors"))]
     return ": ".join(filter(None, words)) or None
 
 
-def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
+def _head(target: ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `pull_request`."""
-    return {f"{name}_url": wanted.page, "repository": wanted.project, "number": wanted.number, "fetched_at": now}
+    return {f"{name}_url": target.page, "repository": target.project, "number": target.number, "fetched_at": now}
 
 
 def _author(item: JsonObject) -> str:
@@ -145,32 +145,32 @@ def _author(item: JsonObject) -> str:
     return item.child("user").text("login")
 
 
-def _issue_path(wanted: ForgeItem) -> str:
-    return f"repos/{wanted.project}/issues/{wanted.number}"
+def _issue_path(target: ForgeItem) -> str:
+    return f"repos/{target.project}/issues/{target.number}"
 
 
-def _pull_path(wanted: ForgeItem) -> str:
-    return f"repos/{wanted.project}/pulls/{wanted.number}"
+def _pull_path(target: ForgeItem) -> str:
+    return f"repos/{target.project}/pulls/{target.number}"
 
 
-async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
-    found = await service.get_object(_issue_path(wanted), "an issue")
-    comments = [_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
-    title = found.text("title", f"Issue #{wanted.number}")
+async def fetch_issue(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+    issue = await service.get_object(_issue_path(target), "an issue")
+    comments = [_comment(item) for item in await service.get_objects(f"{_issue_path(target)}/comments")]
+    title = issue.text("title", f"Issue #{target.number}")
     return {
-        "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
-        **_head(wanted, "issue", now),
+        "summary": f"{target.name} {title}: {counted(len(comments), 'comment')}",
+        **_head(target, "issue", now),
         "issue": {
             "title": title,
-            "body": found.raw("body"),
-            "state": found.text("state"),
-            "author": _author(found),
-            "labels": found.names("labels", "name"),
-            "assignees": found.names("assignees", "login"),
-            "milestone": found.child("milestone").text("title", "") or None,
-            "is_pull_request": isinstance(found.data.get("pull_request"), dict),
-            "created_at": found.text("created_at"),
-            "updated_at": found.text("updated_at"),
+            "body": issue.raw("body"),
+            "state": issue.text("state"),
+            "author": _author(issue),
+            "labels": issue.names("labels", "name"),
+            "assignees": issue.names("assignees", "login"),
+            "milestone": issue.child("milestone").text("title", "") or None,
+            "is_pull_request": isinstance(issue.data.get("pull_request"), dict),
+            "created_at": issue.text("created_at"),
+            "updated_at": issue.text("updated_at"),
         },
         "comments": comments,
     }
@@ -194,35 +194,35 @@ _KINDS = {"added": "added", "removed": "deleted", "renamed": "renamed"}
 _JUDGEMENTS = ("approved", "changes_requested", "dismissed")
 
 
-async def fetch_diff(service: Service, wanted: ForgeItem) -> bytes:
+async def fetch_diff(service: Service, target: ForgeItem) -> bytes:
     """The whole difference as text. GitHub refuses to make a very large one."""
-    return await service.get_file(_pull_path(wanted), LARGEST_DIFF, DIFF)
+    return await service.get_file(_pull_path(target), LARGEST_DIFF, DIFF)
 
 
-async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
     """A pull request and its changed files: a document of `github-pr-diff/v1`."""
-    details = await service.get_object(_pull_path(wanted), "a pull request")
-    files = [_changed_file(item) for item in await service.get_objects(f"{_pull_path(wanted)}/files")]
-    about = _pull_about(details, wanted)
+    details = await service.get_object(_pull_path(target), "a pull request")
+    files = [_changed_file(item) for item in await service.get_objects(f"{_pull_path(target)}/files")]
+    about = _pull_about(details, target)
     return {
-        "summary": f"{wanted.name} {about['title']}: {counted(len(files), 'changed file')}",
-        **_head(wanted, "pull_request", now),
+        "summary": f"{target.name} {about['title']}: {counted(len(files), 'changed file')}",
+        **_head(target, "pull_request", now),
         "pull_request": about,
         "files": files,
     }
 
 
-async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_reviews(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
     """Reviews, comments on lines and general comments: a document of `github-review/v1`."""
-    details = await service.get_object(_pull_path(wanted), "a pull request")
-    listed = await service.get_objects(f"{_pull_path(wanted)}/reviews")
-    reviews = [_review(item) for item in listed if item.text("state") != "PENDING"]
-    lines = [_line_comment(item) for item in await service.get_objects(f"{_pull_path(wanted)}/comments")]
-    others = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(wanted)}/comments")]
+    details = await service.get_object(_pull_path(target), "a pull request")
+    items = await service.get_objects(f"{_pull_path(target)}/reviews")
+    reviews = [_review(item) for item in items if item.text("state") != "PENDING"]
+    lines = [_line_comment(item) for item in await service.get_objects(f"{_pull_path(target)}/comments")]
+    others = [_general_comment(item) for item in await service.get_objects(f"{_issue_path(target)}/comments")]
     comments = [comment for comment in (*lines, *others) if comment["body"].strip()]
     return {
-        "summary": f"{wanted.name}: {counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}",
-        **_head(wanted, "pull_request", now),
+        "summary": f"{target.name}: {counted(len(reviews), 'review')}, {counted(len(comments), 'comment')}",
+        **_head(target, "pull_request", now),
         "commit": details.child("head").text("sha"),
         "author": _author(details),
         "reviews": _judged(reviews),
@@ -315,25 +315,25 @@ _RUNS_LOGS = "github-actions"
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
-async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
-    pull = await service.get_object(_pull_path(wanted), "a pull request")
+    pull = await service.get_object(_pull_path(target), "a pull request")
     latest = pull.child("head").text("sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
         raise LastingError("service-json", f"{GITHUB}: the pull request has no head commit")
-    path = f"repos/{wanted.project}/commits/{quote(sha, safe='')}"
+    path = f"repos/{target.project}/commits/{quote(sha, safe='')}"
     runs = await service.get_objects(f"{path}/check-runs", "check_runs")
     statuses = await service.get_objects(f"{path}/status", "statuses")
     checks = [_run_check(item) for item in runs] + [_status_check(item) for item in statuses]
-    await explain_failures(runs, checks, lambda item: _failure_text(service, wanted, item))
+    await explain_failures(runs, checks, lambda item: _failure_text(service, target, item))
     about = {
         "commit": sha,
         "is_head": latest == sha,
         "pull_request_state": _state_of_pull(pull),
         "branch": pull.child("head").text("ref"),
     }
-    return checks_document(wanted, _head(wanted, "pull_request", now), about, checks)
+    return checks_document(target, _head(target, "pull_request", now), about, checks)
 
 
 def _run_check(item: JsonObject) -> dict[str, Any]:
@@ -362,12 +362,12 @@ def _status_check(item: JsonObject) -> dict[str, Any]:
     }
 
 
-async def _failure_text(service: Service, wanted: ForgeItem, item: JsonObject) -> str:
+async def _failure_text(service: Service, target: ForgeItem, item: JsonObject) -> str:
     """What a check run says about its failure: its own words, its annotations, and the end of its log."""
-    said, id_ = item.child("output"), item.number("id")
-    words = [cut_summary(clean_log(said.raw(name))) for name in ("title", "summary", "text")]
-    parts, at = [part for part in words if part], f"repos/{wanted.project}"
-    if id_ is not None and said.number("annotations_count") != 0:
+    output, id_ = item.child("output"), item.number("id")
+    words = [cut_summary(clean_log(output.raw(name))) for name in ("title", "summary", "text")]
+    parts, at = [part for part in words if part], f"repos/{target.project}"
+    if id_ is not None and output.number("annotations_count") != 0:
         annotations = _annotations(service, f"{at}/check-runs/{id_}/annotations")
         parts.append(await text_or_reason("annotations", annotations))
     if id_ is not None and item.child("app").text("slug") == _RUNS_LOGS:
@@ -377,9 +377,9 @@ async def _failure_text(service: Service, wanted: ForgeItem, item: JsonObject) -
 
 
 async def _annotations(service: Service, path: str) -> str:
-    listed = await service.get_objects(path)
-    lines = [_annotation(item) for item in listed[:MOST_ANNOTATIONS]]
-    more = len(listed) - len(lines)
+    items = await service.get_objects(path)
+    lines = [_annotation(item) for item in items[:MOST_ANNOTATIONS]]
+    more = len(items) - len(lines)
     return "\n".join([*lines, *([f"… and {more} more annotations"] if more else [])])
 
 
@@ -395,23 +395,23 @@ LONGEST_BODY = 60_000
 """GitHub refuses more than 65536 characters."""
 
 
-async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+async def open_once(service: Service, project: str, proposal: Proposal) -> OpenedProposal:
     path = f"repos/{project}"
-    base = wanted.base or await default_branch(service, path, "repository")
-    owner = wanted.owner or project.partition("/")[0]
-    head = f"{owner}:{wanted.head}"
+    base = proposal.base or await default_branch(service, path, "repository")
+    owner = proposal.owner or project.partition("/")[0]
+    head = f"{owner}:{proposal.head}"
 
-    async def listed() -> list[OpenedProposal]:
-        found = await service.get_objects(f"{path}/pulls", head=head, base=base, state="all")
-        same = [item for item in found if _is_from_branch(item, owner, wanted.head, base)]
-        return [_opened_pull(item, is_marked(item.raw("body"), wanted.mark)) for item in same]
+    async def list_changes() -> list[OpenedProposal]:
+        pulls = await service.get_objects(f"{path}/pulls", head=head, base=base, state="all")
+        same = [item for item in pulls if _is_from_branch(item, owner, proposal.head, base)]
+        return [_opened_pull(item, is_marked(item.raw("body"), proposal.mark)) for item in same]
 
     async def create() -> OpenedProposal:
-        body = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
-        content = {"title": wanted.title, "head": head, "base": base, "body": body, "draft": wanted.draft}
+        body = with_mark(proposal.body, proposal.mark, LONGEST_BODY)
+        content = {"title": proposal.title, "head": head, "base": base, "body": body, "draft": proposal.draft}
         return _opened_pull(await service.post(f"{path}/pulls", content), is_new=True)
 
-    return await find_or_open(listed, create)
+    return await find_or_open(list_changes, create)
 
 
 def _is_from_branch(item: JsonObject, owner: str, branch: str, base: str) -> bool:
@@ -425,13 +425,13 @@ def _is_from_branch(item: JsonObject, owner: str, branch: str, base: str) -> boo
 
 
 def _opened_pull(item: JsonObject, is_new: bool) -> OpenedProposal:
-    found = item.number("number")
-    if found is None:
+    number = item.number("number")
+    if number is None:
         raise LastingError("service-json", f"{GITHUB}: its answer is not a pull request")
     is_merged = item.data.get("merged_at") is not None or item.flag("merged")
     return OpenedProposal(
         url=item.text("html_url", ""),
-        number=found,
+        number=number,
         state="merged" if is_merged else item.text("state", "open"),
         head=item.child("head").text("ref"),
         base=item.child("base").text("ref"),
@@ -439,7 +439,7 @@ def _opened_pull(item: JsonObject, is_new: bool) -> OpenedProposal:
     )
 
 
-async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
-    path = f"{_issue_path(wanted)}/comments"
-    found = await find_or_comment(service, path, with_mark(body, mark, LONGEST_BODY), mark)
-    return ForgeComment(found.id(), found.text("html_url", ""))
+async def comment_once(service: Service, target: ForgeItem, body: str, mark: str) -> ForgeComment:
+    path = f"{_issue_path(target)}/comments"
+    comment = await find_or_comment(service, path, with_mark(body, mark, LONGEST_BODY), mark)
+    return ForgeComment(comment.id(), comment.text("html_url", ""))

@@ -70,10 +70,10 @@ def _wrong(reference: str, what: str, kind: str) -> str:
 
 
 def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: str) -> ForgeItem | None:
-    """What an address means. None if it is something else."""
+    """The issue or merge request at an address. None if the address is of something else."""
     url, base = reference.strip(), gitlab_base(env)
-    found = match_page(url, base, _PAGE, kinds)
-    if found is None:
+    match = match_page(url, base, _PAGE, kinds)
+    if match is None:
         return None
     if not is_same_host(url, base):
         message = (
@@ -81,7 +81,7 @@ def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: 
             f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
         )
         raise LastingError("service-host", message)
-    return ForgeItem(found["project"], int(found["number"]), url, "!" if kinds == ("merge_requests",) else "#")
+    return ForgeItem(match["project"], int(match["number"]), url, "!" if kinds == ("merge_requests",) else "#")
 
 
 def checked_project(path: str) -> str:
@@ -98,7 +98,7 @@ def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
         base=base,
         headers={"PRIVATE-TOKEN": secret},
         secrets=(secret,),
-        reason=lambda said: next(filter(None, map(said.data.get, ("message", "error_description", "error"))), None),
+        reason=lambda answer: next(filter(None, map(answer.data.get, ("message", "error_description", "error"))), None),
         advice={
             401: "check GITLAB_TOKEN",
             403: f"GITLAB_TOKEN needs the scope `{scope}`",
@@ -111,14 +111,14 @@ def _project_path(project: str) -> str:
     return f"api/v4/projects/{quote(project, safe='')}"
 
 
-def _path(wanted: ForgeItem) -> str:
-    return f"{_project_path(wanted.project)}/{_LISTS[wanted.sign]}/{wanted.number}"
+def _path(target: ForgeItem) -> str:
+    return f"{_project_path(target.project)}/{_LISTS[target.sign]}/{target.number}"
 
 
-def _head(wanted: ForgeItem, name: str, now: str) -> dict[str, Any]:
+def _head(target: ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `merge_request`."""
-    number = {f"{name}_iid": wanted.number}
-    return {f"{name}_url": wanted.page, "project_path": wanted.project, **number, "fetched_at": now}
+    number = {f"{name}_iid": target.number}
+    return {f"{name}_url": target.page, "project_path": target.project, **number, "fetched_at": now}
 
 
 def _author(item: JsonObject) -> str:
@@ -132,30 +132,30 @@ def _state(item: JsonObject, default: str = UNKNOWN) -> str:
     return "open" if state in ("opened", "locked") else state
 
 
-def _is_said(note: JsonObject) -> bool:
-    """True for what a person wrote. Notes of GitLab itself are left out."""
+def _is_by_person(note: JsonObject) -> bool:
+    """True if a person wrote this note, and not GitLab itself."""
     return not note.flag("system") and bool(note.text("body", ""))
 
 
-async def fetch_issue(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_issue(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
     """An issue and what people say about it: a document of `gitlab-issue/v1`."""
-    found = await service.get_object(_path(wanted), "an issue")
-    notes = await service.get_objects(f"{_path(wanted)}/notes", sort="asc", order_by="created_at")
-    comments = [_issue_comment(note) for note in notes if _is_said(note)]
-    title = found.text("title", f"Issue #{wanted.number}")
+    issue = await service.get_object(_path(target), "an issue")
+    notes = await service.get_objects(f"{_path(target)}/notes", sort="asc", order_by="created_at")
+    comments = [_issue_comment(note) for note in notes if _is_by_person(note)]
+    title = issue.text("title", f"Issue #{target.number}")
     return {
-        "summary": f"{wanted.name} {title}: {counted(len(comments), 'comment')}",
-        **_head(wanted, "issue", now),
+        "summary": f"{target.name} {title}: {counted(len(comments), 'comment')}",
+        **_head(target, "issue", now),
         "issue": {
             "title": title,
-            "body": found.text("description", ""),
-            "state": _state(found),
-            "author": _author(found),
-            "labels": found.names("labels", "name"),
-            "assignees": found.names("assignees", "username"),
-            "milestone": found.child("milestone").text("title", "") or None,
-            "created_at": found.text("created_at"),
-            "updated_at": found.text("updated_at"),
+            "body": issue.text("description", ""),
+            "state": _state(issue),
+            "author": _author(issue),
+            "labels": issue.names("labels", "name"),
+            "assignees": issue.names("assignees", "username"),
+            "milestone": issue.child("milestone").text("title", "") or None,
+            "created_at": issue.text("created_at"),
+            "updated_at": issue.text("updated_at"),
         },
         "comments": comments,
     }
@@ -171,34 +171,34 @@ def _issue_comment(note: JsonObject) -> dict[str, Any]:
     }
 
 
-async def fetch_changes(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
     """A merge request and its changed files: a document of `gitlab-mr-diff/v1`."""
-    details = await service.get_object(_path(wanted), "a merge request")
-    files = [_changed_file(item) for item in await service.get_objects(f"{_path(wanted)}/diffs")]
+    details = await service.get_object(_path(target), "a merge request")
+    files = [_changed_file(item) for item in await service.get_objects(f"{_path(target)}/diffs")]
     names = ("state", "source_branch", "target_branch", "sha", "created_at", "updated_at")
     about = {
-        "title": details.text("title", f"MR !{wanted.number}"),
+        "title": details.text("title", f"MR !{target.number}"),
         "description": details.raw("description"),
         "draft": details.flag("draft") or details.flag("work_in_progress"),
         **{name: details.text(name) for name in names},
         "author": _author(details),
     }
     return {
-        "summary": f"{wanted.name} {about['title']}: {counted(len(files), 'changed file')}",
-        **_head(wanted, "merge_request", now),
+        "summary": f"{target.name} {about['title']}: {counted(len(files), 'changed file')}",
+        **_head(target, "merge_request", now),
         "merge_request": about,
         "files": files,
     }
 
 
-async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_reviews(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
     """The comments of a merge request: a document of `gitlab-review/v1`."""
     comments = []
-    for discussion in await service.get_objects(f"{_path(wanted)}/discussions"):
-        comments += [_review_comment(note, discussion) for note in discussion.children("notes") if _is_said(note)]
+    for discussion in await service.get_objects(f"{_path(target)}/discussions"):
+        comments += [_review_comment(note, discussion) for note in discussion.children("notes") if _is_by_person(note)]
     return {
-        "summary": f"{wanted.name}: {counted(len(comments), 'comment')}",
-        **_head(wanted, "merge_request", now),
+        "summary": f"{target.name}: {counted(len(comments), 'comment')}",
+        **_head(target, "merge_request", now),
         "comments": comments,
     }
 
@@ -206,15 +206,15 @@ async def fetch_reviews(service: Service, wanted: ForgeItem, now: str) -> dict[s
 def _changed_file(item: JsonObject) -> dict[str, Any]:
     new_path = item.text("new_path", item.text("old_path"))
     flags = ("new_file", "renamed_file", "deleted_file", "generated_file", "too_large", "collapsed")
-    found = {name: item.flag(name) for name in flags}
+    values = {name: item.flag(name) for name in flags}
     kinds = {"new_file": "added", "deleted_file": "deleted", "renamed_file": "renamed"}
-    why = "too large" if found["too_large"] else "collapsed" if found["collapsed"] else ""
+    why = "too large" if values["too_large"] else "collapsed" if values["collapsed"] else ""
     note = f"GitLab does not show this diff: it is {why}." if why else "The diff is empty."
     return {
         "old_path": item.text("old_path", new_path),
         "new_path": new_path,
-        "change_type": next((word for flag, word in kinds.items() if found[flag]), "modified"),
-        **found,
+        "change_type": next((word for flag, word in kinds.items() if values[flag]), "modified"),
+        **values,
         "diff": item.text("diff", note),
     }
 
@@ -240,24 +240,24 @@ _CHECK_STATES = {"success": "passed", "skipped": "passed", "manual": "passed", "
 """What a result means. Every other one, such as `running`, is not done."""
 
 
-async def fetch_checks(service: Service, wanted: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a merge request's last commit, or of one of its commits: a document of `gitlab-checks/v1`."""
-    details = await service.get_object(_path(wanted), "a merge request")
+    details = await service.get_object(_path(target), "a merge request")
     latest = details.text("sha", "")
     sha = commit or latest
     if not sha:
         raise LastingError("service-json", f"{GITLAB}: the merge request has no commit")
-    project = _project_path(wanted.project)
-    listed = await service.get_objects(f"{project}/repository/commits/{quote(sha, safe='')}/statuses")
-    checks = [_check(item) for item in listed]
-    await explain_failures(listed, checks, lambda item: _failure_text(service, project, item))
+    project = _project_path(target.project)
+    statuses = await service.get_objects(f"{project}/repository/commits/{quote(sha, safe='')}/statuses")
+    checks = [_check(item) for item in statuses]
+    await explain_failures(statuses, checks, lambda item: _failure_text(service, project, item))
     about = {
         "commit": sha,
         "is_head": sha == latest,
         "merge_request_state": _state(details),
         "branch": details.text("source_branch"),
     }
-    return checks_document(wanted, _head(wanted, "merge_request", now), about, checks)
+    return checks_document(target, _head(target, "merge_request", now), about, checks)
 
 
 def _check(item: JsonObject) -> dict[str, Any]:
@@ -285,32 +285,32 @@ async def _failure_text(service: Service, project: str, item: JsonObject) -> str
 LONGEST_BODY = 500_000
 
 
-async def comment_once(service: Service, wanted: ForgeItem, body: str, mark: str) -> ForgeComment:
+async def comment_once(service: Service, target: ForgeItem, body: str, mark: str) -> ForgeComment:
     content, last_first = with_mark(body, mark, LONGEST_BODY), {"sort": "desc", "order_by": "created_at"}
-    found = await find_or_comment(service, f"{_path(wanted)}/notes", content, mark, **last_first)
-    return ForgeComment(found.id(), f"{wanted.page.partition('#')[0]}#note_{found.id()}")
+    comment = await find_or_comment(service, f"{_path(target)}/notes", content, mark, **last_first)
+    return ForgeComment(comment.id(), f"{target.page.partition('#')[0]}#note_{comment.id()}")
 
 
-async def open_once(service: Service, project: str, wanted: Proposal) -> OpenedProposal:
+async def open_once(service: Service, project: str, proposal: Proposal) -> OpenedProposal:
     at = _project_path(project)
-    base = wanted.base or await default_branch(service, at, "project")
-    branches = {"source_branch": wanted.head, "target_branch": base}
+    base = proposal.base or await default_branch(service, at, "project")
+    branches = {"source_branch": proposal.head, "target_branch": base}
 
-    async def listed() -> list[OpenedProposal]:
-        found = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
-        same = [item for item in found if all(item.data.get(name) == value for name, value in branches.items())]
-        return [_opened(item, is_marked(item.text("description", ""), wanted.mark)) for item in same]
+    async def list_changes() -> list[OpenedProposal]:
+        items = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
+        same = [item for item in items if all(item.data.get(name) == value for name, value in branches.items())]
+        return [_opened_change(item, is_marked(item.text("description", ""), proposal.mark)) for item in same]
 
     async def create() -> OpenedProposal:
-        title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
-        description = with_mark(wanted.body, wanted.mark, LONGEST_BODY)
+        title = f"Draft: {proposal.title}" if proposal.draft else proposal.title
+        description = with_mark(proposal.body, proposal.mark, LONGEST_BODY)
         content = {**branches, "title": title, "description": description}
-        return _opened(await service.post(f"{at}/merge_requests", content), is_new=True)
+        return _opened_change(await service.post(f"{at}/merge_requests", content), is_new=True)
 
-    return await find_or_open(listed, create)
+    return await find_or_open(list_changes, create)
 
 
-def _opened(item: JsonObject, is_new: bool) -> OpenedProposal:
+def _opened_change(item: JsonObject, is_new: bool) -> OpenedProposal:
     number = item.number("iid")
     if number is None:
         raise LastingError("service-json", f"{GITLAB}: its answer is not a merge request")

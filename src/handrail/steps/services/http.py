@@ -31,7 +31,7 @@ SHORTEST = 8
 
 
 def without_credentials(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets. Upper and lower case are the same: the host of an address has lost them."""
+    """The text without these secrets. Case is ignored, because the host of an address is lower case."""
     spellings = sorted({form for secret in secrets if secret for form in _spellings(secret)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, spellings)), HIDDEN, text, flags=re.IGNORECASE) if spellings else text
 
@@ -63,8 +63,8 @@ class ListPage(NamedTuple):
         if count == 0 or number == "":
             return None
         if number is None and "link" in headers:
-            found = _LINK.search(headers["link"])
-            return None if found is None else ListPage(found[1], {})
+            match = _LINK.search(headers["link"])
+            return None if match is None else ListPage(match[1], {})
         if number is None and count < size:
             return None
         page = int(number) if number is not None and _NUMBER.fullmatch(number) else int(self.query["page"]) + 1
@@ -76,19 +76,19 @@ _WINDOWS = ("ratelimit", "x-ratelimit")
 """How the headers begin that say how many requests are left, and when there are more."""
 
 
-def pause_before_retry(attempt: int, headers: Mapping[str, str], now: float, asked: float | None = None) -> float:
-    """The seconds until the next attempt. `asked` is what the answer itself asks for, if it does.
+def pause_before_retry(attempt: int, headers: Mapping[str, str], now: float, requested: float | None = None) -> float:
+    """The seconds until the next attempt. `requested` is what the answer itself asks for, if it does.
 
     `Retry-After` has seconds or a date. GitLab sends the time of its next window in `RateLimit-Reset`, GitHub in
     `X-RateLimit-Reset`.
     """
-    if asked is None:
-        asked = _after(headers.get("retry-after", ""), now)
+    if requested is None:
+        requested = _retry_seconds(headers.get("retry-after", ""), now)
     for mark in _WINDOWS:
-        if asked is None and _is_spent(headers, mark):
+        if requested is None and _is_spent(headers, mark):
             reset = _number(headers.get(f"{mark}-reset", ""))
-            asked = None if reset is None else reset - now
-    return FIRST_PAUSE * 2.0**attempt if asked is None else max(0.0, asked)
+            requested = None if reset is None else reset - now
+    return FIRST_PAUSE * 2.0**attempt if requested is None else max(0.0, requested)
 
 
 def is_limited(status: int, headers: Mapping[str, str], words: object) -> bool:
@@ -103,7 +103,7 @@ def _is_spent(headers: Mapping[str, str], mark: str) -> bool:
     return headers.get(f"{mark}-remaining", "").strip() == "0"
 
 
-def _after(text: str, now: float) -> float | None:
+def _retry_seconds(text: str, now: float) -> float | None:
     seconds = _number(text)
     if seconds is not None or not text.strip():
         return seconds
@@ -173,7 +173,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class JsonObject:
-    """An object in an answer. A member of another kind than expected is as good as missing."""
+    """An object in an answer. A member of another kind than expected counts as missing."""
 
     data: Mapping[str, Any]
 
@@ -223,14 +223,14 @@ def json_objects(items: Iterable[Any]) -> list[JsonObject]:
 
 
 class RetryableFailure(Exception):
-    """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
+    """This attempt failed, but the next one may not. `pause` is what the service asks for."""
 
-    def __init__(self, code: str, message: str, headers: Mapping[str, str] = {}, asked: float | None = None) -> None:
+    def __init__(self, code: str, message: str, headers: Mapping[str, str] = {}, pause: float | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.headers = headers
-        self.asked = asked
+        self.pause = pause
 
 
 @dataclass(kw_only=True)
@@ -238,7 +238,7 @@ class Service:
     """A context manager. `name` and `base` are for messages and addresses; `headers` hold the credentials.
 
     `secrets` are texts that neither messages nor answers may contain. `reason` finds the service's own words in the
-    JSON of an error, `asked` the pause that it asks for. `advice` says what to check, by status. `rest` waits.
+    JSON of an error, `requested_pause` the pause that it asks for. `advice` is what to check, by status. `rest` waits.
     """
 
     name: str
@@ -247,8 +247,8 @@ class Service:
     rest: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: tuple[str, ...] = ()
     limits: HttpLimits = field(default_factory=lambda: LIMITS)
-    reason: Callable[[JsonObject], object] = lambda said: said.data.get("message")
-    asked: Callable[[JsonObject], float | None] = lambda _: None
+    reason: Callable[[JsonObject], object] = lambda answer: answer.data.get("message")
+    requested_pause: Callable[[JsonObject], float | None] = lambda _: None
     advice: Mapping[int, str] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
@@ -277,14 +277,14 @@ class Service:
     async def get_both(self, path: str, **query: str | int) -> tuple[bytes, Any]:
         """The answer as it was sent, and its JSON."""
         answer = await self._get(path, query)
-        return answer.body, self._parsed(answer)
+        return answer.body, self._json_of(answer)
 
     async def get_object(self, path: str, what: str) -> JsonObject:
         """The JSON object at a path. `what` names it in a message."""
-        found = await self.get_json(path)
-        if not isinstance(found, dict):
+        data = await self.get_json(path)
+        if not isinstance(data, dict):
             raise self._final("service-json", f"its answer is not {what}")
-        return JsonObject(found)
+        return JsonObject(data)
 
     async def get_objects(self, path: str, member: str | None = None, **query: str | int) -> list[JsonObject]:
         """All objects of a list, from all its pages."""
@@ -297,29 +297,29 @@ class Service:
     async def get_list(self, path: str, size: int, member: str | None = None, **query: str | int) -> list[Any]:
         """All items of a list, from pages of this size. The list may be a `member` of each answer."""
         place: ListPage | None = ListPage(path, {**query, "per_page": size, "page": 1})
-        found: list[Any] = []
-        seen = total = 0
+        rows: list[Any] = []
+        pages = total = 0
         while place is not None:
-            if seen >= self.limits.pages:
+            if pages >= self.limits.pages:
                 message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
                 raise self._final("service-pages", message)
             answer = await self._get(*place)
-            items, total, seen = self._parsed(answer), total + len(answer.body), seen + 1
+            items, total, pages = self._json_of(answer), total + len(answer.body), pages + 1
             if total > self.limits.size:
                 raise self._final("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
             items = items.get(member) if member is not None and isinstance(items, dict) else items
             if not isinstance(items, list):
                 raise self._final("service-json", f"the answer to `{path}` is not a list")
-            found += items
+            rows += items
             place = place.next_page(answer.headers, len(items), size)
-        return found
+        return rows
 
     async def post(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Send JSON and return the JSON object of the answer; an empty one if it is something else.
 
         It is sent again only if the service has certainly not taken it: no connection, or too many requests.
         """
-        return json_object(self._parsed(await self.deliver(path, content)))
+        return json_object(self._json_of(await self.deliver(path, content)))
 
     async def deliver(self, path: str, content: Mapping[str, Any]) -> HttpAnswer:
         """Send JSON in the same way, to a service whose answer may be any text."""
@@ -339,9 +339,9 @@ class Service:
         """Send a request until it is answered, or the attempts are used up."""
         for attempt in range(self.limits.tries):
             try:
-                return self._checked(await send(), again)
+                return self._checked_answer(await send(), again)
             except RetryableFailure as error:
-                seconds = pause_before_retry(attempt, error.headers, time.time(), error.asked)
+                seconds = pause_before_retry(attempt, error.headers, time.time(), error.pause)
                 is_last = attempt + 1 == self.limits.tries
                 if is_last or seconds > self.limits.longest_pause:
                     resets = time.time() + seconds if error.code == "service-busy" else None
@@ -386,18 +386,18 @@ class Service:
                 raise self._final("service-certificate", message) from None
             reason = "in time" if isinstance(error, httpx2.ConnectTimeout) else f"({_reason(error)})"
             message = f"`{host_of(url)}` cannot be reached {reason}"
-            raise RetryableFailure("service-unreachable", self._told(message)) from None
+            raise RetryableFailure("service-unreachable", self._text(message)) from None
         except httpx2.TimeoutException:
             raise self._slow() from None
         except httpx2.ProxyError as error:
-            message = f"the proxy refuses the connection: {self._shown(str(error), 80)}"
+            message = f"the proxy refuses the connection: {self._excerpt(str(error), 80)}"
             raise self._final("service-proxy", message) from None
         except httpx2.TransportError as error:
             if method != "GET":
                 message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
                 raise self._final("service-broken", message) from None
             message = f"the connection broke before the answer was complete ({type(error).__name__})"
-            raise RetryableFailure("service-broken", self._told(message)) from None
+            raise RetryableFailure("service-broken", self._text(message)) from None
         except (httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise self._final("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
 
@@ -415,41 +415,41 @@ class Service:
             raise self._final("service-redirect", f"it redirects to `{target.host}:{target.port}`; {hint}")
         return to
 
-    def _checked(self, answer: HttpAnswer, again: tuple[int, ...]) -> HttpAnswer:
+    def _checked_answer(self, answer: HttpAnswer, again: tuple[int, ...]) -> HttpAnswer:
         if 200 <= answer.status < 300:
             if has_credentials(answer.body, self.secrets):
                 raise self._final("service-secret", "its answer contains the credentials, so it is not used")
             return answer
-        said = json_object(_loaded(answer.body))
-        words = self.reason(said)
-        message = f"it answers with {answer.status}" + (f": {self._shown(words, LONGEST_REASON)}" if words else "")
+        data = json_object(_loaded(answer.body))
+        words = self.reason(data)
+        message = f"it answers with {answer.status}" + (f": {self._excerpt(words, LONGEST_REASON)}" if words else "")
         message += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         is_busy = is_limited(answer.status, answer.headers, words)
         code = "service-busy" if is_busy else BY_STATUS.get(answer.status, "service-failed")
         if is_busy or answer.status in again:
-            raise RetryableFailure(code, self._told(message), answer.headers, self.asked(said))
+            raise RetryableFailure(code, self._text(message), answer.headers, self.requested_pause(data))
         raise self._final(code, message)
 
-    def _parsed(self, answer: HttpAnswer) -> Any:
+    def _json_of(self, answer: HttpAnswer) -> Any:
         data = _loaded(answer.body)
         if data is _BROKEN:
             kind = answer.headers.get("content-type", "no content type")
-            message = f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
+            message = f"its answer is not JSON ({self._excerpt(kind, 80)}, {len(answer.body)} bytes)"
             message += "; is its address right? this may be a page to log in" if "html" in kind.lower() else ""
             raise self._final("service-json", message)
         return data
 
     def _slow(self) -> NodeError:
-        return NodeError("service-slow", self._told(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
+        return NodeError("service-slow", self._text(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
 
     def _final(self, code: str, message: str) -> NodeError:
-        return LastingError(code, self._told(message))
+        return LastingError(code, self._text(message))
 
-    def _shown(self, value: object, most: int) -> str:
+    def _excerpt(self, value: object, most: int) -> str:
         """The beginning of a value. Credentials are removed first: a part of them must not remain."""
         return shown(without_credentials(as_text(value), self.secrets), most)
 
-    def _told(self, message: str) -> str:
+    def _text(self, message: str) -> str:
         return f"{self.name}: {without_credentials(message, self.secrets)}"
 
 

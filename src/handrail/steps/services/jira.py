@@ -112,11 +112,11 @@ def _unset(message: str) -> NodeError:
     return LastingError("service-config", f"{JIRA}: {message}")
 
 
-def _reason(said: JsonObject) -> object:
-    texts = said.data.get("errorMessages")
+def _reason(answer: JsonObject) -> object:
+    texts = answer.data.get("errorMessages")
     if isinstance(texts, list) and texts:
         return "; ".join(map(str, texts))
-    return said.data.get("errors") or said.data.get("message")
+    return answer.data.get("errors") or answer.data.get("message")
 
 
 async def fetch(service: Service, api: str, *, with_attachments: bool) -> FetchedIssue:
@@ -130,29 +130,29 @@ async def fetch(service: Service, api: str, *, with_attachments: bool) -> Fetche
 
 
 async def _parent(service: Service, api: str, fields: dict[str, Any]) -> Parent | None:
-    known = json_object(fields)
-    key = known.child("parent").raw("key")
-    if not known.child("issuetype").flag("subtask") or not is_issue_key(key):
+    issue = json_object(fields)
+    key = issue.child("parent").raw("key")
+    if not issue.child("issuetype").flag("subtask") or not is_issue_key(key):
         return None
     url = urlsplit(api)
-    beside = url._replace(path=f"{url.path.rstrip('/').rpartition('/')[0]}/{key}").geturl()
+    address = url._replace(path=f"{url.path.rstrip('/').rpartition('/')[0]}/{key}").geturl()
     try:
-        found = await service.get_json(beside)
+        data = await service.get_json(address)
     except NodeError as error:
         if error.code not in ("service-missing", "service-forbidden"):
             raise
         return Parent(key, None, error.message)
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise LastingError("service-json", f"{JIRA}: its answer for the parent `{key}` is not an issue")
-    return Parent(key, found)
+    return Parent(key, data)
 
 
 async def _attachments(service: Service, fields: dict[str, Any]) -> tuple[Attachment, ...]:
     """All attachments; those that are wanted and allowed with their content."""
-    listed = fields.get("attachment")
-    found: list[Attachment] = []
+    items = fields.get("attachment")
+    attachments: list[Attachment] = []
     files, total = 0, 0
-    for item in listed if isinstance(listed, list) else []:
+    for item in items if isinstance(items, list) else []:
         attachment = _attachment(item)
         reason = _why_left_out(attachment, service.base, files, LARGEST_TOTAL - total)
         if reason is None:
@@ -161,8 +161,8 @@ async def _attachments(service: Service, fields: dict[str, Any]) -> tuple[Attach
             files += attachment.body is not None
         else:
             attachment = attachment._replace(reason=reason)
-        found.append(attachment)
-    return tuple(found)
+        attachments.append(attachment)
+    return tuple(attachments)
 
 
 async def _download(service: Service, attachment: Attachment, most: int) -> Attachment:
@@ -176,16 +176,16 @@ async def _download(service: Service, attachment: Attachment, most: int) -> Atta
 
 def _attachment(item: Any) -> Attachment:
     """An attachment as Jira describes it. Members that are missing or wrong become empty."""
-    given = json_object(item)
-    name, texts = given.raw("filename"), {key: text for key, text in given.data.items() if isinstance(text, str)}
+    data = json_object(item)
+    name, texts = data.raw("filename"), {key: text for key, text in data.data.items() if isinstance(text, str)}
     return Attachment(
-        id=str(given.data.get("id", "")),
+        id=str(data.data.get("id", "")),
         name=name,
         extension=PurePosixPath(name.replace("\\", "/")).suffix.lower(),
         mime=texts.get("mimeType"),
-        size=given.number("size"),
+        size=data.number("size"),
         created=texts.get("created"),
-        url=given.raw("content"),
+        url=data.raw("content"),
     )
 
 

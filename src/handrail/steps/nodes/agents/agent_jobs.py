@@ -57,9 +57,9 @@ async def call_agent(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentS
         program = job.program if job.program and name == executor.PROGRAM else _program_path(name, job)
         argv = (program, *launch.argv[1:])
         task = Task(argv=argv, cwd=job.cwd, env=env, timeout=job.timeout, stdin=launch.stdin, hold=job.hold)
-        async with contextlib.aclosing(_read_output(task, executor.reader(job, folder))) as saying:
-            async for said in saying:
-                yield said
+        async with contextlib.aclosing(_read_output(task, executor.reader(job, folder))) as events:
+            async for event in events:
+                yield event
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -75,10 +75,10 @@ def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
 
 
 def _program_path(name: str, job: AgentJob) -> str:
-    found = name if os.path.isabs(name) else shutil.which(name, path=job.env.get("PATH"))
-    if found is None:
+    path = name if os.path.isabs(name) else shutil.which(name, path=job.env.get("PATH"))
+    if path is None:
         raise LastingError("agent-missing", f"the program `{name}` is not installed or not on the PATH")
-    return found
+    return path
 
 
 async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentSaid]:
@@ -97,14 +97,14 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentS
             if not isinstance(data, dict):
                 noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
                 continue
-            for said in reader.take(data):
-                yield said
-    for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
-        if said.kind == "finished" and not in_time:
+            for event in reader.take(data):
+                yield event
+    for event in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
+        if event.kind == "finished" and not in_time:
             message = f"not done after {counted(task.timeout, 'second')}"
-            yield AgentSaid("finished", {**said.data, "outcome": "timeout", "message": message, "resetsAt": None})
+            yield AgentSaid("finished", {**event.data, "outcome": "timeout", "message": message, "resetsAt": None})
         else:
-            yield said
+            yield event
 
 
 EXECUTOR = Field(
@@ -196,19 +196,19 @@ async def run_job(agent: ChosenAgent, job: AgentJob, context: NodeContext) -> di
     name = agent.route.agent
     result: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
     result |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
-    async with contextlib.aclosing(call_agent(agent.executor, job)) as saying:
-        async for said in saying:
-            context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
-            _add_to_result(said, result)
+    async with contextlib.aclosing(call_agent(agent.executor, job)) as events:
+        async for event in events:
+            context.tell(event if event.kind != "session" else AgentSaid("session", {**event.data, "agent": name}))
+            _add_to_result(event, result)
     return result
 
 
-def _add_to_result(said: AgentSaid, result: dict[str, Any]) -> None:
-    match said.kind:
+def _add_to_result(event: AgentSaid, result: dict[str, Any]) -> None:
+    match event.kind:
         case "session":
-            result["sessionId"] = said.data.get("id")
+            result["sessionId"] = event.data.get("id")
         case "usage":
-            result["usage"] = said.data
+            result["usage"] = event.data
         case "denied":
             result["denied"] += 1
         case "retry":
@@ -216,13 +216,13 @@ def _add_to_result(said: AgentSaid, result: dict[str, Any]) -> None:
         case "text" | "tool" | "result":
             result["retried"] = False
         case "finished":
-            result |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
-            text = str(said.data.get("text") or "")
+            result |= {key: event.data.get(key) for key in ("outcome", "message", "resetsAt")}
+            text = str(event.data.get("text") or "")
             if (left_out := len(text) - LONGEST_OUTPUT) > 0:
                 text = f"… {left_out} characters before this were left out\n{text[-LONGEST_OUTPUT:]}"
             result["output"] = text
-            if said.data.get("structured") is not None:
-                result["result"] = said.data["structured"]
+            if event.data.get("structured") is not None:
+                result["result"] = event.data["structured"]
 
 
 def correction_text(context: NodeContext) -> str | None:

@@ -97,8 +97,8 @@ def fixed(agent: str) -> OneNode:
     """The same node for one agent."""
     about = f"`llm-prompt` for the agent `{agent}`."
     shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
-    promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
-    node = replace(NODE, about=about, params=(*shared, promised), routed=False, makes=(), agent=agent)
+    output_field = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
+    node = replace(NODE, about=about, params=(*shared, output_field), routed=False, makes=(), agent=agent)
     return OneNode(node, partial(_ask, only=agent))
 
 
@@ -126,40 +126,40 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
     agent = choose_agent(work, context, only)
     prompt = work.prompt or ""
     session, missing, fresh = work.params.get("session"), correction_text(context), None
-    again = prompt if missing is None else f"{prompt}\n\nThis was tried before. {missing}"
+    full_prompt = prompt if missing is None else f"{prompt}\n\nThis was tried before. {missing}"
     if context.session is not None and context.session[0] == agent.route.agent:
-        session, fresh = context.session[1], again
+        session, fresh = context.session[1], full_prompt
         prompt = f"{GO_ON}\n\n{prompt}" if missing is None else f"{missing}\n\n{FIX}"
     else:
-        prompt = again
+        prompt = full_prompt
     job = replace(job_for(agent, work, context, prompt), session=session, fresh=fresh)
-    found = await run_job(agent, job, context)
+    result = await run_job(agent, job, context)
     for pause in PAUSES:
-        if found["outcome"] != "unavailable" or found["retried"]:
+        if result["outcome"] != "unavailable" or result["retried"]:
             break
-        told = f"{found['message']}; {agent.route.agent} is called again in {pause:g} s"
-        context.tell(AgentSaid("retry", {"message": told}))
+        message = f"{result['message']}; {agent.route.agent} is called again in {pause:g} s"
+        context.tell(AgentSaid("retry", {"message": message}))
         await asyncio.sleep(pause)
-        known = found["sessionId"] or job.session
-        found = await run_job(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
-    wrong = outcome_error(found)
-    if wrong is not None:
-        raise wrong
+        id_ = result["sessionId"] or job.session
+        result = await run_job(agent, replace(job, session=id_, prompt=prompt if id_ is None else GO_ON), context)
+    error = outcome_error(result)
+    if error is not None:
+        raise error
     _refuse_missing(work, context, only)
-    if job.schema is not None and (problems := problems_of(job.schema, found.get("result"))):
-        raise NodeError("answer", f"{found['executor']}: its answer does not match the schema: {'; '.join(problems)}")
-    return {name: found[name] for name in OUTPUTS if name in found}
+    if job.schema is not None and (problems := problems_of(job.schema, result.get("result"))):
+        raise NodeError("answer", f"{result['executor']}: its answer does not match the schema: {'; '.join(problems)}")
+    return {name: result[name] for name in OUTPUTS if name in result}
 
 
 def _refuse_missing(work: Work, context: NodeContext, only: str | None) -> None:
     """Raise `NodeError` if the step has no `expect` and a file that the agent had to write is missing."""
-    wanted = work.params.get("requiredArtifacts") or []
-    promised = work.params.get(OUTPUT_FILE) if only is not None else None
-    paths = [*wanted, *([promised] if promised else ())]
+    required = work.params.get("requiredArtifacts") or []
+    output_file = work.params.get(OUTPUT_FILE) if only is not None else None
+    paths = [*required, *([output_file] if output_file else ())]
     for path in paths if work.own_checks else ():
         if not os.path.isfile(os.path.join(context.project, path)):
-            told = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
-            raise NodeError("artifact-missing", f"{told}: `{path}`")
+            message = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
+            raise NodeError("artifact-missing", f"{message}: `{path}`")
 
 
 LONGEST_OUTPUT = 12_000
@@ -203,16 +203,16 @@ async def _explanation(work: Work, context: NodeContext, output: str) -> dict[st
     """The answer of an agent. Raises `NodeError` or `OSError` if there is none."""
     agent = choose_agent(work, context)
     limited = replace(work, params={**work.params, "permissions": "read"}, timeout=work.timeout or SUMMARY_SECONDS)
-    found = await run_job(
+    result = await run_job(
         agent, job_for(agent, limited, context, _PROMPT.format(output=output[-LONGEST_OUTPUT:])), context
     )
-    wrong = outcome_error(found)
-    if wrong is not None:
-        raise wrong
-    answer = str(found.get("output") or "").strip()
+    error = outcome_error(result)
+    if error is not None:
+        raise error
+    answer = str(result.get("output") or "").strip()
     if not answer:
         raise NodeError("answer", "the agent answered nothing")
-    return {"summaryText": answer, "executor": found["executor"]}
+    return {"summaryText": answer, "executor": result["executor"]}
 
 
 FAILURE_SUMMARY = OneNode(_SUMMARY, _summarize)

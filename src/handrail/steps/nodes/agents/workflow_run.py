@@ -66,9 +66,9 @@ GO_ON = "You were interrupted. Continue the workflow at its current phase."
 async def run(work: Work, context: NodeContext) -> Any:
     guide, agent = context.guide, choose_agent(work, context)
     executors = context.registry.executors()
-    usable = [name for name in context.registry.hosts() if name in executors]
-    if guide is None or agent.route.agent not in usable:
-        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(usable)}"
+    names = [name for name in context.registry.hosts() if name in executors]
+    if guide is None or agent.route.agent not in names:
+        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(names)}"
         raise LastingError("agent-unguided", message)
     host = _latest(guide, agent.route.agent, context)
     status, correction = guide.standing(host), correction_text(context)
@@ -79,8 +79,8 @@ async def run(work: Work, context: NodeContext) -> Any:
         prompt = f"{GO_ON}\n\n{status.message}"
     else:
         status = guide.begin(work.params["workflow"], as_text(work.params.get("task") or ""), host, context.run)
-        again = "" if correction is None else f"\n\nThis workflow was done before. {correction}"
-        prompt = status.message + again
+        correction_note = "" if correction is None else f"\n\nThis workflow was done before. {correction}"
+        prompt = status.message + correction_note
     job = job_for(agent, work, context, prompt)
     job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
     return await WorkflowDriver(agent, guide, context, host).drive(job, status)
@@ -97,8 +97,8 @@ def _latest(guide: Guide, agent: str, context: NodeContext) -> tuple[str, str]:
 
 def _conversation(context: NodeContext, failures: int) -> str:
     """The id of a conversation that does not exist yet. A workflow that had ended is begun again in another one."""
-    again = f"#{failures}" if failures else ""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}{again}"))
+    suffix = f"#{failures}" if failures else ""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}{suffix}"))
 
 
 class WorkflowDriver:
@@ -163,18 +163,18 @@ class WorkflowDriver:
             self.context.tell(AgentSaid("again", {"message": error.message if error is not None else STOPPED}))
         return status
 
-    def _tell(self, said: AgentSaid) -> None:
+    def _tell(self, event: AgentSaid) -> None:
         """Pass on what the agent does. Ends it if it goes in circles, and if its hooks have not called Handrail."""
-        self.context.tell(said)
+        self.context.tell(event)
         if self.has_failed:
             self.has_failed = False
             status = self._status()
             if status.warnings > self.guide.idle_stops:
                 reason = f"its exit checks failed in the same way {status.same_failures} times in a row"
                 raise LastingError("same-failure", f"{status.status_line}: {reason}")
-        if said.kind == "session":
-            self.guide.set_thread(self.host, str(said.data["id"]))
-        if said.kind != "tool" or self.is_heard:
+        if event.kind == "session":
+            self.guide.set_thread(self.host, str(event.data["id"]))
+        if event.kind != "tool" or self.is_heard:
             return
         self.is_heard = self.guide.is_heard(self.host)
         if not self.is_heard:

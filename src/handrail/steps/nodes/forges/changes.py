@@ -31,27 +31,27 @@ DIFF_FILE = path_param("diffFile", "a file for the whole difference, as git writ
 
 async def _fetch_diff(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
     files, forge = output_files(work, context, *OUTPUT_NAMES, DIFF_FILE.name), FORGE_MODULES[kind]
-    wanted = forge.change(reference, context.env)
+    target = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
-        data = await forge.fetch_changes(service, wanted, time_text())
-        contents = {"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_diff_markdown(kind, wanted, data))}
-        if DIFF_FILE.name in files.given:
-            contents[DIFF_FILE.name] = await fetch_diff(service, wanted)  # only the node of GitHub has this param
+        data = await forge.fetch_changes(service, target, time_text())
+        contents = {"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_diff_markdown(kind, target, data))}
+        if DIFF_FILE.name in files.paths:
+            contents[DIFF_FILE.name] = await fetch_diff(service, target)  # only the node of GitHub has this param
     files.write(contents, context)
     return {
         DIFF_FILE.name: None,
-        **files.given,
-        "url": wanted.page,
+        **files.paths,
+        "url": target.page,
         "filesCount": len(data["files"]),
         "commit": data[FORGES[kind].member]["sha"],
     }
 
 
-def _diff_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> str:
+def _diff_markdown(kind: ForgeName, target: ForgeItem, data: dict[str, Any]) -> str:
     words, files = FORGES[kind], data["files"]
     about = data[words.member]
     facts = {
-        words.change.capitalize(): wanted.page,
+        words.change.capitalize(): target.page,
         "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
         "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
         "Commit": one_line(about["sha"]),
@@ -65,7 +65,7 @@ def _diff_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> 
         moved = f" (from {one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
         heading = f"{one_line(file['new_path'])}: {file['change_type']}{moved}"
         sections.append((heading, fenced(file["diff"], "diff")))
-    title, nothing = f"{wanted.name} {one_line(about['title'])}", "No changes were found."
+    title, nothing = f"{target.name} {one_line(about['title'])}", "No changes were found."
     if files or kind == "github":
         sections += [] if files else [("Changes", nothing)]
         return document(title, facts, sections, "")
@@ -106,18 +106,18 @@ COMMIT = Field("commit", ("text", "null"), "the whole hash of a commit; by defau
 async def _fetch_checks(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
     files, forge = output_files(work, context, *OUTPUT_NAMES), FORGE_MODULES[kind]
     commit = _full_commit(work.params.get("commit"))
-    wanted = forge.change(reference, context.env)
+    target = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
-        data = await forge.fetch_checks(service, wanted, commit, time_text())
-    text = _checks_markdown(kind, wanted, data)
+        data = await forge.fetch_checks(service, target, commit, time_text())
+    text = _checks_markdown(kind, target, data)
     files.write({"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(text)}, context)
     names: dict[str, list[str]] = {"failed": [], "pending": [], "passed": []}
     for check in data["checks"]:
         names[check["state"]].append(check["name"])
     return {
         "forge": kind,
-        **files.given,
-        "url": wanted.page,
+        **files.paths,
+        "url": target.page,
         "commit": data["commit"],
         "changeState": data[f"{FORGES[kind].member}_state"],
         "branch": data["branch"],
@@ -137,17 +137,17 @@ def _full_commit(value: str | None) -> str | None:
     return commit.lower() or None
 
 
-def _checks_markdown(kind: ForgeName, wanted: ForgeItem, data: dict[str, Any]) -> str:
+def _checks_markdown(kind: ForgeName, target: ForgeItem, data: dict[str, Any]) -> str:
     """The checks for people and agents. What failed comes first."""
     change, commit = FORGES[kind].change.capitalize(), one_line(data["commit"])
-    facts = {change: wanted.page, "Commit": commit, "State": data["state"]}
+    facts = {change: target.page, "Commit": commit, "State": data["state"]}
     sections = []
     for check in sorted(data["checks"], key=lambda check: str(check["state"])):
         about = [f"- State: {check['state']} ({one_line(check['result'])})"]
         about += [f"- Page: {one_line(check['url'])}"] if check["url"] else []
         words = f"\n\n{fenced(check['text'])}" if check["text"].strip() else ""
         sections.append((one_line(check["name"]), "\n".join(about) + words))
-    title = f"Checks of {wanted.name} in {one_line(wanted.project)}"
+    title = f"Checks of {target.name} in {one_line(target.project)}"
     return document(title, facts, sections, "There are no checks.")
 
 

@@ -69,10 +69,8 @@ def change_node(kind: ForgeName | None, schema: str, own: Node, run_change: Chan
         params = {name: value for name, value in work.params.items() if name in node.shape.by_name}
         address = params[CHANGES[kind].name]
         forge: ForgeName = kind or ("gitlab" if _OF_GITLAB.match(address) else "github")
-        found = await run_change(forge, address, replace(work, params=params), context)
-        return {
-            name: found[key] for key in (found if kind else outputs) if (name := names.get(key, key)) in node.outputs
-        }
+        data = await run_change(forge, address, replace(work, params=params), context)
+        return {name: data[key] for key in (data if kind else outputs) if (name := names.get(key, key)) in node.outputs}
 
     return OneNode(node, run)
 

@@ -45,24 +45,24 @@ def _issue_node(kind: ForgeName, reference: str, comments: str) -> OneNode:
 
 async def _fetch_issue(kind: ForgeName, work: Work, context: NodeContext) -> Any:
     files, forge = output_files(work, context, *OUTPUT_NAMES), FORGE_MODULES[kind]
-    wanted = forge.issue(work.params["issue"], context.env)
+    target = forge.issue(work.params["issue"], context.env)
     async with forge.open_service(context.env) as service:
-        data = await forge.fetch_issue(service, wanted, time_text())
-    files.write({"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_markdown(wanted, data))}, context)
+        data = await forge.fetch_issue(service, target, time_text())
+    files.write({"outputJsonFile": json_bytes(data), "outputFile": utf8_bytes(_markdown(target, data))}, context)
     return {
-        **files.given,
-        "issueUrl": wanted.page,
-        "key": f"{wanted.project.rpartition('/')[2]}-{wanted.number}",
+        **files.paths,
+        "issueUrl": target.page,
+        "key": f"{target.project.rpartition('/')[2]}-{target.number}",
         "title": data["issue"]["title"],
         "state": data["issue"]["state"],
         "commentsCount": len(data["comments"]),
     }
 
 
-def _markdown(wanted: ForgeItem, data: dict[str, Any]) -> str:
+def _markdown(target: ForgeItem, data: dict[str, Any]) -> str:
     issue = data["issue"]
     facts = {
-        "Issue": wanted.page,
+        "Issue": target.page,
         "State": one_line(issue["state"]),
         "Author": one_line(issue["author"]),
         "Labels": one_line(", ".join(issue["labels"])) or "none",
@@ -73,7 +73,7 @@ def _markdown(wanted: ForgeItem, data: dict[str, Any]) -> str:
     for number, comment in enumerate(data["comments"], 1):
         title = f"Comment {number}: {one_line(comment['author'])}, {one_line(comment['created_at'])}"
         sections.append((title, comment["body"].strip()))
-    return document(f"{wanted.name} {one_line(issue['title'])}", facts, sections, "")
+    return document(f"{target.name} {one_line(issue['title'])}", facts, sections, "")
 
 
 def _comment_node(kind: ForgeName, reference: str) -> OneNode:
@@ -93,23 +93,23 @@ def _comment_node(kind: ForgeName, reference: str) -> OneNode:
 
 
 async def _write_comment(kind: ForgeName, work: Work, context: NodeContext) -> Any:
-    forge, (wanted, text) = FORGE_MODULES[kind], _comment(kind, work, context)
+    forge, (target, text) = FORGE_MODULES[kind], _comment(kind, work, context)
     async with forge.open_service(context.env, True) as service:
-        comment = await forge.comment_once(service, wanted, text, mark(context.key))
+        comment = await forge.comment_once(service, target, text, mark(context.key))
     return {"commentUrl": comment.url, "commentId": comment.id}
 
 
 async def _preview_comment(kind: ForgeName, work: Work, context: NodeContext) -> Preview:
-    wanted, text = _comment(kind, work, context)
-    name = f"{wanted.project}{wanted.name}"
-    where = {"issue": name, FORGES[kind].project: wanted.project}
-    return Preview(title=f"Comment on {name}", facts=(("Where", wanted.page), ("Text", text)), where=where)
+    target, text = _comment(kind, work, context)
+    name = f"{target.project}{target.name}"
+    where = {"issue": name, FORGES[kind].project: target.project}
+    return Preview(title=f"Comment on {name}", facts=(("Where", target.page), ("Text", text)), where=where)
 
 
 def _comment(kind: ForgeName, work: Work, context: NodeContext) -> tuple[ForgeItem, str]:
     """The issue or change, and the comment with secrets hidden."""
-    wanted = FORGE_MODULES[kind].issue_or_change(work.params["issue"], context.env)
-    return wanted, Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
+    target = FORGE_MODULES[kind].issue_or_change(work.params["issue"], context.env)
+    return target, Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
 
 
 _COUNT = "how many comments there are"

@@ -57,12 +57,12 @@ class PullRequest(NamedTuple):
 
     kind: ForgeName
     project: str
-    wanted: Proposal
+    proposal: Proposal
     commit: str | None
 
     @property
     def state(self) -> dict[str, str]:
-        """What a yes to it is for."""
+        """The state that an approval is for."""
         return {"commit": self.commit or "none"}
 
 
@@ -71,36 +71,36 @@ async def run(work: Work, context: NodeContext) -> Any:
     refuse_changed(work, change.state)
     forge = FORGE_MODULES[change.kind]
     async with forge.open_service(context.env, True) as service:
-        made = await forge.open_once(service, change.project, change.wanted)
+        pull_request = await forge.open_once(service, change.project, change.proposal)
     return {
-        "url": made.url,
-        "number": made.number,
-        "state": made.state,
-        "created": made.is_new,
+        "url": pull_request.url,
+        "number": pull_request.number,
+        "state": pull_request.state,
+        "created": pull_request.is_new,
         "forge": change.kind,
         "repository": change.project,
-        "head": made.head,
-        "base": made.base,
+        "head": pull_request.head,
+        "base": pull_request.base,
     }
 
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     change = await _prepared(work, context)
-    wanted = change.wanted
-    owner = f"{wanted.owner}:" if wanted.owner else ""
-    base = wanted.base or "the default branch"
+    proposal = change.proposal
+    owner = f"{proposal.owner}:" if proposal.owner else ""
+    base = proposal.base or "the default branch"
     return Preview(
-        title=f"Open a {FORGES[change.kind].change} in `{change.project}`: {wanted.title}",
+        title=f"Open a {FORGES[change.kind].change} in `{change.project}`: {proposal.title}",
         facts=(
             ("Where", f"{forge_site(change.kind, context.env)}{change.project}"),
-            ("From", f"{owner}{wanted.head}" + (f", commit {change.commit} here" if change.commit else "")),
+            ("From", f"{owner}{proposal.head}" + (f", commit {change.commit} here" if change.commit else "")),
             ("Into", base),
-            ("Title", wanted.title),
-            ("Description", wanted.body or "none"),
-            ("Draft", "yes" if wanted.draft else "no"),
+            ("Title", proposal.title),
+            ("Description", proposal.body or "none"),
+            ("Draft", "yes" if proposal.draft else "no"),
         ),
         state=change.state,
-        where={"forge": change.kind, "repository": change.project, "head": wanted.head, "base": wanted.base or ""},
+        where={"forge": change.kind, "repository": change.project, "head": proposal.head, "base": proposal.base or ""},
     )
 
 
@@ -111,7 +111,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     title = " ".join(hidden.mask(as_text(params["title"])).split())
     base = None if params.get("base") is None else await checkout.checked_branch(params["base"], "base")
     kind, project = await _project(checkout, params, context)
-    wanted = Proposal(
+    proposal = Proposal(
         head=await checkout.branch_of_param(params, "head", "meant"),
         base=base,
         title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
@@ -120,22 +120,22 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         mark=mark(context.key),
         owner=None if params.get("headOwner") is None else params["headOwner"].strip(),
     )
-    if wanted.head == base:
+    if proposal.head == base:
         raise LastingError("params", f"`head` and `base` are the same branch, `{base}`")
     FORGE_MODULES[kind].checked_project(project)
-    return PullRequest(kind, project, wanted, await checkout.commit_at(f"refs/heads/{wanted.head}"))
+    return PullRequest(kind, project, proposal, await checkout.commit_at(f"refs/heads/{proposal.head}"))
 
 
 async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[ForgeName, str]:
     """The forge and the path of the repository there, from the params or from the address of the remote."""
-    given: ForgeName | None = params.get("forge") or None
-    named = None if params.get("repository") is None else params["repository"].strip().strip("/")
-    if given is not None and named is not None:
-        return given, named
+    forge: ForgeName | None = params.get("forge") or None
+    path = None if params.get("repository") is None else params["repository"].strip().strip("/")
+    if forge is not None and path is not None:
+        return forge, path
     address = await checkout.remote_address(params["remote"])
-    found = parse_remote(address)
-    if found is None:
+    remote = parse_remote(address)
+    if remote is None:
         message = f"`{shown(public_address(address), 120)}` is not the address of a repository on GitHub or GitLab"
         raise LastingError("remote-address", f"{message}; say `forge` and `repository`")
-    kind = given or forge_of_remote(found, context.env)
-    return kind, project_path(found, kind, context.env) if named is None else named
+    kind = forge or forge_of_remote(remote, context.env)
+    return kind, project_path(remote, kind, context.env) if path is None else path

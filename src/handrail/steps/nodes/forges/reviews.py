@@ -62,29 +62,29 @@ _COUNTS = {
 async def _run(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
     files, forge = output_files(work, context, *OUTPUT_NAMES, *FINDINGS_NAMES), FORGE_MODULES[kind]
     after = _utc_time(work.params.get("after"), exact=kind == "gitlab")
-    wanted = forge.change(reference, context.env)
+    target = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
-        said = await forge.fetch_reviews(service, wanted, time_text())
-    found = _findings(kind, said, after)
-    listed = found["findings"]
+        data = await forge.fetch_reviews(service, target, time_text())
+    review = _findings(kind, data, after)
+    findings = review["findings"]
     contents = {
-        "outputJsonFile": json_bytes(said),
-        "outputFile": utf8_bytes(_markdown(kind, wanted, said)),
-        "reviewJsonFile": json_bytes(found),
-        "reviewFile": utf8_bytes(_findings_markdown(kind, wanted.page, found)),
+        "outputJsonFile": json_bytes(data),
+        "outputFile": utf8_bytes(_markdown(kind, target, data)),
+        "reviewJsonFile": json_bytes(review),
+        "reviewFile": utf8_bytes(_findings_markdown(kind, target.page, review)),
     }
     files.write(contents, context)
     return {
         **dict.fromkeys(FINDINGS_NAMES),
-        **files.given,
+        **files.paths,
         "forge": kind,
-        "url": wanted.page,
-        "reviewsCount": len(said.get("reviews", ())),
-        "commentsCount": len(said["comments"]),
-        "findingsCount": len(listed),
-        "openCount": sum(finding["severity"] != LOWEST_SEVERITY for finding in listed),
-        "readyToMerge": found["ready_to_merge"],
-        "lastAt": max((_time(kind, item) for item in (*said.get("reviews", ()), *said["comments"])), default=""),
+        "url": target.page,
+        "reviewsCount": len(data.get("reviews", ())),
+        "commentsCount": len(data["comments"]),
+        "findingsCount": len(findings),
+        "openCount": sum(finding["severity"] != LOWEST_SEVERITY for finding in findings),
+        "readyToMerge": review["ready_to_merge"],
+        "lastAt": max((_time(kind, item) for item in (*data.get("reviews", ()), *data["comments"])), default=""),
     }
 
 
@@ -114,23 +114,23 @@ def _is_later(kind: ForgeName, item: dict[str, Any], after: str) -> bool:
     return not after or _time(kind, item) > after
 
 
-def _findings(kind: ForgeName, said: dict[str, Any], after: str) -> dict[str, Any]:
+def _findings(kind: ForgeName, data: dict[str, Any], after: str) -> dict[str, Any]:
     """A document of `review-findings/v1`. Only what was said later than `after` counts.
 
     It is ready to merge if nobody requests changes, and if no finding is more than an information.
     """
-    words, reviews = FORGES[kind], said.get("reviews", ())
+    words, reviews = FORGES[kind], data.get("reviews", ())
     remarks = [_review_remark(review) for review in reviews if _counts(kind, review, after)]
-    remarks += [_thread_remark(words.thread, thread) for thread in _threads(kind, said["comments"], after)]
-    listed = [
+    remarks += [_thread_remark(words.thread, thread) for thread in _threads(kind, data["comments"], after)]
+    findings = [
         _finding(f"{words.title} {remark['name']} {number}", remark["severity"], remark, remark["more"])
         for number, remark in enumerate(remarks, 1)
     ]
-    is_ready = not any(map(_asks, reviews)) and all(item["severity"] == LOWEST_SEVERITY for item in listed)
+    is_ready = not any(map(_asks, reviews)) and all(item["severity"] == LOWEST_SEVERITY for item in findings)
     return {
-        "summary": f"{words.title} has {counted(len(listed), 'remark')} on the {words.change}.",
+        "summary": f"{words.title} has {counted(len(findings), 'remark')} on the {words.change}.",
         "ready_to_merge": is_ready,
-        "findings": listed,
+        "findings": findings,
     }
 
 
@@ -207,29 +207,29 @@ def _place(comment: dict[str, Any]) -> str:
     return one_line(path) if line is None else f"{one_line(path)}:{line}"
 
 
-def _findings_markdown(kind: ForgeName, page: str, found: dict[str, Any]) -> str:
-    findings = found["findings"]
-    facts = {FORGES[kind].change.capitalize(): page, "Ready to merge": "yes" if found["ready_to_merge"] else "no"}
+def _findings_markdown(kind: ForgeName, page: str, review: dict[str, Any]) -> str:
+    findings = review["findings"]
+    facts = {FORGES[kind].change.capitalize(): page, "Ready to merge": "yes" if review["ready_to_merge"] else "no"}
     sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in findings]
     return document("Review", facts, sections, "No findings.")
 
 
-def _markdown(kind: ForgeName, wanted: ForgeItem, said: dict[str, Any]) -> str:
+def _markdown(kind: ForgeName, target: ForgeItem, data: dict[str, Any]) -> str:
     if kind == "gitlab":
-        title, facts = f"Comments on {wanted.name} of {one_line(wanted.project)}", {"Merge request": wanted.page}
+        title, facts = f"Comments on {target.name} of {one_line(target.project)}", {"Merge request": target.page}
         nothing = "No comments were found."
     else:
-        title, nothing = f"Reviews of {wanted.name} in {one_line(wanted.project)}", "No reviews or comments were found."
-        reviews = str(len(said["reviews"]))
-        facts = {"Pull request": wanted.page, "Commit": one_line(said["commit"]), "Reviews": reviews}
+        title, nothing = f"Reviews of {target.name} in {one_line(target.project)}", "No reviews or comments were found."
+        reviews = str(len(data["reviews"]))
+        facts = {"Pull request": target.page, "Commit": one_line(data["commit"]), "Reviews": reviews}
     sections = []
-    for review in said.get("reviews", ()):
+    for review in data.get("reviews", ()):
         heading = f"Review: {one_line(review['state'].replace('_', ' '))}, {one_line(review['author'])}"
         sections.append((heading, f"- Time: {one_line(review['submitted_at'])}\n\n{review['body'].strip()}".strip()))
-    for number, comment in enumerate(said["comments"], 1):
+    for number, comment in enumerate(data["comments"], 1):
         heading = f"{number}. {_place(comment)}" if kind == "gitlab" else f"Comment {number}: {_place(comment)}"
         sections.append((heading, f"{_about(kind, comment)}\n\n{comment['body'].strip()}"))
-    return document(title, {**facts, "Comments": str(len(said["comments"]))}, sections, nothing)
+    return document(title, {**facts, "Comments": str(len(data["comments"]))}, sections, nothing)
 
 
 def _about(kind: ForgeName, comment: dict[str, Any]) -> str:
@@ -247,22 +247,22 @@ def _about(kind: ForgeName, comment: dict[str, Any]) -> str:
 async def _run_findings(work: Work, context: NodeContext) -> Any:
     """Only the findings, from the comments in a file. Each comment is one."""
     real = [path_inside(context, work.params[name]) for name in FINDINGS_NAMES]
-    given = work.params["gitlabReviewJsonFile"]
-    if len({*real, path_inside(context, given)}) < 3:
+    path = work.params["gitlabReviewJsonFile"]
+    if len({*real, path_inside(context, path)}) < 3:
         raise LastingError("params", "the three files have to be different")
-    said = read_json(context, given, "gitlab-review/v1")
-    comments = [comment for comment in said["comments"] if comment["body"].strip()]
+    data = read_json(context, path, "gitlab-review/v1")
+    comments = [comment for comment in data["comments"] if comment["body"].strip()]
     findings = [
         _finding(f"GitLab comment {number}", USUAL_SEVERITY, comment, {"Discussion": comment["discussion_id"]})
         for number, comment in enumerate(comments, 1)
     ]
-    found = {
+    review = {
         "summary": f"GitLab has {counted(len(findings), 'comment')} on the merge request.",
         "ready_to_merge": not findings,
         "findings": findings,
     }
-    text = _findings_markdown("gitlab", said["merge_request_url"], found)
-    put_files({real[1]: json_bytes(found), real[0]: utf8_bytes(text)}, context)
+    text = _findings_markdown("gitlab", data["merge_request_url"], review)
+    put_files({real[1]: json_bytes(review), real[0]: utf8_bytes(text)}, context)
     return {"findingsCount": len(findings), "readyToMerge": not findings}
 
 

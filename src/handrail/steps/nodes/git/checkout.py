@@ -76,11 +76,11 @@ async def _find_changes(work: Work, context: NodeContext) -> Any:
 
 
 async def _diff(repository: Repository, *more: str) -> str:
-    printed = await repository.tell(*DIFF, *more, most=MOST_DIFF)
-    if printed.exit_code != 0:
-        raise git_error("diff", printed.exit_code, printed.errors)
-    text = printed.data.decode("utf-8", "replace")
-    return f"{text}\n… {printed.left_out} bytes after this were left out\n" if printed.left_out else text
+    output = await repository.tell(*DIFF, *more, most=MOST_DIFF)
+    if output.exit_code != 0:
+        raise git_error("diff", output.exit_code, output.errors)
+    text = output.data.decode("utf-8", "replace")
+    return f"{text}\n… {output.left_out} bytes after this were left out\n" if output.left_out else text
 
 
 def _entry(change: ChangedFile) -> dict[str, Any]:
@@ -155,8 +155,8 @@ async def _base(repository: Repository, params: dict[str, Any]) -> str:
         commit = await repository.commit_at(place)
         if commit is not None:
             return commit
-    what = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"
-    raise LastingError("git-missing", f"`base`: {what}")
+    problem = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"
+    raise LastingError("git-missing", f"`base`: {problem}")
 
 
 ACTIONS = ("create", "merge", "keep", "remove")
@@ -200,8 +200,8 @@ class _WorktreeAction:
         self.branch, self.base = ((work.params.get(name) or "").strip() or None for name in ("branch", "base"))
 
     async def create(self) -> dict[str, Any]:
-        known = next((tree for tree in self._own() if tree.step == self.work.path), None)
-        tree = known or await plan_worktree(self._request(), Git(folder=self.context.project, env=self.env))
+        existing = next((tree for tree in self._own_trees() if tree.step == self.work.path), None)
+        tree = existing or await plan_worktree(self._request(), Git(folder=self.context.project, env=self.env))
         return await self._outputs(await make_ready(self.records, tree, self.env, lambda _: None))
 
     def _request(self) -> WorktreeRequest:
@@ -222,7 +222,7 @@ class _WorktreeAction:
         """Merge, keep or remove a worktree of this run. A removal that was interrupted is finished."""
         before: dict[str, Any] | None = self.context.recall("before")
         if before is None:
-            before = await self._outputs(self._chosen())
+            before = await self._outputs(self._chosen_tree())
             self.context.remember("before", before)
         tree = self.records.at(before["path"])
         if action == "merge" and tree is not None:
@@ -231,12 +231,12 @@ class _WorktreeAction:
             await remove_worktree(self.records, tree, self.env)
         return dict(before)
 
-    def _own(self) -> list[Worktree]:
+    def _own_trees(self) -> list[Worktree]:
         return [tree for tree in self.records.of_run(self.run) if tree.step]
 
-    def _chosen(self) -> Worktree:
+    def _chosen_tree(self) -> Worktree:
         """The worktree that the step means. Raises `NodeError` if there is none, or more than one."""
-        trees = [tree for tree in self._own() if self.branch in (None, tree.branch)]
+        trees = [tree for tree in self._own_trees() if self.branch in (None, tree.branch)]
         if len(trees) == 1:
             return trees[0]
         message = "the steps of this run made several worktrees; name its branch in `branch`"
@@ -245,8 +245,8 @@ class _WorktreeAction:
         raise LastingError("worktree", message)
 
     async def _outputs(self, tree: Worktree) -> dict[str, Any]:
-        now = await worktree_state(tree, Git(folder=tree.repository, env=self.env))
-        return {"path": tree.path, "branch": tree.branch, "base": tree.base, "commit": now.head or tree.commit}
+        state = await worktree_state(tree, Git(folder=tree.repository, env=self.env))
+        return {"path": tree.path, "branch": tree.branch, "base": tree.base, "commit": state.head or tree.commit}
 
 
 def _commands(setup: list[list[Any]]) -> list[list[str]]:

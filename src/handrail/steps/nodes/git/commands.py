@@ -76,28 +76,28 @@ class Repository:
 
     async def tell(self, *args: str, stdin: bytes | None = None, most: int = MOST_OUTPUT) -> CapturedOutput:
         """What git prints, whatever its exit code is."""
-        printed = await capture(self._task(args, stdin), most)
-        if printed.timed_out:
+        output = await capture(self._task(args, stdin), most)
+        if output.timed_out:
             raise self._late(args)
-        return printed
+        return output
 
     async def read(self, *args: str, stdin: bytes | None = None) -> bytes:
         """What git prints. Raises `NodeError` with git's message if it fails, or if it prints too much."""
-        printed = await self.tell(*args, stdin=stdin)
-        if printed.exit_code != 0:
-            raise git_error(_command(args), printed.exit_code, printed.errors)
-        if printed.left_out:
+        output = await self.tell(*args, stdin=stdin)
+        if output.exit_code != 0:
+            raise git_error(_command(args), output.exit_code, output.errors)
+        if output.left_out:
             raise LastingError("git-failed", f"`git {_command(args)}` printed more than {MOST_OUTPUT} bytes")
-        return printed.data
+        return output.data
 
     async def perform(self, *args: str, stdin: bytes | None = None, **env: str) -> ProgramResult:
         """Run a command of git that changes the repository. Raises `NodeError` with git's message if it fails."""
-        ended = await run_task(self._task(args, stdin, env))
-        if ended.timed_out:
+        result = await run_task(self._task(args, stdin, env))
+        if result.timed_out:
             raise self._late(args)
-        if ended.exit_code != 0:
-            raise git_error(_command(args), ended.exit_code, ended.output)
-        return ended
+        if result.exit_code != 0:
+            raise git_error(_command(args), result.exit_code, result.output)
+        return result
 
     def _task(self, args: Sequence[str], stdin: bytes | None, env: dict[str, str] | None = None) -> Task:
         return Task(
@@ -114,9 +114,9 @@ class Repository:
 
     async def line(self, *args: str) -> str | None:
         """The line that git prints. None if it fails, or if it prints nothing."""
-        printed = await self.tell(*args)
-        text = printed.data.decode("utf-8", "replace").strip()
-        return text or None if printed.exit_code == 0 else None
+        output = await self.tell(*args)
+        text = output.data.decode("utf-8", "replace").strip()
+        return text or None if output.exit_code == 0 else None
 
     async def head(self) -> str:
         """The commit that is checked out; an empty text if there is none yet."""
@@ -161,12 +161,12 @@ class Repository:
     async def hook_path(self, name: str) -> str | None:
         """The path of a hook. None if git would not run it."""
         path = os.fsdecode((await self.read("rev-parse", "--git-path", f"hooks/{name}")).removesuffix(b"\n"))
-        found = os.path.join(self.folder, path)
-        return found if os.path.isfile(found) and os.access(found, os.X_OK) else None
+        full_path = os.path.join(self.folder, path)
+        return full_path if os.path.isfile(full_path) and os.access(full_path, os.X_OK) else None
 
     async def hook_digests(self, names: Iterable[str]) -> str:
         """Those of these hooks that git would run, each with the beginning of its digest. Empty if there are none."""
-        listed = []
+        digests = []
         for name in names:
             path = await self.hook_path(name)
             if path is not None:
@@ -174,19 +174,19 @@ class Repository:
                     digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
                 except Unreadable as error:
                     raise LastingError("git-failed", f"the hook `{name}` {error.message}") from error
-                listed.append(f"{name} (sha256 {digest})")
-        return ", ".join(listed)
+                digests.append(f"{name} (sha256 {digest})")
+        return ", ".join(digests)
 
     async def changes(self) -> list[ChangedFile]:
         """The changed files below the folder, sorted by name. A new folder is one change; its name ends with `/`."""
         others = [f":(exclude){folder}" for folder in SCOPES]
-        found = await self._status("no", *SCOPES)
+        changes = await self._status("no", *SCOPES)
         for change in await self._status("normal", ".", *others):
             if any(scope.startswith(os.fsdecode(change.name)) for scope in SCOPES):  # a new folder with artifacts in it
-                found += await self._status("all", os.fsdecode(change.name) or ".", *others)
+                changes += await self._status("all", os.fsdecode(change.name) or ".", *others)
             else:
-                found.append(change)
-        return sorted(found, key=lambda change: change.name)
+                changes.append(change)
+        return sorted(changes, key=lambda change: change.name)
 
     async def _status(self, untracked: str, *paths: str) -> list[ChangedFile]:
         words = ("--porcelain=v1", "-z", "--find-renames", f"--untracked-files={untracked}")
@@ -195,23 +195,23 @@ class Repository:
 
 async def open_repository(work: Work, context: NodeContext) -> Repository:
     """The repository in which a step works. Raises `NodeError` if there is none."""
-    given = work.params.get("cwd") or "."
-    root = work_root(context, given)
-    folder = None if root is None else real_inside(root, given)
+    path = work.params.get("cwd") or "."
+    root = work_root(context, path)
+    folder = None if root is None else real_inside(root, path)
     if root is None or folder is None:
-        raise LastingError("path-escape", f"`cwd`: `{given}` {why_outside(given)}")
+        raise LastingError("path-escape", f"`cwd`: `{path}` {why_outside(path)}")
     if not os.path.isdir(folder):
-        raise LastingError("params", f"`cwd`: `{given}` is not a folder")
+        raise LastingError("params", f"`cwd`: `{path}` is not a folder")
     env = git_environment(work, context)
     if shutil.which("git", path=env.get("PATH")) is None:
         raise LastingError("program-missing", "the program `git` is not installed or not on the PATH")
     seconds = float(work.timeout or SECONDS)
     repository = Repository(folder=folder, root=root, env=env, seconds=seconds, hold=context.hold())
-    printed = await repository.tell("rev-parse", "--show-prefix")
-    if printed.exit_code != 0:
-        message = f"`{given}` is not a folder in which git can work: {tail(printed.errors, LINES)}"
+    output = await repository.tell("rev-parse", "--show-prefix")
+    if output.exit_code != 0:
+        message = f"`{path}` is not a folder in which git can work: {tail(output.errors, LINES)}"
         raise LastingError("git-repository", message)
-    return replace(repository, prefix=printed.data.removesuffix(b"\n"))
+    return replace(repository, prefix=output.data.removesuffix(b"\n"))
 
 
 def git_environment(work: Work, context: NodeContext) -> dict[str, str]:
@@ -225,9 +225,9 @@ def _command(args: Sequence[str]) -> str:
     return next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "")
 
 
-def git_error(command: str, exit_code: int, printed: str) -> NodeError:
+def git_error(command: str, exit_code: int, output: str) -> NodeError:
     """The failure of a command of git, with its own message."""
-    words = tail(printed, LINES)
+    words = tail(output, LINES)
     return NodeError("git-failed", f"`git {command}` ended with {exit_code}" + (f": {words}" if words else ""))
 
 
@@ -262,41 +262,41 @@ class NewCommits(NamedTuple):
     changes: str
 
 
-async def new_commits(repository: Repository, commit: str, seen: str | None, remote: str) -> NewCommits:
-    """What comes to a branch that is at `seen`. If it is new there, everything that no branch of the remote has."""
-    known = None if seen is None else await repository.commit_at(seen)
-    if seen is not None and known is None:
+async def new_commits(repository: Repository, commit: str, remote_commit: str | None, remote: str) -> NewCommits:
+    """What comes to a branch that is at `remote_commit`; for a new branch, all that no branch of the remote has."""
+    old_commit = None if remote_commit is None else await repository.commit_at(remote_commit)
+    if remote_commit is not None and old_commit is None:
         return NewCommits("the commit of the remote is not here, so the new commits are not known", "not known")
-    words = [commit, *([f"^{known}"] if known else ["--not", f"--remotes={remote}"])]
-    listed = await _commit_lines(repository, *words)
-    if not listed:
+    words = [commit, *([f"^{old_commit}"] if old_commit else ["--not", f"--remotes={remote}"])]
+    lines = await _commit_lines(repository, *words)
+    if not lines:
         return NewCommits("none", "none")
-    if len(listed) == MOST_COMMITS:
+    if len(lines) == MOST_COMMITS:
         older = int((await repository.read("rev-list", "--count", *words, "--")).decode()) - MOST_COMMITS
-        listed += [f"… and {counted(older, 'older commit')} that are not listed"] if older > 0 else []
-    base = known or await _base_of_new(repository, *words)
-    printed = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
-    changes = printed.data.decode("utf-8", "replace").rstrip() or "no file is changed"
-    return NewCommits("\n".join(listed), changes)
+        lines += [f"… and {counted(older, 'older commit')} that are not listed"] if older > 0 else []
+    base = old_commit or await _base_of_new(repository, *words)
+    output = await repository.tell("diff", *STAT, base, commit, "--", most=MOST_STAT)
+    changes = output.data.decode("utf-8", "replace").rstrip() or "no file is changed"
+    return NewCommits("\n".join(lines), changes)
 
 
-async def overwritten_commits(repository: Repository, commit: str, seen: str | None) -> str | None:
+async def overwritten_commits(repository: Repository, commit: str, remote_commit: str | None) -> str | None:
     """The commits of the remote that a push overwrites. None if there are none."""
-    if seen is None:
+    if remote_commit is None:
         return None
-    if await repository.commit_at(seen) is None:
-        return f"all commits up to {seen}, which are not here"
-    listed = await _commit_lines(repository, seen, f"^{commit}")
-    return "\n".join(listed) or None
+    if await repository.commit_at(remote_commit) is None:
+        return f"all commits up to {remote_commit}, which are not here"
+    lines = await _commit_lines(repository, remote_commit, f"^{commit}")
+    return "\n".join(lines) or None
 
 
 async def _commit_lines(repository: Repository, *words: str) -> list[str]:
-    found = await repository.read(*_LOG, "-n", str(MOST_COMMITS), *words, "--")
-    return found.decode("utf-8", "replace").splitlines()
+    output = await repository.read(*_LOG, "-n", str(MOST_COMMITS), *words, "--")
+    return output.decode("utf-8", "replace").splitlines()
 
 
 async def _base_of_new(repository: Repository, *words: str) -> str:
     """The commit before the oldest new one; the empty tree if that has none before it."""
-    found = (await repository.read("rev-list", "--topo-order", *words, "--")).decode().split()
-    before = await repository.commit_at(f"{found[-1]}^") if found else None
+    commits = (await repository.read("rev-list", "--topo-order", *words, "--")).decode().split()
+    before = await repository.commit_at(f"{commits[-1]}^") if commits else None
     return before or (await repository.read("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()

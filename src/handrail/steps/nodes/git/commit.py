@@ -55,16 +55,16 @@ async def planned_commit(repository: Repository, names: Sequence[bytes]) -> Plan
             await aside.perform("--literal-pathspecs", "add", "--all", *FROM_STDIN, stdin=b"\0".join(names))
         tree = (await aside.read("write-tree")).decode().strip()
         empty = (await aside.read("hash-object", "-t", "tree", "--stdin", "-w", stdin=b"")).decode().strip()
-        printed = await aside.tell("diff", *STAT, head or empty, tree, "--", most=MOST_STAT)
-        changes = printed.data.decode("utf-8", "replace").rstrip()
+        output = await aside.tell("diff", *STAT, head or empty, tree, "--", most=MOST_STAT)
+        changes = output.data.decode("utf-8", "replace").rstrip()
     if not changes:
         raise _nothing_to_commit(names)
     return PlannedCommit(tree, changes)
 
 
 def _nothing_to_commit(names: Sequence[bytes]) -> NodeError:
-    what = "no given file has changed" if names else "nothing is staged"
-    return LastingError("nothing-to-commit", f"there is nothing to commit: {what}")
+    reason = "no given file has changed" if names else "nothing is staged"
+    return LastingError("nothing-to-commit", f"there is nothing to commit: {reason}")
 
 
 async def _separate_repository(repository: Repository, folder: str) -> Repository:
@@ -103,10 +103,10 @@ async def run(work: Work, context: NodeContext) -> Any:
     repository = await open_repository(work, context)
     before = as_text(context.remember("head", await repository.head()))
     action = " ".join(f"handrail {context.key}".split())
-    made = await _made_before(repository, before, action)
-    if made is not None:
-        said = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", made)
-        return {"output": said.decode("utf-8", "replace"), "commitHash": made}
+    commit = await _earlier_commit(repository, before, action)
+    if commit is not None:
+        line = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", commit)
+        return {"output": line.decode("utf-8", "replace"), "commitHash": commit}
     await _refuse_strangers(repository)
     if work.approved is not None:
         refuse_changed(work, await _state(repository, await _commit_of_params(repository, work)))
@@ -114,18 +114,18 @@ async def run(work: Work, context: NodeContext) -> Any:
     argv = ("-c", "core.logAllRefUpdates=true", "--literal-pathspecs", "commit", "--cleanup=whitespace")
     only = ("--only", *FROM_STDIN) if paths else ()
     stdin = b"\0".join(paths) if paths else None
-    ended = await repository.perform(*argv, f"--message={message}", *only, stdin=stdin, GIT_REFLOG_ACTION=action)
-    return {"output": ended.output, "commitHash": await repository.head()}
+    result = await repository.perform(*argv, f"--message={message}", *only, stdin=stdin, GIT_REFLOG_ACTION=action)
+    return {"output": result.output, "commitHash": await repository.head()}
 
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     message = _message(work.params["message"])
     repository = await open_repository(work, context)
     await _refuse_strangers(repository)
-    found = await _commit_of_params(repository, work)
+    commit = await _commit_of_params(repository, work)
     branch = await repository.branch() or "no branch is checked out"
-    state = await _state(repository, found)
-    facts = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
+    state = await _state(repository, commit)
+    facts = (("Branch", branch), ("Message", message.strip()), ("Changes", commit.changes))
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
         facts=(*facts, *hook_facts(state["hooks"])),
@@ -136,33 +136,33 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 
 async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit:
     names, own = await _own_changes(repository, work.params["files"])
-    return await planned_commit(repository, names + _renamed(own))
+    return await planned_commit(repository, names + _earlier_names(own))
 
 
-async def _state(repository: Repository, found: PlannedCommit) -> dict[str, str]:
-    """What a yes to this commit is for."""
+async def _state(repository: Repository, commit: PlannedCommit) -> dict[str, str]:
+    """The state that an approval of this commit is for."""
     return {
         "branch": await repository.branch() or "none",
         "commit": await repository.head() or "none",
-        "files": found.tree,
+        "files": commit.tree,
         "hooks": await repository.hook_digests(COMMIT_HOOKS),
     }
 
 
-def _message(given: Any) -> str:
-    message = as_text(given)
+def _message(value: Any) -> str:
+    message = as_text(value)
     if "\0" in message or len(message.encode()) > MOST_MESSAGE:
         raise LastingError("params", f"`message` may have at most {MOST_MESSAGE} bytes and no NUL character")
     return message
 
 
-async def _made_before(repository: Repository, before: str, action: str) -> str | None:
+async def _earlier_commit(repository: Repository, before: str, action: str) -> str | None:
     """The commit that this step made before it was interrupted, if it is still part of the branch."""
     if await repository.head() == before:
         return None
     words = ("-g", "-n", str(LOOK_BACK), "--no-color", "--no-show-signature", "--format=%H %gs", "HEAD", "--")
-    found = await repository.tell("log", *words)
-    for line in found.data.decode("utf-8", "replace").splitlines():
+    log = await repository.tell("log", *words)
+    for line in log.data.decode("utf-8", "replace").splitlines():
         commit, _, subject = line.partition(" ")
         is_ours = subject.startswith(f"{action}: ") and await _contains(repository, "HEAD", commit)
         if is_ours and not (before and await _contains(repository, before, commit)):
@@ -177,16 +177,16 @@ async def _contains(repository: Repository, branch: str, commit: str) -> bool:
 async def _refuse_strangers(repository: Repository) -> None:
     """Fail before anything is changed if git does not know who commits."""
     for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-        printed = await repository.tell("var", name)
-        if printed.exit_code != 0:
+        output = await repository.tell("var", name)
+        if output.exit_code != 0:
             cure = "`git config user.name NAME` and `git config user.email ADDRESS` tell it"
-            raise LastingError("git-identity", f"git does not know who commits; {cure}: {tail(printed.errors, LINES)}")
+            raise LastingError("git-identity", f"git does not know who commits; {cure}: {tail(output.errors, LINES)}")
 
 
 async def _add(repository: Repository, files: list[str], context: NodeContext) -> list[bytes]:
     """Add the files. Returns the paths for `git commit`; none if it has to commit all that is staged."""
     names, own = await _own_changes(repository, files)
-    new = _not_staged(names, own)
+    new = _names_to_add(names, own)
     if new:
         await repository.perform("--literal-pathspecs", "add", *FROM_STDIN, stdin=b"\0".join(new))
     if (name := await _secret_in(repository, names, context)) is not None:
@@ -194,9 +194,9 @@ async def _add(repository: Repository, files: list[str], context: NodeContext) -
             await repository.perform("--literal-pathspecs", "reset", "--quiet", *FROM_STDIN, stdin=b"\0".join(new))
         message = f"the changes contain the value of the secret `{name}`, so they are not committed"
         raise LastingError("commit-secret", message)
-    names += _renamed(own)
-    found = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
-    ready = found.split(b"\0")[:-1]
+    names += _earlier_names(own)
+    output = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
+    ready = output.split(b"\0")[:-1]
     tops = {repository.prefix + name for name in names}
     others = [name for name in ready if names and not _is_in(name, tops)]
     if len(ready) == len(others):
@@ -212,8 +212,8 @@ async def _secret_in(repository: Repository, names: list[bytes], context: NodeCo
     words = ("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--text", "-U0")
     for first in range(0, len(names) or 1, NAMES_AT_ONCE):
         some_names = [os.fsdecode(name) for name in names[first : first + NAMES_AT_ONCE]]
-        printed = await repository.tell("--literal-pathspecs", *words, "--", *some_names, most=MOST_CHANGES)
-        added = b"\n".join(line[1:] for line in printed.data.split(b"\n") if line.startswith(b"+"))
+        output = await repository.tell("--literal-pathspecs", *words, "--", *some_names, most=MOST_CHANGES)
+        added = b"\n".join(line[1:] for line in output.data.split(b"\n") if line.startswith(b"+"))
         if (name := secrets.found_in(added)) is not None:
             return name
     return None
@@ -230,11 +230,11 @@ async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[b
     return names, own
 
 
-def _renamed(own: list[ChangedFile]) -> list[bytes]:
+def _earlier_names(own: list[ChangedFile]) -> list[bytes]:
     return [change.original for change in own if change.original is not None and "R" in change.xy]
 
 
-def _not_staged(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
+def _names_to_add(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
     """The names to add. A file whose removal is staged is not among them: `git add` does not know it any more."""
     trees = {change.name.rstrip(b"/"): change.xy[1] for change in own}
 
@@ -247,8 +247,8 @@ def _not_staged(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
 
 def _names(repository: Repository, files: list[str], changes: list[ChangedFile]) -> list[bytes]:
     """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
-    known = {shown_name(change.name): change.name for change in changes}
-    names = [known[file] if file in known else _inside(repository, file) for file in files]
+    by_name = {shown_name(change.name): change.name for change in changes}
+    names = [by_name[file] if file in by_name else _inside(repository, file) for file in files]
     return list(dict.fromkeys(name.rstrip(b"/") for name in names))
 
 

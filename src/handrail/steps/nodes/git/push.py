@@ -45,19 +45,19 @@ _REFUSED = ("Authentication failed", "could not read Username", "could not read 
 
 @dataclass(frozen=True, kw_only=True)
 class Transport:
-    """A remote for pushing. `target` is its name, or its address if a token is used. `shown` is for people.
+    """A remote for pushing. `target` is its name, or its address if a token is used.
 
-    `looked_at` is what git reads from: the address for pushing may be another one than the address for fetching.
-    `plain` is the repository without the token, `git` the one with it; both are the same if there is none. `addresses`
-    are all places that a push goes to, as people see them.
+    `source` is what git reads from: the address for pushing may be another one than the address for fetching.
+    `plain` is the repository without the token, `git` the one with it; both are the same if there is none. `address`
+    and `addresses` are for people: the first place that a push goes to, and all of them.
     """
 
     plain: Repository
     git: Repository
     name: str
     target: str
-    looked_at: str
-    shown: str
+    source: str
+    address: str
     secrets: tuple[str, ...]
     addresses: tuple[str, ...] = ()
 
@@ -67,29 +67,29 @@ class Transport:
 
     async def commit_of(self, ref: str) -> str | None:
         """The commit that a ref of the remote is at. None if there is no such ref."""
-        printed = await self.git.tell("ls-remote", "--refs", "--quiet", "--", self.looked_at, ref)
-        if printed.exit_code != 0:
-            raise self._failure("ls-remote", printed)
-        for line in printed.data.decode("utf-8", "replace").splitlines():
-            commit, _, found = line.partition("\t")
-            if found == ref:
+        output = await self.git.tell("ls-remote", "--refs", "--quiet", "--", self.source, ref)
+        if output.exit_code != 0:
+            raise self._failure("ls-remote", output)
+        for line in output.data.decode("utf-8", "replace").splitlines():
+            commit, _, name = line.partition("\t")
+            if name == ref:
                 return commit
         return None
 
-    async def push(self, commit: str, ref: str, seen: str | None, *, is_forced: bool) -> None:
-        """Push a commit to a ref that was at `seen`. With force, only if it is still there."""
+    async def push(self, commit: str, ref: str, remote_commit: str | None, *, is_forced: bool) -> None:
+        """Push a commit to a ref that was at `remote_commit`. With force, only if it is still there."""
         words = ["--porcelain", "--no-follow-tags", "--recurse-submodules=no"]
         if self.has_token:
-            await self._check_hook(f"{commit} {commit} {ref} {seen or NO_COMMIT}\n")
+            await self._check_hook(f"{commit} {commit} {ref} {remote_commit or NO_COMMIT}\n")
             words += ["--no-verify", "--no-signed"]
-        words += [f"--force-with-lease={ref}:{seen or ''}"] if is_forced else []
-        printed = await self.git.tell("push", *words, "--", self.target, f"{commit}:{ref}")
-        if printed.exit_code != 0:
-            refused = [line for line in printed.data.decode("utf-8", "replace").splitlines() if line.startswith("!")]
-            if not refused:
-                raise self._failure("push", printed)
-            reason = self._clean("\n".join([refused[0].split("\t")[-1], tail(printed.errors, LINES)]).strip())
-            raise LastingError("git-rejected", f"`{self.shown}` does not take the commit: {reason}")
+        words += [f"--force-with-lease={ref}:{remote_commit or ''}"] if is_forced else []
+        output = await self.git.tell("push", *words, "--", self.target, f"{commit}:{ref}")
+        if output.exit_code != 0:
+            rejections = [line for line in output.data.decode("utf-8", "replace").splitlines() if line.startswith("!")]
+            if not rejections:
+                raise self._failure("push", output)
+            reason = self._clean("\n".join([rejections[0].split("\t")[-1], tail(output.errors, LINES)]).strip())
+            raise LastingError("git-rejected", f"`{self.address}` does not take the commit: {reason}")
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
@@ -100,26 +100,26 @@ class Transport:
             return
         top = os.fsdecode((await self.plain.read("rev-parse", "--show-toplevel")).removesuffix(b"\n"))
         task = Task(
-            argv=[path, self.name, self.shown],
+            argv=[path, self.name, self.address],
             cwd=top or self.plain.folder,
             env={name: value for name, value in self.plain.env.items() if not name.startswith(_SETTINGS)},
             timeout=self.plain.seconds,
             stdin=line.encode(),
             hold=self.plain.hold,
         )
-        ended = await run_task(task)
-        if ended.timed_out:
+        result = await run_task(task)
+        if result.timed_out:
             raise NodeError("timeout", f"the hook `pre-push` was not done after {counted(task.timeout, 'second')}")
-        if ended.exit_code != 0:
-            words = self._clean(tail(ended.output, LINES))
-            raise NodeError("git-failed", f"the hook `pre-push` ended with {ended.exit_code}: {words}")
+        if result.exit_code != 0:
+            words = self._clean(tail(result.output, LINES))
+            raise NodeError("git-failed", f"the hook `pre-push` ended with {result.exit_code}: {words}")
 
-    def _failure(self, command: str, printed: CapturedOutput) -> NodeError:
-        words = self._clean(tail(printed.errors, LINES))
-        if any(refusal in printed.errors for refusal in _REFUSED):
+    def _failure(self, command: str, output: CapturedOutput) -> NodeError:
+        words = self._clean(tail(output.errors, LINES))
+        if any(refusal in output.errors for refusal in _REFUSED):
             cure = "set GITHUB_TOKEN or GITLAB_TOKEN for the configured forge, or let git log in without a question"
-            return LastingError("git-login", f"`{self.shown}` does not accept the login; {cure}: {words}")
-        return NodeError("git-failed", f"`git {command}` ended with {printed.exit_code}: {words}")
+            return LastingError("git-login", f"`{self.address}` does not accept the login; {cure}: {words}")
+        return NodeError("git-failed", f"`git {command}` ended with {output.exit_code}: {words}")
 
     def _clean(self, text: str) -> str:
         for secret in self.secrets:
@@ -130,33 +130,33 @@ class Transport:
 async def open_transport(repository: Repository, name: str, work: Work, context: NodeContext) -> Transport:
     places = (await repository.remote_address(name, "--push", "--all")).splitlines()
     address = places[0]
-    given, password = git_login(parse_remote(address), context.env), password_of(address)
+    login, password = git_login(parse_remote(address), context.env), password_of(address)
     env = {key: value for key, value in repository.env.items() if not key.startswith(_REVEALING)} | _QUIET
     env |= {key: value for key, value in context.env.items() if key.startswith(_SETTINGS)}
-    is_other = given is None and address != await repository.remote_address(name)
+    is_other = login is None and address != await repository.remote_address(name)
     env = with_git_settings(env, [(f"remote.{_TEMPORARY_REMOTE}.url", address)]) if is_other else env
-    plain, shown = replace(repository, env=env, seconds=float(work.timeout or SECONDS)), public_address(address)
-    target = name if given is None else shown
+    plain, public = replace(repository, env=env, seconds=float(work.timeout or SECONDS)), public_address(address)
+    target = name if login is None else public
     return Transport(
         plain=plain,
-        git=plain if given is None else replace(plain, env=_with_token(env, given, shown)),
+        git=plain if login is None else replace(plain, env=_with_token(env, login, public)),
         name=name,
         target=target,
-        looked_at=_TEMPORARY_REMOTE if is_other else target,
-        shown=shown,
-        secrets=(*(given.secrets if given else ()), *([password] if password else ())),
-        addresses=tuple(map(public_address, places if given is None else places[:1])),
+        source=_TEMPORARY_REMOTE if is_other else target,
+        address=public,
+        secrets=(*(login.secrets if login else ()), *([password] if password else ())),
+        addresses=tuple(map(public_address, places if login is None else places[:1])),
     )
 
 
-def _with_token(env: Mapping[str, str], given: GitLogin, address: str) -> dict[str, str]:
+def _with_token(env: Mapping[str, str], login: GitLogin, address: str) -> dict[str, str]:
     """The environment with a header for one address, and with nothing that could run another program.
 
     A setting for the whole address wins over every other one. An empty value removes those that came before.
     """
     settings = [
         (f"http.{address}.extraHeader", ""),
-        (f"http.{address}.extraHeader", given.header),
+        (f"http.{address}.extraHeader", login.header),
         (f"http.{address}.sslVerify", "true"),
         (f"http.{address}.followRedirects", "false"),
         ("core.hooksPath", os.devnull),
@@ -192,14 +192,14 @@ NODE = Node(
 
 
 class Push(NamedTuple):
-    """What is to be pushed where. `seen` is the commit that the branch of the remote is at; None if there is none."""
+    """What to push where. `remote_commit` is where the branch of the remote is; None if it has no such branch."""
 
     repository: Repository
     at: Transport
     branch: str
     to: str
     commit: str
-    seen: str | None
+    remote_commit: str | None
     is_forced: bool
 
     @property
@@ -208,13 +208,13 @@ class Push(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        return self.seen == self.commit
+        return self.remote_commit == self.commit
 
     async def state(self) -> dict[str, str]:
-        """What a yes to this push is for."""
+        """The state that an approval of this push is for."""
         return {
             "commit": self.commit,
-            "commit on the remote": self.seen or "none",
+            "commit on the remote": self.remote_commit or "none",
             "address": " ".join(self.at.addresses),
             "hooks": await self.repository.hook_digests([PRE_PUSH]),
         }
@@ -222,18 +222,18 @@ class Push(NamedTuple):
 
 async def run(work: Work, context: NodeContext) -> Any:
     push = await _prepared(work, context)
-    before = context.remember("before", push.seen)
+    before = context.remember("before", push.remote_commit)
     if not push.is_done:
         if work.approved is not None:
             refuse_changed(work, await push.state())
         try:
-            await push.at.push(push.commit, push.ref, push.seen, is_forced=push.is_forced)
+            await push.at.push(push.commit, push.ref, push.remote_commit, is_forced=push.is_forced)
         except NodeError as error:
             if error.code not in ("git-failed", "timeout") or await push.at.commit_of(push.ref) != push.commit:
                 raise
     return {
         "remote": push.at.name,
-        "address": push.at.shown,
+        "address": push.at.address,
         "branch": push.to,
         "commit": push.commit,
         "pushed": before != push.commit,
@@ -243,13 +243,14 @@ async def run(work: Work, context: NodeContext) -> Any:
 async def preview(work: Work, context: NodeContext) -> Preview:
     push = await _prepared(work, context)
     repository, state = push.repository, await push.state()
-    new = await new_commits(repository, push.commit, push.seen, push.at.name)
-    overwritten = await overwritten_commits(repository, push.commit, push.seen) if push.is_forced else None
-    there = "a new branch" if push.seen is None else "it has the commit already" if push.is_done else f"at {push.seen}"
+    old = push.remote_commit
+    new = await new_commits(repository, push.commit, old, push.at.name)
+    overwritten = await overwritten_commits(repository, push.commit, old) if push.is_forced else None
+    remote_state = "a new branch" if old is None else "it has the commit already" if push.is_done else f"at {old}"
     facts = (
         ("Remote", "\n".join((push.at.name, *push.at.addresses))),
         ("Branch", f"{push.branch}, commit {push.commit}"),
-        ("On the remote", f"{push.to}: {there}"),
+        ("On the remote", f"{push.to}: {remote_state}"),
         ("Forced", f"yes, it overwrites:\n{overwritten}" if overwritten else "yes" if push.is_forced else "no"),
         ("New commits", new.commits),
         ("Changes", new.changes),
@@ -260,7 +261,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
         title=f"Push `{push.branch}` to `{push.to}` of `{push.at.name}`{' by force' if push.is_forced else ''}",
         facts=facts,
         state=state,
-        where={"remote": push.at.name, "address": push.at.shown, "branch": push.to, "force": is_forced},
+        where={"remote": push.at.name, "address": push.at.address, "branch": push.to, "force": is_forced},
         risks=("force",) if push.is_forced else (),
     )
 

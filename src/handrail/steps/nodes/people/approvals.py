@@ -73,50 +73,50 @@ def _bounded(text: str) -> str:
     return f"{lines[:LONGEST_FACT]}\n… NOT SHOWN: {rest} more characters (sha256 of the whole: {digest})"
 
 
-def is_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    return all(before[name] == now[name] for name in _COMPARED)
+def is_same(before: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    return all(before[name] == current[name] for name in _COMPARED)
 
 
-def change_list(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def change_list(before: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
     """The names of what is different, in the words of the preview."""
     states = [
-        f"{name} ({plain(before['state'].get(name, 'none'))[:12]} → {plain(now['state'].get(name, 'none'))[:12]})"
-        for name in _different(before["state"], now["state"])
+        f"{name} ({plain(before['state'].get(name, 'none'))[:12]} → {plain(current['state'].get(name, 'none'))[:12]})"
+        for name in _different(before["state"], current["state"])
     ]
-    return [*_different(_by_name(before), _by_name(now)), *states] or ["title"]
+    return [*_different(_by_name(before), _by_name(current)), *states] or ["title"]
 
 
-def changed_names(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def changed_names(before: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
     """The names of what is different, such as files: of the state, or of facts if the state is the same."""
-    states = [plain(name) for name in _different(before["state"], now["state"])]
-    return states or _different(_by_name(before), _by_name(now)) or ["title"]
+    states = [plain(name) for name in _different(before["state"], current["state"])]
+    return states or _different(_by_name(before), _by_name(current)) or ["title"]
 
 
-def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    return [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
+def _different(before: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
+    return [name for name in dict.fromkeys((*before, *current)) if before.get(name) != current.get(name)]
 
 
-def _by_name(seen: Mapping[str, Any]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, text in seen["facts"]:
-        found.setdefault(name, []).append(text)
-    return found
+def _by_name(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    facts: dict[str, list[str]] = {}
+    for name, text in record["facts"]:
+        facts.setdefault(name, []).append(text)
+    return facts
 
 
-def approval_form(id_: str, label: str, seen: Mapping[str, Any], before: Mapping[str, Any] | None) -> Form:
+def approval_form(id_: str, label: str, record: Mapping[str, Any], before: Mapping[str, Any] | None) -> Form:
     """The question for a person. `before` is what it was about when it was asked last, if that has changed since."""
     parts = []
     if before is not None:
-        listed = ", ".join(change_list(before, seen))
-        parts.append(f"This has changed since it was asked last, so an earlier answer does not count: {listed}")
-    for name, text in seen["facts"]:
+        changes = ", ".join(change_list(before, record))
+        parts.append(f"This has changed since it was asked last, so an earlier answer does not count: {changes}")
+    for name, text in record["facts"]:
         indented = "".join(f"\n  | {line}" for line in text.split("\n"))
         parts.append(f"{name}:{indented}" if "\n" in text else f"{name}: {text}")
     fields = (
         FormField(APPROVED, "boolean", label, required=True),
         FormField(REASON, "text", "Reason", help="for the record, and for later steps"),
     )
-    return Form(id_, seen["title"], "\n".join(parts), fields)
+    return Form(id_, record["title"], "\n".join(parts), fields)
 
 
 MOST_ROUNDS = 50
@@ -148,10 +148,10 @@ class ApprovalQuestion:
 
 @dataclass(frozen=True)
 class ApprovalDecision:
-    """The decision of round `number`, about what is in `seen`."""
+    """The decision of round `number`, about what is in `record`."""
 
     number: int
-    seen: PreviewRecord
+    record: PreviewRecord
     approved: bool
     by: str
     reason: str = ""
@@ -161,7 +161,7 @@ class ApprovalDecision:
         """The outputs that every such node has. Raises `NodeError` if a no fails the step."""
         if not self.approved and otherwise == FAIL:
             why = f": {plain(' '.join(self.reason.split()))}" if self.reason.strip() else ""
-            raise LastingError(REFUSED, f"a person said no to `{self.seen['title']}`{why}")
+            raise LastingError(REFUSED, f"a person said no to `{self.record['title']}`{why}")
         outputs = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
         return {**outputs, "stopped": not self.approved and otherwise == STOP}
 
@@ -188,19 +188,19 @@ class Agreement:
         before: PreviewRecord | None = None
         recall, remember = self.context.recall, self.context.remember
         for number in range(MOST_ROUNDS):
-            known: PreviewRecord | None = recall(f"seen.{number}")
-            seen: PreviewRecord = known or remember(f"seen.{number}", await self._look())
+            recorded: PreviewRecord | None = recall(f"seen.{number}")
+            record: PreviewRecord = recorded or remember(f"seen.{number}", await self._look())
             if not recall(f"void.{number}"):
                 try:
-                    agreed = await self._decide(number, seen, before)
+                    decision = await self._decide(number, record, before)
                 except Waiting:
-                    if known is None or not await self._is_outdated(seen):
+                    if recorded is None or not await self._is_outdated(record):
                         raise
                 else:
-                    if await self._counts(agreed):
-                        return agreed
+                    if await self._counts(decision):
+                        return decision
                 self.void(number)
-            before = seen
+            before = record
         raise LastingError("unstable", f"what is to be approved has changed {MOST_ROUNDS} times after it was asked")
 
     async def changed(self) -> list[str]:
@@ -209,50 +209,50 @@ class Agreement:
         numbers = [number for number in range(MOST_ROUNDS) if recall(f"seen.{number}")]
         if not numbers or recall(f"void.{numbers[-1]}"):
             return []
-        seen, now = recall(f"seen.{numbers[-1]}"), await self._look()
-        return [] if is_same(seen, now) else changed_names(seen, now)
+        record, current = recall(f"seen.{numbers[-1]}"), await self._look()
+        return [] if is_same(record, current) else changed_names(record, current)
 
-    async def _counts(self, agreed: ApprovalDecision) -> bool:
+    async def _counts(self, decision: ApprovalDecision) -> bool:
         """True if a decision holds for the present state. A no holds for any, when it is given."""
         recall = self.context.recall
-        if agreed.approved and recall(f"begun.{agreed.number}"):
+        if decision.approved and recall(f"begun.{decision.number}"):
             return True
-        if not agreed.approved and not recall(f"no.{agreed.number}"):
-            self.context.remember(f"no.{agreed.number}", True)
+        if not decision.approved and not recall(f"no.{decision.number}"):
+            self.context.remember(f"no.{decision.number}", True)
             return True
-        return is_same(agreed.seen, await self._look())
+        return is_same(decision.record, await self._look())
 
-    async def _is_outdated(self, seen: PreviewRecord) -> bool:
+    async def _is_outdated(self, record: PreviewRecord) -> bool:
         """True if a question that nobody has answered shows something old. False if that cannot be found out."""
         try:
-            return not is_same(seen, await self._look())
+            return not is_same(record, await self._look())
         except NodeError:
             return False
 
     def void(self, number: int) -> None:
-        """A yes does not count any more: the state has changed before the effect."""
+        """Make a yes invalid, because the state has changed before the effect."""
         self.context.remember(f"void.{number}", True)
 
     async def _look(self) -> PreviewRecord:
         return {**preview_record(await self.look(), self.mask), "params": self.question.params}
 
-    async def _decide(self, number: int, seen: PreviewRecord, before: PreviewRecord | None) -> ApprovalDecision:
+    async def _decide(self, number: int, record: PreviewRecord, before: PreviewRecord | None) -> ApprovalDecision:
         rule = self.context.recall(f"rule.{number}")
-        if rule is None and (fitting := self._rule(seen)) is not None:
-            rule = self.context.remember(f"rule.{number}", fitting)
+        if rule is None and (first_rule := self._rule(record)) is not None:
+            rule = self.context.remember(f"rule.{number}", first_rule)
         if rule is not None:
-            self.context.notice(f"a rule said yes to `{seen['title']}`: {rule}")
-            return ApprovalDecision(number, seen, True, "rule", rule=rule)
-        asked = approval_form(self.question.id, self.question.label, seen, before)
-        answer = await self.context.ask(form_params.to_json(asked))
-        values = accept(asked, answer.values)
-        return ApprovalDecision(number, seen, values[APPROVED] is True, "person", values[REASON] or "")
+            self.context.notice(f"a rule said yes to `{record['title']}`: {rule}")
+            return ApprovalDecision(number, record, True, "rule", rule=rule)
+        form = approval_form(self.question.id, self.question.label, record, before)
+        answer = await self.context.ask(form_params.to_json(form))
+        values = accept(form, answer.values)
+        return ApprovalDecision(number, record, values[APPROVED] is True, "person", values[REASON] or "")
 
-    def _rule(self, seen: PreviewRecord) -> str | None:
+    def _rule(self, record: PreviewRecord) -> str | None:
         """The first rule that says yes, as text."""
-        values = {**seen["where"], STEP: self.work.path}
-        fitting = (rule for rule in self.context.rules if rule.fits(self.question.effect, values, seen["risks"]))
-        return next(map(str, fitting), None)
+        values = {**record["where"], STEP: self.work.path}
+        rules = (rule for rule in self.context.rules if rule.fits(self.question.effect, values, record["risks"]))
+        return next(map(str, rules), None)
 
 
 LONGEST_PATH = 500
@@ -323,9 +323,11 @@ Nodes = Mapping[str, NodeKind]
 """All nodes, by name. `propose` runs one of them."""
 
 
-def _check_missing(reader: MappingReader, node: TreeNode, effect: str, declared: Node, given: Collection[str]) -> None:
-    for field in declared.params:
-        if field.required and field.name not in given:
+def _check_missing(
+    reader: MappingReader, node: TreeNode, effect: str, declaration: Node, names: Collection[str]
+) -> None:
+    for field in declaration.params:
+        if field.required and field.name not in names:
             hint = f"add `params: {{{field.name}: ...}}` below `effect`"
             reader.on(node, "param-missing", f"`{effect}` needs the param `{field.name}`", hint)
 
@@ -359,41 +361,41 @@ class ProposeNode:
             stops="stopped",
         )
 
-    def _declared(self, effect: Any) -> Node | None:
+    def _declaration(self, effect: Any) -> Node | None:
         """The declaration of a node that can be proposed. None if there is no such node."""
         node = self._nodes[effect].NODE if isinstance(effect, str) and effect in self._nodes else None
         return None if node is None or node.where is None or node.stops is not None else node
 
     def _why_not(self, effect: str) -> tuple[str, str]:
-        known = [name for name in self._nodes if self._declared(name) is not None]
-        listed = f"effects: {', '.join(known)}"
+        names = [name for name in self._nodes if self._declaration(name) is not None]
+        hint = f"effects: {', '.join(names)}"
         if effect in self._nodes:
-            return f"`{effect}` cannot be proposed: it does not say in advance what it would change outside", listed
-        return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, known) or listed
+            return f"`{effect}` cannot be proposed: it does not say in advance what it would change outside", hint
+        return f"there is no effect `{shown(effect, 40)}`", did_you_mean(effect, names) or hint
 
     def _check_effect(self, reader: MappingReader, node: TreeNode) -> None:
-        declared = self._declared(node.value) if node.kind == "text" else None
-        if node.kind == "text" and declared is None:
+        declaration = self._declaration(node.value) if node.kind == "text" else None
+        if node.kind == "text" and declaration is None:
             reader.on(node, "bad-value", *self._why_not(node.value))
-        elif declared is not None and "params" not in reader.node.value:
-            _check_missing(reader, node, node.value, declared, ())
+        elif declaration is not None and "params" not in reader.node.value:
+            _check_missing(reader, node, node.value, declaration, ())
 
     def _check_params(self, reader: MappingReader, node: TreeNode) -> None:
         effect = reader.node.value.get("effect")
-        declared = self._declared(effect.value) if effect is not None and effect.kind == "text" else None
-        if declared is None or node.kind != "mapping":
+        declaration = self._declaration(effect.value) if effect is not None and effect.kind == "text" else None
+        if declaration is None or node.kind != "mapping":
             return
-        inner = MappingReader(reader.source, node._replace(keys={}), declared.shape, reader.report)
+        inner = MappingReader(reader.source, node._replace(keys={}), declaration.shape, reader.report)
         check_fields(inner)
         meant: set[str] = set()
-        if declared.others != "used":
-            meant = refuse_unknown(inner, node, effect.value, only_typos=declared.others == "ignored")
-        _check_missing(reader, node, effect.value, declared, {*node.value, *meant})
+        if declaration.others != "used":
+            meant = refuse_unknown(inner, node, effect.value, only_typos=declaration.others == "ignored")
+        _check_missing(reader, node, effect.value, declaration, {*node.value, *meant})
 
     def _members(self, params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
         effect = params.get("effect")
-        declared = None if isinstance(effect, Later) else self._declared(effect)
-        result = None if declared is None or declared.open_outputs else list(declared.outputs)
+        declaration = None if isinstance(effect, Later) else self._declaration(effect)
+        result = None if declaration is None or declaration.open_outputs else list(declaration.outputs)
         return {**dict.fromkeys(APPROVAL_OUTPUTS), "result": result}
 
     async def run(self, work: Work, context: NodeContext) -> Any:
@@ -401,17 +403,17 @@ class ProposeNode:
         inner, kind = self._proposed(work)
         own, agreement = _own_memory(context), self._agreement(work, context)
         while True:
-            agreed = await agreement.reach()
-            if not agreed.approved:
-                return {**agreed.outputs(otherwise), "result": None}
+            decision = await agreement.reach()
+            if not decision.approved:
+                return {**decision.outputs(otherwise), "result": None}
             try:
-                result = await _perform(kind, inner, own, context, agreed)
+                result = await _perform(kind, inner, own, context, decision)
             except NodeError as error:
                 if error.code != CHANGED:
                     raise
-                agreement.void(agreed.number)
+                agreement.void(decision.number)
                 continue
-            return {**agreed.outputs(otherwise), "result": result}
+            return {**decision.outputs(otherwise), "result": result}
 
     async def changed(self, work: Work, context: NodeContext) -> list[str]:
         return await self._agreement(work, context).changed() if has_asked(context) else []
@@ -419,11 +421,11 @@ class ProposeNode:
     def _proposed(self, work: Work) -> tuple[Work, EffectKind]:
         effect = work.params["effect"]
         inner = replace(work, node=effect, params=work.params.get("params") or {})
-        if self._declared(effect) is None:
+        if self._declaration(effect) is None:
             raise LastingError("params", "; ".join(self._why_not(effect)))
         kind = cast(EffectKind, self._nodes[effect])
-        if wrong := _wrong(kind.NODE, inner.params):
-            raise LastingError("params", f"`{effect}`: {wrong}")
+        if problem := _problem(kind.NODE, inner.params):
+            raise LastingError("params", f"`{effect}`: {problem}")
         return inner, kind
 
     def _agreement(self, work: Work, context: NodeContext) -> Agreement:
@@ -431,11 +433,11 @@ class ProposeNode:
         own = _own_memory(context)
 
         async def look() -> Preview:
-            found, title = await kind.preview(inner, own), work.params.get("title")
+            preview, title = await kind.preview(inner, own), work.params.get("title")
             if title is None:
-                return found
-            facts = (("What", found.title), *found.facts)  # another title must not hide what is done
-            return replace(found, title=as_text(title), facts=facts)
+                return preview
+            facts = (("What", preview.title), *preview.facts)  # another title must not hide what is done
+            return replace(preview, title=as_text(title), facts=facts)
 
         return Agreement(ApprovalQuestion(inner.node, "propose", "Do this?", inner.params), look, work, context)
 
@@ -447,28 +449,28 @@ class Propose:
 
 
 async def _perform(
-    kind: EffectKind, inner: Work, own: NodeContext, context: NodeContext, agreed: ApprovalDecision
+    kind: EffectKind, inner: Work, own: NodeContext, context: NodeContext, decision: ApprovalDecision
 ) -> Any:
     """Let the effect happen. If it had begun before an interruption, its node knows whether it had happened."""
-    mark = f"begun.{agreed.number}"
-    has_begun, declared = bool(context.recall(mark)), kind.NODE
-    if has_begun and declared.rerun != "safe":
-        if declared.unknown is not None:
-            return dict(declared.unknown)
+    mark = f"begun.{decision.number}"
+    has_begun, declaration = bool(context.recall(mark)), kind.NODE
+    if has_begun and declaration.rerun != "safe":
+        if declaration.unknown is not None:
+            return dict(declaration.unknown)
         raise LastingError("rerun", f"`{inner.node}` was interrupted and may have finished; it must not run twice")
     context.remember(mark, True)
-    params = agreed.seen["params"]
+    params = decision.record["params"]
     refuse_lost(params)
-    return await kind.run(replace(inner, params=params, approved=agreed.seen["state"]), own)
+    return await kind.run(replace(inner, params=params, approved=decision.record["state"]), own)
 
 
-def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:
-    """What is wrong with the params of the effect, as far as only the run knows it."""
-    missing = next((field.name for field in declared.params if field.required and field.name not in params), None)
+def _problem(declaration: Node, params: Mapping[str, Any]) -> str | None:
+    """What is wrong with the params of the effect that only the run can see; None if nothing is."""
+    missing = next((field.name for field in declaration.params if field.required and field.name not in params), None)
     if missing is not None:
         return f"it needs the param `{missing}`"
-    unknown = [name for name in params if name not in declared.shape.by_name]
-    if unknown and declared.others == "refused":
+    unknown = [name for name in params if name not in declaration.shape.by_name]
+    if unknown and declaration.others == "refused":
         return f"it has no param `{shown(unknown[0], 40)}`"
     return None
 

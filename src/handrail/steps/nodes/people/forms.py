@@ -270,10 +270,10 @@ def _form_outputs(params: dict[str, Any], submit_label: str) -> dict[str, str]:
     return {**texts, "submitLabel": submit_label}
 
 
-def _question_field(question: dict[str, Any], number: int, taken: set[str]) -> dict[str, Any]:
+def _question_field(question: dict[str, Any], number: int, used_ids: set[str]) -> dict[str, Any]:
     """The field for a question. An id that is missing or used before is replaced."""
     id_ = _stripped(question, "id")
-    while not id_ or id_ in taken:
+    while not id_ or id_ in used_ids:
         id_, number = f"question_{number}", number + 1
     more = {"help": _stripped(question, "details"), "placeholder": _stripped(question, "placeholder")}
     return {

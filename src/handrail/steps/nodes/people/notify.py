@@ -142,10 +142,10 @@ _NOTIFY = Node(
 
 
 async def _notify(work: Work, context: NodeContext) -> Any:
-    wanted, message = _channels(work.params["channels"]), _message(work, context)
+    channels, message = _channels(work.params["channels"]), _message(work, context)
     sent: list[str] = []
     reasons: dict[str, str] = {}
-    for name in wanted:
+    for name in channels:
         try:
             _refuse_blank(message.text)
             await CHANNELS[name].send(message, context)
@@ -156,11 +156,11 @@ async def _notify(work: Work, context: NodeContext) -> Any:
 
 
 async def _preview_notify(work: Work, context: NodeContext) -> Preview:
-    wanted, message = _channels(work.params["channels"]), _message(work, context)
+    channels, message = _channels(work.params["channels"]), _message(work, context)
     _refuse_blank(message.text)
-    facts = [("Channel", f"{name}: {CHANNELS[name].target(message, context)}") for name in wanted]
+    facts = [("Channel", f"{name}: {CHANNELS[name].target(message, context)}") for name in channels]
     facts += [("Title", message.title)] if message.title else []
-    names = ", ".join(wanted)
+    names = ", ".join(channels)
     where = {"channels": names}
     return Preview(title=f"Send a message by {names}", facts=(*facts, ("Text", message.text)), where=where)
 
@@ -170,13 +170,13 @@ def _refuse_blank(text: str) -> None:
         raise LastingError("params", "`message` is blank")
 
 
-def _channels(given: list[str]) -> list[str]:
+def _channels(names: list[str]) -> list[str]:
     """The channels, each once. An unknown one is a mistake in the flow, so it fails the step."""
-    for name in given:
+    for name in names:
         if name not in CHANNELS:
-            known = ", ".join(f"`{channel}`" for channel in CHANNELS)
-            raise LastingError("params", f"an item of `channels` has to be one of {known}, found `{shown(name, 40)}`")
-    return list(dict.fromkeys(given))
+            choices = ", ".join(f"`{channel}`" for channel in CHANNELS)
+            raise LastingError("params", f"an item of `channels` has to be one of {choices}, found `{shown(name, 40)}`")
+    return list(dict.fromkeys(names))
 
 
 def _message(work: Work, context: NodeContext) -> Message:
