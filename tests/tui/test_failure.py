@@ -42,7 +42,7 @@ def opened(top: HandrailApp) -> set[str]:
     """What a person has looked at, as it is kept."""
     seen = OpenedRows(top.project)
     seen.refresh()
-    return set(seen.opened)
+    return set(seen.times)
 
 
 async def failed(top: HandrailApp, pilot: Pilot[None]) -> None:

@@ -16,7 +16,7 @@ from textual.filter import LineFilter, NoColor
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.tui.lines.words import LocalTime, Piece, TextLine, error_lines, line
-from handrail.view.live.hub import Hub, Watched
+from handrail.view.live.hub import Hub, WatchedTopic
 from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowMessage
 from handrail.view.text.columns import ALL_SIGNS, columns
 
@@ -60,7 +60,7 @@ class Feed:
             self.error = error
             self.changed()
 
-    async def _follow(self, watched: Watched, clock: Callable[[], float]) -> None:
+    async def _follow(self, watched: WatchedTopic, clock: Callable[[], float]) -> None:
         place, printed = ("", 0), 0
         while True:
             messages, reached = await watched.messages(*place, clock(), printed)

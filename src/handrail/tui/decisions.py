@@ -216,7 +216,7 @@ def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> No
         return
 
     async def again(mode: str) -> None:
-        await asyncio.to_thread(top.actions.again, id_, cast("ResumeMode", mode))
+        await asyncio.to_thread(top.actions.resume, id_, cast("ResumeMode", mode))
         top.launched.add(id_)
         top.tell(f"{name} {AGAIN[mode][1]}")
 

@@ -498,7 +498,7 @@ class LaunchScreen(FormScreen):
 
     def _begin(self, mode: str, run: str, start: str | None, wanted: LaunchForm) -> str:
         if mode != NEW:
-            self.actions.again(run, cast("ResumeMode", mode), start)
+            self.actions.resume(run, cast("ResumeMode", mode), start)
             return run
         saving = self.rows.routes.saving if self.rows is not None else None
         if saving is not None:

@@ -58,7 +58,7 @@ class FoldedTree:
         for row in rows:
             self._below.setdefault(str(row.get("parent") or ""), []).append(row)
 
-    def below(self, id_: str) -> list[Row]:
+    def children_of(self, id_: str) -> list[Row]:
         found = self._below.get(id_, [])
         if len(found) == 1 and found[0].get("kind") == "phase" and self.rows.get(id_, {}).get("kind") == "round":
             return self._below.get(found[0]["id"], [])
@@ -70,7 +70,7 @@ class FoldedTree:
         if not above:
             return None
         over = str(self.rows.get(above, {}).get("parent") or "")
-        return over if over and above not in {row["id"] for row in self.below(over)} else above
+        return over if over and above not in {row["id"] for row in self.children_of(over)} else above
 
     def is_foldable(self, id_: str) -> bool:
         return bool(self._below.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
@@ -92,7 +92,7 @@ class FoldedTree:
         return bool(begun) and begun[-1]["id"] == row["id"]
 
     def visible(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
-        for row in self.below(id_):
+        for row in self.children_of(id_):
             own = str(row["id"])
             folded = self.is_folded(own, folds) if self.is_foldable(own) else None
             yield Branch(row, depth, folded)
@@ -280,7 +280,7 @@ def timeline_lines(tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: T
 
 
 def _below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:
-    for row in tree.below(id_):
+    for row in tree.children_of(id_):
         yield from by_node.get(str(row["id"]), ())
         yield from _below(tree, str(row["id"]), by_node)
 

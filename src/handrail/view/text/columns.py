@@ -67,8 +67,8 @@ _EMOJI_STYLE = "\ufe0f"
 def table(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
     """The rows in aligned columns. The last column is not padded, and a column that is always empty is left out."""
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
-    used = [number for number, width in enumerate(widths) if width]
-    return [gap.join(padded(row[number], widths[number]) for number in used).rstrip() for row in rows]
+    numbers = [number for number, width in enumerate(widths) if width]
+    return [gap.join(padded(row[number], widths[number]) for number in numbers).rstrip() for row in rows]
 
 
 def padded(text: str, width: int) -> str:
