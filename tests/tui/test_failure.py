@@ -47,7 +47,7 @@ def opened(top: HandrailApp) -> set[str]:
 
 async def failed(top: HandrailApp, pilot: Pilot[None]) -> None:
     """Wait until the failure is shown."""
-    top._pressed = float("-inf")  # as if the last key had been pressed long ago
+    top._key_time = float("-inf")  # as if the last key had been pressed long ago
     while "✗ failed" not in picture(top):
         await settled(top, pilot)
     await settled(top, pilot)
