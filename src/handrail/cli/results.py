@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WIDEST_CELL = 40
 WIDEST_REASON = 120
 SHOWN_PROGRAMS = 8
-"""So many programs are shown before the question. `handrail trust --show` shows all."""
+"""How many programs are shown before the question. `handrail trust --show` shows all."""
 
 
 def print_session(shell: Shell, report: SessionReport, session: str | None = None) -> None:

@@ -48,7 +48,7 @@ class WaitingLine:
         self._thread = threading.Thread(target=self._draw, daemon=True)
 
     def say(self, text: str) -> None:
-        """It waits for something else now. The time goes on."""
+        """Show another text. The time goes on."""
         self._text = text
 
     def print(self, print_line: Callable[[], None]) -> None:

@@ -97,7 +97,7 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.tell(f"`{event.character if event.is_printable else event.key}` does nothing here: ? shows the keys")
 
     def is_held(self, seconds: float) -> bool:
-        """True for so long after a key press: then nothing may move away from under the person's finger."""
+        """True if a key was pressed less than so many seconds ago. Lines must not move then."""
         return time.monotonic() - self._key_time < seconds
 
     def tell(self, text: str) -> None:
@@ -118,7 +118,7 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     @property
     def standing_notice(self) -> str:
-        """What a screen without news says."""
+        """The notice of a screen without news."""
         return "only shows: an agent or a run started this" if self.project.is_leashed else ""
 
     def tell_refusal(self, error: HandrailError) -> None:
@@ -192,9 +192,9 @@ class HandrailApp(App[None], inherit_bindings=False):
     def launch(self, name: str) -> None:
         from handrail.tui.forms.launch import LaunchScreen
 
-        self.push_screen(LaunchScreen(self.actions, name), self._launched)
+        self.push_screen(LaunchScreen(self.actions, name), self._open_launched)
 
-    def _launched(self, run: str | None) -> None:
+    def _open_launched(self, run: str | None) -> None:
         if run:
             self.launched_runs.add(run)
             self.open(f"run:{run}")
@@ -203,7 +203,7 @@ class HandrailApp(App[None], inherit_bindings=False):
         self.push_screen(CatalogScreen())
 
     async def leave(self) -> None:
-        """Quit. If runs that were launched here go on, ask what becomes of them."""
+        """Quit. If runs that were launched here are not over, ask what to do with them."""
         runs = self.open_runs
         if not runs:
             self.exit()

@@ -96,7 +96,7 @@ class CatalogScreen(Frame):
         pane.show(list(detail_lines(row, pane.room(self.size.width))) if row is not None else [])
 
     @on(Listing.Moved, "#entries")
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         self._draw_detail()
         self._draw_keys()
 

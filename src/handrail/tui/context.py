@@ -27,7 +27,7 @@ KEPT_TAIL = 2_000
 
 
 class Feed:
-    """The rows of a topic. `changed` is called after every message, and when the topic cannot be read any more."""
+    """The rows of a topic. `on_change` is called after every message, and when the topic cannot be read any more."""
 
     def __init__(self, topic: str, on_change: Callable[[], None]) -> None:
         self.topic = topic

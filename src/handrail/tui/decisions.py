@@ -109,7 +109,7 @@ class Question(ModalScreen[str]):
 
 
 class QuitScreen(Question):
-    """What becomes of the runs that were launched here. Returns `leave`, `stop` or `stay`."""
+    """Asks what to do with the runs that were launched here. Returns `leave`, `stop` or `stay`."""
 
     def __init__(self, count: int) -> None:
         runs = "1 run continues" if count == 1 else f"{count} runs continue"
@@ -119,7 +119,7 @@ class QuitScreen(Question):
 
 
 class TrustScreen(Question):
-    """Whether to trust a project: why something was refused, and what it would run. Returns `no` or `yes`."""
+    """Asks whether to trust a project: says why something was refused, and what it would run. Returns `no` or `yes`."""
 
     LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
     WIDEST = 100
@@ -302,7 +302,7 @@ def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
 
 
 def create_example(top: HandrailApp) -> None:
-    """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
+    """Create the small example project, as `handrail init` does. If there are runs already, ask first."""
 
     async def create() -> None:
         top.actions.refuse("init")

@@ -51,7 +51,7 @@ class Pace:
         self._last_start = now
 
     def note_duration(self, seconds: float) -> None:
-        """A drawing took so long until it was written."""
+        """Take note of how long a drawing took until it was written."""
         if seconds > SLOW:
             self.interval = min(SLOWEST, self.interval * 2)
 
@@ -330,7 +330,7 @@ class Frame(Screen[None], inherit_bindings=False):
             self.find_from(target, 1)
 
     @on(Input.Changed, "#find")
-    def _typed(self, event: Input.Changed) -> None:
+    def _take_needle(self, event: Input.Changed) -> None:
         self.needle = event.value
 
     def find_from(self, listing: Listing, by: int) -> None:
@@ -344,7 +344,7 @@ class Frame(Screen[None], inherit_bindings=False):
             self.top.tell("nothing is searched: / finds")
 
     @on(Listing.Opened)
-    def _opened(self, event: Listing.Opened) -> None:
+    def _open_clicked(self, event: Listing.Opened) -> None:
         event.stop()
         self._do("open")
 

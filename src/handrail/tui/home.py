@@ -148,7 +148,7 @@ class HomeScreen(Frame):
         return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         if self.has_class("-wide"):
             self.redraw()
         else:

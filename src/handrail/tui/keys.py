@@ -40,7 +40,7 @@ PANES = (*WORK, CATALOG)
 
 
 class Key(NamedTuple):
-    """A key and what it does. `keys` are Textual's names, `shown` is what a person reads.
+    """A key and what it does. `keys` are Textual's names, `label` is what a person reads.
 
     The keys of a group are one line of the help.
     """
@@ -216,7 +216,7 @@ class PaletteScreen(ModalScreen[str | None]):
         self._show("")
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _show_matches(self, event: Input.Changed) -> None:
         self._show(event.value)
 
     def _show(self, text: str) -> None:

@@ -230,7 +230,7 @@ class LogScreen(Frame):
         return sorted(entries, key=lambda entry: entry.at)
 
     def _printed_entries(self, id_: str) -> Iterator[LogEntry]:
-        """What agents said and programs printed since the last call: that is in no journal."""
+        """What agents said and programs printed since the last call. No journal has it."""
         lines, self._mark = self.top.project.runs.engine.activity(id_, self._mark)
         for one in lines:
             if one["kind"] in PRINTED:

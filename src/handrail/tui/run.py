@@ -229,7 +229,7 @@ class RunScreen(Views):
         self.pane("tree").select(path)
 
     @on(Listing.Moved, "#tree")
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         self._draw_side(is_held=False)
 
     def is_usable(self, action: str) -> bool:

@@ -121,7 +121,7 @@ def routed_groups(app: App, flow: FoundFlow, routing_of_run: Routed | None = Non
 
 
 def _going_on(run: LoadedRun | None) -> Iterator[str]:
-    """What to know before another run of the same flow and scope begins."""
+    """Warnings before another run of the same flow and scope begins."""
     if run is not None and run.state.status == "waiting":
         yield f"{run.id} of this flow waits for an answer"
     elif run is not None and run.driver is not None:

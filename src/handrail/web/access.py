@@ -37,7 +37,7 @@ class Credentials:
     password: str = field(repr=False)
 
     def fit(self, user: str, password: str) -> bool:
-        """True if both are right. How long this takes says nothing about them."""
+        """True if both are right. Takes equally long for right and wrong ones."""
         matches = [
             hmac.compare_digest(_digest(a), _digest(b)) for a, b in ((self.user, user), (self.password, password))
         ]
@@ -96,7 +96,7 @@ class Doorkeeper:
 
 
 def _digest(token: str) -> str:
-    """Tokens are looked up by their digest, so how long a look takes says nothing about them."""
+    """The digest of a token. Tokens are looked up by it, so the time of a lookup says nothing about them."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -142,12 +142,12 @@ def exposure(
     if host in ("0.0.0.0", "::") and not origin:  # noqa: S104  # this is where it is refused
         hint = "name the address under which the page is opened, or give `--behind-proxy URL`"
         raise UsageError(f"`--host {host}` does not say under which name the page is opened", hint)
-    missing = [name for name in (USER, PASSWORD) if not env.get(name)]
+    missing_names = [name for name in (USER, PASSWORD) if not env.get(name)]
     if cert is None and not origin:
-        missing += ["`--tls-cert` and `--tls-key`, or `--behind-proxy URL`"]
-    if missing:
+        missing_names += ["`--tls-cert` and `--tls-key`, or `--behind-proxy URL`"]
+    if missing_names:
         raise UsageError(
-            f"a page that other machines can reach needs a log-in and encryption; missing: {', '.join(missing)}",
+            f"a page that other machines can reach needs a log-in and encryption; missing: {', '.join(missing_names)}",
             f"set {USER} and {PASSWORD} in the environment; leave `--host` out to serve this machine only",
         )
     if len(env[PASSWORD]) < SHORTEST_PASSWORD:

@@ -143,7 +143,7 @@ class Guard:
         if refusal is not None:
             await self._answer(refusal, scope["path"])(scope, receive, _with_headers(send))
             return
-        await self.app(scope, _bounded(receive), _with_headers(send))
+        await self.app(scope, _limit_body(receive), _with_headers(send))
 
     def _answer(self, refusal: RequestRefusal, path: str) -> Response:
         """The answer to a refused request. It closes the connection: nothing else on it is read."""
@@ -228,8 +228,8 @@ def _wrong_length(headers: Headers, limit: int) -> RequestRefusal | None:
     return RequestRefusal.SIZE if int(length) > limit else None
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Reads no more of a body than `MOST_BODY`, whatever its length was said to be."""
+def _limit_body(receive: Receive) -> Receive:
+    """Reads at most `MOST_BODY` bytes of a body, whatever length its header says."""
     total = 0
 
     async def receive_limited() -> Message:

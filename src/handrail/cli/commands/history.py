@@ -208,7 +208,7 @@ def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
 @click.option("--damaged", is_flag=True, help="Move damaged runs to the folder `aside`; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do it. Without this, only print what would be removed.")
 @command
-def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> None:
+def prune(app: App, shell: Shell, yes: bool, damaged: bool, **options: Any) -> None:
     """Remove old runs and ended sessions of this project.
 
     What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
@@ -219,10 +219,10 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     handrail prune --older-than 14d --keep 20
     """
     app.refuse_agents("prune")
-    text, seconds = chosen["older_than"], None
+    text, seconds = options["older_than"], None
     if text is not None and (seconds := parse_duration(text)) is None:
         raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
-    rule = PruneRule(seconds, chosen["keep"], chosen["statuses"], damaged)
+    rule = PruneRule(seconds, options["keep"], options["statuses"], damaged)
     if rule == PruneRule():
         rule = PruneRule(older_than=MONTH)
     with WaitingLine(shell, "removing what is old" if yes else "looking for what is old"):

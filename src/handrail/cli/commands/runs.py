@@ -264,10 +264,10 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     drive_settings = _drive_options(app, "resume", run_id, options)
-    loaded = app.runs.load(run_id)
-    for line in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
+    run = app.runs.load(run_id)
+    for line in changed_files_words(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)]):
         shell.talk(line)
-    drive(app, shell, loaded, cause or "resume", drive_settings)
+    drive(app, shell, run, cause or "resume", drive_settings)
 
 
 @click.command("continue")
@@ -289,12 +289,12 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     drive_settings = _drive_options(app, "restart", run_id, options)
     app.check_settings()
-    loaded = app.runs.load(run_id)
-    need_trust(app, shell, lambda: programs_of_run(loaded))
-    flows = app.definitions.with_shipped(loaded.about.flow)
+    run = app.runs.load(run_id)
+    need_trust(app, shell, lambda: programs_of_run(run))
+    flows = app.definitions.with_shipped(run.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
         attempt = asyncio.run(
-            make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, drive_settings.choice)
+            make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
         )
     for change in attempt.changes:
         shell.talk(f"since the last attempt, {change}")

@@ -93,13 +93,13 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
 
 
 def go_on(source: Widget) -> None:
-    """Enter was pressed in a control: the next one follows."""
+    """Go from a control, in which Enter was pressed, to the next one."""
     if isinstance(source.screen, Goes):
         source.screen.go_on()
 
 
 class Line(Input):
-    """Text in one line. A given value that cannot be shown as it is, is sent as it is unless it is edited."""
+    """Text in one line. Unless it is edited, `start` is sent unchanged, also if it cannot be shown unchanged."""
 
     DEFAULT_CSS = "Line { width: 1fr; &.-textual-compact { height: 1; } }"
     BINDINGS = [
@@ -168,7 +168,7 @@ class Slot(Horizontal):
 
 
 class Lines(TextArea):
-    """Text in several lines. What is too long to be edited here is shown in part, and sent as it is."""
+    """Text in several lines. A text that is too long cannot be edited: it is shown in part, and sent unchanged."""
 
     DEFAULT_CSS = "Lines { width: 1fr; border: solid $border-blurred; &:focus { border: solid $border; } }"
 
@@ -203,7 +203,7 @@ class ChoiceItem(NamedTuple):
 class Choices(Widget, can_focus=True):
     """One or several of some choices. In one line if they fit, otherwise one line each.
 
-    With `must`, one of them is always chosen.
+    With `is_required`, one of them is always chosen.
     """
 
     DEFAULT_CSS = """

@@ -225,7 +225,7 @@ class FormScreen(ModalScreen[Any]):
     def draw(self, control: Widget | None) -> None:
         """Draw what depends on the size of the screen and on the focused control."""
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         """A control has another value."""
 
     def compose(self) -> ComposeResult:
@@ -250,9 +250,9 @@ class FormScreen(ModalScreen[Any]):
         self.draw(event.widget)
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         self.remove_class("-wrong")
-        self.changed(event.source)
+        self.after_change(event.source)
 
     def say_wrong(self, text: str) -> None:
         """Say above the buttons what is wrong, until something is changed."""

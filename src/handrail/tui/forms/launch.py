@@ -54,7 +54,7 @@ _SAVED = ((RUN, "this run"), (FLOW, "this flow"), (PRESET, "a preset"))
 
 
 class Routes(Vertical):
-    """The routes of a launch. Nothing is saved here: `saving` says what is to be saved."""
+    """The routes of a launch. Nothing is saved here: `save_target` says what is to be saved."""
 
     DEFAULT_CSS = """
     Routes, Routes > Horizontal, Routes #groups { height: auto; }
@@ -74,8 +74,8 @@ class Routes(Vertical):
         super().__init__()
         self.groups = groups
         self.presets = presets
-        presets_ = [("", "flow default"), *((name, name) for name in presets)]
-        self.preset = Pick("preset", presets_)
+        preset_choices = [("", "flow default"), *((name, name) for name in presets)]
+        self.preset = Pick("preset", preset_choices)
         choices = [("", NONE), *((name, name) for name in agents)]
         self.agents = {str(row["group"]): Pick("", choices, str(row.get("agent") or "")) for row in groups}
         self.models = {str(row["group"]): Line(str(row.get("model") or ""), compact=True) for row in groups}
@@ -131,7 +131,7 @@ class Routes(Vertical):
             next(iter(self.agents.values())).focus()
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         if event.source is self.preset:
             self.query_one("#groups", Static).update(self._words())
             for group, pick in self.agents.items():
@@ -175,7 +175,7 @@ _LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
 
 
 class LaunchFields(Vertical):
-    """What `offer_launch` offers, to be filled in."""
+    """The fields of a launch. `offer` is the result of `offer_launch`."""
 
     DEFAULT_CSS = """
     LaunchFields, LaunchFields > Static, LaunchFields > Vertical, LaunchFields > Horizontal { height: auto; }
@@ -196,7 +196,7 @@ class LaunchFields(Vertical):
         self.about: Mapping[str, Any] = offer.get("run") or {}
         modes = [mode for mode in _VERBS if mode in offer.get("modes", (NEW,))]
         self.modes = Choices([self._choice(mode) for mode in modes], [str(offer.get("mode") or NEW)], is_required=True)
-        self.params = [ParamField(given) for given in _params(offer)]
+        self.params = [ParamField(field) for field in _params(offer)]
         self.routes = Routes(offer.get("groups") or (), offer.get("presets") or {}, offer.get("agents") or ())
         phases = [(name, name) for name in offer.get("phases") or ()]
         starts = [(name, name) for name in self.about.get("from") or ()]
@@ -204,8 +204,8 @@ class LaunchFields(Vertical):
         self.scope = Line(placeholder=str(offer.get("scope") or ""), compact=True)
         self.first_phase = Pick("from", [("", "first"), *phases])
         self.last_phase = Pick("until", [("", "last"), *phases])
-        given = offer.get("limits") or {}
-        self.limits = {name: Line(_number(given.get(name)), compact=True) for name in _LIMITS}
+        limits = offer.get("limits") or {}
+        self.limits = {name: Line(_number(limits.get(name)), compact=True) for name in _LIMITS}
         self._wrong_controls: list[Widget] = []
 
     def _choice(self, mode: str) -> ChoiceItem:
@@ -255,7 +255,7 @@ class LaunchFields(Vertical):
         return Content.assemble(" ", safe_line(words + reason))
 
     def _run_facts(self) -> Iterator[str]:
-        """What a run that exists already was given: it cannot be changed."""
+        """The params, routes and limits of an existing run. They cannot be changed."""
         for name, value in (self.about.get("params") or {}).items():
             yield f" {name!s:<{LABEL - 1}}{shown(value)}"
         for row in self.about.get("routes") or ():
@@ -267,7 +267,7 @@ class LaunchFields(Vertical):
         self._arrange()
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         row = next((row for row in self.params if row.control is event.source), None)
         if row is not None:
             row.say("")
@@ -357,7 +357,7 @@ T = TypeVar("T")
 class LaunchScreen(FormScreen):
     """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
 
-    `offered` is what `offer_launch` says, if it is known already.
+    `offer` is the result of `offer_launch`, if it is known already.
     """
 
     DEFAULT_CSS = """
@@ -431,18 +431,18 @@ class LaunchScreen(FormScreen):
             await self.query_one("#reading", Static).remove()
             await self.query_one("#fields", VerticalScroll).mount(self.rows)
             self.query_one("#launch", Press).disabled = False
-            self._mode_changed()
+            self._show_mode()
             self.rows.first_control().focus(scroll_visible=False)
 
-    def _mode_changed(self) -> None:
+    def _show_mode(self) -> None:
         assert self.rows is not None
         self.query_one("#launch", Press).say(f"{_VERBS[self.rows.mode]} ^S")
         self.query_one(f"#{SHOW}", Press).display = self.rows.mode == NEW
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         del source
         if self.rows is not None:
-            self._mode_changed()
+            self._show_mode()
         self.draw(self.focused)
 
     def draw(self, control: Widget | None) -> None:

@@ -47,7 +47,7 @@ Need = Mapping[str, Any]
 
 
 def outdated_words(old_need: Need, new_need: Need | None) -> str | None:
-    """Why an answer to a question would not count any more; None if it would. `now` is None if the question is gone."""
+    """Why an answer to a question would not count any more; None if it would. `new_need` is None if it is gone."""
     if new_need is None:
         return "This question was withdrawn. Nothing left to do."
     if answer := new_need.get("answered"):
@@ -187,7 +187,7 @@ class AnswerScreen(QuestionScreen):
             value = row.value if row.display else None
             answers[row.spec.id] = row.spec.blank if row.display and value is None else value
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         row = next((one for one in self.rows if one.control is source), None)
         if row is not None and row.problem:
             row.say("")

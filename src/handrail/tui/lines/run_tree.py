@@ -148,7 +148,7 @@ class FoldedTree:
 def tree_lines(
     tree: FoldedTree, folds: Folds, times: Times, width: int, questions: Mapping[str, str] | None = None
 ) -> Iterator[TextLine]:
-    """All visible rows. `asked` has the question of each step that waits for its answer."""
+    """All visible rows. `questions` has the question of each step that waits for its answer."""
     for branch in tree.visible_branches(folds):
         question = (questions or {}).get(str(branch.row["id"]))
         row = {**tree.with_sums(branch.row), **({"doing": question, "who": "", "node": ""} if question else {})}

@@ -88,12 +88,12 @@ class GuidedSessions:
         return time.time_ns() - time_changed > SETTLED
 
 
-def session_line(session: Session, changed: float | None) -> SessionLine:
+def session_line(session: Session, time_changed: float | None) -> SessionLine:
     """A session in one line. One that cannot be read says why."""
     try:
         report = report_now(session, session.read())
     except StateError as error:
-        return SessionLine(session.id, "", "", "damaged", changed=changed, problem=error.message)
+        return SessionLine(session.id, "", "", "damaged", changed=time_changed, problem=error.message)
     plan, state = report.plan, report.state
     stop = plan.stops[state.at] if plan is not None and state.at < len(plan.stops) else None
     outer = None if stop is None else stop.levels[0]  # a subworkflow counts as one phase, as in the status line
@@ -106,7 +106,7 @@ def session_line(session: Session, changed: float | None) -> SessionLine:
         agent=session.about().agent,
         started=state.started or None,
         let_go=hook_files.mark_text(session.folder, hook_files.LET_GO) or None,
-        changed=changed,
+        changed=time_changed,
         done=None if outer is None else outer.total if state.status == "done" else outer.position,
         total=None if outer is None else outer.total,
         line=report.status_line,
@@ -119,7 +119,7 @@ def _folder_mark(session: Session) -> FolderMark:
 
 
 MOST_OPENED = 10_000
-"""So many ids are kept, those that were opened last."""
+"""How many ids are kept: those that were opened last."""
 PATIENCE = 5.0
 
 
@@ -198,7 +198,7 @@ class LiveHome:
         return self._read_title() or self.opened_rows.is_stale or self.runs.is_stale() or self.sessions.is_stale()
 
     def refresh(self) -> None:
-        """Look at what may have changed. Cheap if nothing did."""
+        """Read what may have changed. Cheap if nothing did."""
         self._read_title()
         parts = (
             self.runs.refresh(),

@@ -70,7 +70,7 @@ class WatchedTopic:
         )
 
     async def read(self, look: Callable[[LiveTopic], T]) -> T:
-        """What a look at the topic finds, while nobody changes it."""
+        """The result of `look`, while no other thread changes the topic."""
 
         def look_locked() -> T:
             with self._rows:
@@ -156,7 +156,7 @@ class Hub:
                 self._leave(name, topic)
 
     async def _enter(self, name: str) -> WatchedTopic:
-        """A topic with one more watcher. Opening one does not hold up the others."""
+        """A topic with one more watcher. Opening a topic does not block other topics."""
         async with self._locks.setdefault(name, asyncio.Lock()):
             if name not in self._topics:
                 topic = await self._reopen(name) or WatchedTopic(await asyncio.to_thread(self._open_topic, name))
@@ -166,7 +166,7 @@ class Hub:
             return self._topics[name]
 
     async def _reopen(self, name: str) -> WatchedTopic | None:
-        """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
+        """A topic that was watched before, refreshed. None if there is none, or if it cannot be read any more."""
         topic = self._idle_topics.pop(name, None)
         try:
             if topic is not None:

@@ -147,7 +147,7 @@ class LiveRun:
     def nodes(self, parent: str, start: int = 0) -> dict[str, Any]:
         """The rows directly below a phase or step, in their order, with their bars and checks: a page of them.
 
-        `under` is the id of a row; empty for the outermost ones. An unknown id has no rows.
+        `parent` is the id of a row; empty for the outermost rows. An unknown id has no rows.
         """
         window, start = self.topic.window, max(0, start)
         all_ids = window.children.get(parent, [])
@@ -206,7 +206,7 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
     if try_ is None:
         raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
     status = "pending" if state is None else "waiting" if path in run.state.questions else state.status
-    output, is_cut = _bounded(_full_value(try_.pop("value"), run.payload))
+    output, is_cut = _limited_value(_full_value(try_.pop("value"), run.payload))
     lines, _ = runs.engine.activity(id_, None)
     return {
         "run": id_,
@@ -288,7 +288,10 @@ def _input(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any])
     if not isinstance(value, dict):
         return {"prompt": None, "params": None}
     prompt = value.get("prompt")
-    return {"prompt": None if prompt is None else clean(prompt)[:MOST_TEXT], "params": _bounded(value.get("params"))[0]}
+    return {
+        "prompt": None if prompt is None else clean(prompt)[:MOST_TEXT],
+        "params": _limited_value(value.get("params"))[0],
+    }
 
 
 def _full_value(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:
@@ -303,7 +306,7 @@ def _full_value(input_: tuple[Any, str | None] | None, payload: Callable[[str], 
         return None
 
 
-def _bounded(value: Any) -> tuple[Any, bool]:
+def _limited_value(value: Any) -> tuple[Any, bool]:
     """A value, cleaned. If it is too long, the beginning of its JSON as text."""
     text = jsonlite.dumps(value)
     if len(text) > MOST_TEXT:

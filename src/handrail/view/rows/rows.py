@@ -47,7 +47,7 @@ class Rows:
         return True
 
     def show(self, place: RowKey, row: Row) -> None:
-        """Take a row that is new or was changed just now. The one who calls this may keep the row too."""
+        """Take a row that is new or was changed just now. The caller may keep the row, too."""
         row["v"] = self.seq
         if self._rows.pop(place, None) is None:
             self._removals.pop(place, None)
@@ -158,10 +158,10 @@ class ReceivedRows:
         self.seq = 0
         self.rows: dict[RowKey, Row] = {}
         self.tail: dict[int, Row] = {}
-        self.lost = 0
+        self.lost_count = 0
 
     def take(self, message: RowMessage) -> bool:
-        """Use a message. False if it does not continue what is known: then ask again, from `seq`.
+        """Apply a message. False if it does not follow the last one: then ask again, from `seq`.
 
         Of the parts of a large message, only the last one moves `seq`: whoever misses one asks for all again.
         """
@@ -182,9 +182,9 @@ class ReceivedRows:
         if not message["more"]:
             self.seq = seq
         if (tail := message.get("tail")) is not None:
-            old_lines, lost_count = (self.tail, self.lost) if tail["base"] else ({}, 0)
+            old_lines, lost_count = (self.tail, self.lost_count) if tail["base"] else ({}, 0)
             lines = {**old_lines, **{row["n"]: row for row in tail["rows"]}}
-            self.tail, self.lost = dict(list(lines.items())[-KEPT_LINES:]), lost_count + tail["lost"]
+            self.tail, self.lost_count = dict(list(lines.items())[-KEPT_LINES:]), lost_count + tail["lost"]
         return True
 
 

@@ -131,7 +131,7 @@ class RunTopic:
 
     def _skip(self, _: float, event: run_events.PhaseSkipped) -> None:
         self.tree.put(event.path, why=failure_json("skipped", event.reason))
-        self._finished_steps.update(self.tree.own.intersection(self.tree.steps_of_phase.get(event.path, ())))
+        self._finished_steps.update(self.tree.own_steps.intersection(self.tree.steps_of_phase.get(event.path, ())))
 
     def _start(self, at: float, event: run_events.StepStarted) -> None:
         path = event.path
@@ -189,7 +189,7 @@ class RunTopic:
         self.needs.withdraw(path)
         took = None if isinstance(event, run_events.StepSkipped) else self._took(path)
         self.tree.put(path, ended=at, took=took, doing=None, until=None, why=reason)
-        if end in ("done", "skipped") and path in self.tree.own:
+        if end in ("done", "skipped") and path in self.tree.own_steps:
             self._finished_steps.add(path)
 
     def _wait(self, path: str, at: float) -> None:
@@ -302,7 +302,7 @@ class RunTopic:
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
         """Add what an agent used to its step, to everything that the step is in, and to the run."""
         self.tree.get(path)
-        for id_ in (path, *self.tree.above(path)):
+        for id_ in (path, *self.tree.ancestors_of(path)):
             usage_sum = self._usage_sums.setdefault(id_, UsageSum())
             usage_sum.add(usage)
             self.tree.put(id_, usage=usage_sum.to_json())
@@ -350,7 +350,7 @@ class RunTopic:
             "outcome": state.outcome if is_over else None,
             "why": self._end_reason(),
             "done": len(self._finished_steps),
-            "total": len(self.tree.own),
+            "total": len(self.tree.own_steps),
             "usage": self._usage_sums[""].to_json() if "" in self._usage_sums else {},
             "modes": available_modes(state, self.plan),
         })  # fmt: skip
@@ -362,7 +362,9 @@ class RunTopic:
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
-            path = next((one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own), path)
+            path = next(
+                (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps), path
+            )
             reason = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
             message = reason.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long_text(message)}

@@ -61,7 +61,7 @@ class BarRows:
         return None if path not in self._work_seconds else round(self._work_seconds[path], 3)
 
     def mark_away(self, start: float, end: float) -> None:
-        """Nobody drove the run from `last` to `now`: what worked was interrupted, and what was asked is still asked."""
+        """No process drove the run from `start` to `end`: work was interrupted, and open questions stay open."""
         for path, row in list(self._open.items()):
             if row["kind"] != "asked":
                 self.close(path, start, "interrupted")
@@ -69,7 +69,7 @@ class BarRows:
                 self.close(path, end)
 
     def interrupt(self, at: float) -> None:
-        """The run ended: whatever was open ends with it."""
+        """End all open bars, because the run ended."""
         for path in list(self._open):
             self.close(path, at, "interrupted")
 
@@ -99,7 +99,7 @@ def take_visit(window: RowWindow, event: Guided) -> None:
 
 
 def guided_words(event: Guided | GuideNews, *, is_short: bool = False) -> str:
-    """What happened in a workflow, in one line. `short` is for a place where the phase is named already."""
+    """What happened in a workflow, in one line. `is_short`: the phase is named beside it already."""
     text, phase = shown(one_line(event.text), SHORT_NOTE), event.phase
     match event.kind:
         case "entered":
@@ -248,7 +248,7 @@ class QuestionRows:
         self._facts: dict[str, dict[str, Any]] = {}
 
     def take_fact(self, event: FactFound) -> None:
-        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+        """Take what a node recorded. Before it asks for approval, this is what the person will see."""
         is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
         if is_shown and isinstance(event.value, dict):
             self._facts[event.path] = event.value
@@ -257,7 +257,7 @@ class QuestionRows:
         """A step asks. `checks` are those that ran: whoever is asked for a yes sees them."""
         self.withdraw(event.path)
         self._open[event.path] = id_
-        form = _bounded(cleaned_value(event.question, _DATA))
+        form = _shorten_form(cleaned_value(event.question, _DATA))
         title, kind = short_text(question_title(event.question)), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
@@ -266,7 +266,7 @@ class QuestionRows:
         self._fit()
 
     def set_over(self, *, is_over: bool) -> None:
-        """Hide the open questions of a run that has ended, and show them again when it goes on."""
+        """Hide the open questions when the run ends, and show them again when it continues."""
         self._is_over = is_over
         self._fit()
 
@@ -281,7 +281,7 @@ class QuestionRows:
         self._fit()
 
     def withdraw(self, path: str) -> None:
-        """Nobody needs an answer to the open question of a step any more."""
+        """Remove the open question of a step, because no answer is needed any more."""
         if path in self._open:
             id_ = self._open.pop(path)
             self._hidden_rows.pop(id_, None)
@@ -305,12 +305,12 @@ def path_of_question(records: Sequence[EventRecord], question: str) -> str | Non
     return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
 
 
-def _bounded(form: Any) -> Any:
+def _shorten_form(form: Any) -> Any:
     """The form with its long texts cut, and how much was left out. What is part of an answer stays as it is."""
     if isinstance(form, dict):
-        return {key: value if key in _DATA else _bounded(value) for key, value in form.items()}
+        return {key: value if key in _DATA else _shorten_form(value) for key, value in form.items()}
     if isinstance(form, list):
-        return [_bounded(value) for value in form]
+        return [_shorten_form(value) for value in form]
     if not isinstance(form, str) or len(form) <= MOST_TEXT:
         return form
     return f"{form[:MOST_TEXT]}\n… ({len(form) - MOST_TEXT} more characters)"

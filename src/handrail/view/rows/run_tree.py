@@ -51,7 +51,7 @@ class RowWindow:
         elif not self.is_bounded:
             self.rows.show((NODES, id_), row)
             if len(self.parents) > MOST_NODES:
-                self._bound()
+                self._limit_rows()
         elif len(self._shown_ids) < MOST_SHOWN // 2 and self._is_outline(id_):
             self._show(id_)
 
@@ -82,12 +82,12 @@ class RowWindow:
             self.rows.show(place, row)
 
     def release(self) -> None:
-        """The journal was read: decide what is shown. From now on, every change is seen at once."""
+        """Decide what is shown, after the journal was read. From now on, every change is seen at once."""
         rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._other_rows}
         if len(self.parents) <= MOST_NODES:
             self.rows.fill(rows)
         else:
-            self._bound()
+            self._limit_rows()
             self._shown_ids = dict.fromkeys(sorted(self._shown_ids, key=lambda id_: int(self.nodes[id_]["v"])))
             self.rows.fill({place: rows.pop(place) for id_ in self._shown_ids for place in self._places(id_)})
             for row in rows.values():
@@ -107,7 +107,7 @@ class RowWindow:
             self.rows.drop(*place, is_held=self.is_held)
 
     def follow_status(self, id_: str, status: str) -> None:
-        """The status of a node has changed. Below one that is over, only the phases of a repeat stay."""
+        """Show or hide children after a change of status. Below a node that has ended, only phases of a repeat stay."""
         if self.is_held or not self.is_bounded:
             return
         if status in ACTIVE:
@@ -131,8 +131,8 @@ class RowWindow:
             return False
         return not parent or (parent in self._shown_ids and self.nodes.get(parent, {}).get("kind") in CONTAINERS)
 
-    def _bound(self) -> None:
-        """From now on, not all nodes are shown."""
+    def _limit_rows(self) -> None:
+        """Limit how many nodes are shown from now on."""
         self.is_bounded = True
         for id_ in self.parents:
             self._remove(id_)
@@ -216,14 +216,14 @@ class NodeTree:
     def __init__(self, window: RowWindow, plan: FlowPlan, find: FlowFinder) -> None:
         self.window = window
         self.find = find
-        self.own: set[str] = set()
+        self.own_steps: set[str] = set()
         self.steps: dict[str, Step] = {}
         self.steps_of_phase: dict[str, list[str]] = {}  # the steps of all phases, those of nested flows too
         self._tally: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._order = 0
         for phase in plan.phases:
             self._add_phase(phase, "")
-        self.own = set(self.steps)
+        self.own_steps = set(self.steps)
 
     def get(self, path: str) -> Row:
         """The row of a phase or step. One that no plan announced is added."""
@@ -240,7 +240,7 @@ class NodeTree:
         if not fields.items() <= row.items():
             self.window.change(row, fields)
 
-    def above(self, path: str) -> Iterator[str]:
+    def ancestors_of(self, path: str) -> Iterator[str]:
         """The ids of the rows that a row is in, the innermost first."""
         while path := self.window.parents.get(path, ""):
             yield path
@@ -272,7 +272,7 @@ class NodeTree:
 
     def add_work_seconds(self, path: str, seconds: float) -> None:
         """Add time at work to everything that a step is in."""
-        for parent in self.above(path):
+        for parent in self.ancestors_of(path):
             self.put(parent, worked=round((self.get(parent)["worked"] or 0.0) + seconds, 3))
 
     def start_nested(self, path: str) -> None:

@@ -59,8 +59,8 @@ class SessionTopic:
         id_ = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
         old_row = self.rows.get(DENIALS, id_)
         counts = {"count": 1, "first": denial.at} if old_row is None else {"count": old_row["count"] + 1}
-        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short(denial.reason)}
-        self.rows.put(DENIALS, id_, {**about, "excerpt": _short(denial.excerpt), **counts, "last": denial.at})
+        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short_text(denial.reason)}
+        self.rows.put(DENIALS, id_, {**about, "excerpt": _short_text(denial.excerpt), **counts, "last": denial.at})
         if len(denials := self.rows.section(DENIALS)) > MOST_DENIALS:
             self.rows.drop(DENIALS, denials[0]["id"])
         self._head()
@@ -133,7 +133,7 @@ class SessionTopic:
     def _move(self, at: float, origin: int | None, target: int | None, cause: str, text: str) -> None:
         """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
-        summary = {"summary": _short(text)}
+        summary = {"summary": _short_text(text)}
         self.rows.put(MOVES, str(self._moves), {"from": origin, "to": target, "how": cause, "at": at, **summary})
         if origin is not None:
             self._put_stop(origin, {"left": at, **(summary if text and cause != "cancel" else {})})
@@ -156,7 +156,7 @@ class SessionTopic:
         for number, result in enumerate(event.results):
             row = {"node": str(event.at), "stop": event.at, "name": clean(result.name), "kind": result.kind}
             row |= {"held": result.held, "tree": None, "stale": None}
-            row |= {"detail": _short(result.detail), "seconds": result.seconds, "at": at}
+            row |= {"detail": _short_text(result.detail), "seconds": result.seconds, "at": at}
             self.rows.put(CHECKS, f"{event.at}.{number}", row)
 
     def _head(self) -> None:
@@ -205,5 +205,5 @@ def _clean_names(names: tuple[str, ...] | None) -> list[str] | None:
     return None if names is None else [clean(name) for name in names]
 
 
-def _short(text: str) -> str:
+def _short_text(text: str) -> str:
     return clean(text)[:LONG]

@@ -79,7 +79,7 @@ class Progress:
         if self._row(path)["status"] in _UNFOLDED:
             yield from ((path, depth + 1, visit) for visit in self.topic.window.rows_of(path, VISITS)[-MOST_VISITS:])
             for child in self.topic.window.children.get(path, ()):
-                if child in self.topic.tree.own or self._row(child)["status"] != "pending":
+                if child in self.topic.tree.own_steps or self._row(child)["status"] != "pending":
                     yield from self._unfold(child, depth + 1)
 
     def _line(self, path: str, depth: int, visit: Row | None, now: float) -> str:

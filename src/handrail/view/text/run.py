@@ -123,7 +123,7 @@ _OF_AGENT = ("agent-missing", "agent-unknown", "agent-unguided")
 
 
 def next_steps(run: LoadedRun, changed_files: Sequence[str]) -> list[str]:
-    """What to do next. `changed` are the files of the run's flows that were changed since it began."""
+    """What to do next. `changed_files` are the files of the run's flows that were changed since it began."""
     if run.state.status not in ("failed", "cancelled"):
         return []
     resume, option = f"handrail resume {run.id}", option_named_in(run.state.reason or "")

@@ -26,7 +26,7 @@ SUMMARY = "what you did"
 
 
 def session_text(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> str:
-    """What a person is told after a command. `session` is the id that the person typed; `clock` formats a time."""
+    """The text for a person after a command. `session` is the id that the person typed; `clock` formats a time."""
     return plain_lines("\n".join(_lines(report, session, clock))).rstrip("\n")
 
 
