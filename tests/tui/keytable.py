@@ -107,7 +107,7 @@ def edited(wanted: str) -> Sees:
 
 def launched(top: HandrailApp) -> bool:
     """As if the run that waits had been launched here."""
-    top.launched |= {str(row["id"]).removeprefix("run:") for row in top.entries if row.get("need")}
+    top.launched_runs |= {str(row["id"]).removeprefix("run:") for row in top.entries if row.get("need")}
     return True
 
 
@@ -148,7 +148,7 @@ def finding(top: HandrailApp) -> bool:
 
 
 def _ids(screen: str) -> set[str]:
-    return {key.id for key in keys.of_screen(screen)}
+    return {key.id for key in keys.keys_of_screen(screen)}
 
 
 HELLO, NIGHTLY = ("slash", *"hello", "enter"), ("slash", *"nightly", "enter", "escape", chosen("nightly"))

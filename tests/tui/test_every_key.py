@@ -21,7 +21,7 @@ OVERLAYS = (*MOVES, "help", "palette", "quit", "answer", "again", "stop")
 
 @pytest.mark.parametrize("screen", keys.SCREENS)
 def test_the_table_has_a_row_for_every_binding_and_no_other(screen: str) -> None:
-    assert {key.id for key in keys.of_screen(screen)} == set(TABLE[screen])
+    assert {key.id for key in keys.keys_of_screen(screen)} == set(TABLE[screen])
 
 
 async def follow(top: HandrailApp, pilot: Pilot[None], way: tuple[str | Sees, ...]) -> None:
@@ -50,8 +50,8 @@ class Stage:
         while top.screen is not wanted and not isinstance(top.screen, HomeScreen):
             top.pop_screen()
             await self.pilot.pause()
-        top.launched.clear()
-        top.news, top._interrupted = None, float("-inf")
+        top.launched_runs.clear()
+        top.news, top._interrupt_time = None, float("-inf")
         top.copy_to_clipboard("")
         if wanted is None:
             await follow(top, self.pilot, ("escape", *WAYS[self.name]))
@@ -69,7 +69,7 @@ def test_every_key_does_what_it_says_and_help_lists_exactly_these_keys(
 ) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         stage, last = Stage(top, pilot, screen), ""
-        for key in keys.of_screen(screen):
+        for key in keys.keys_of_screen(screen):
             row = TABLE[screen][key.id]
             for pressed in key.keys.split(","):
                 await stage.reach(last)
@@ -86,7 +86,7 @@ def test_every_key_does_what_it_says_and_help_lists_exactly_these_keys(
         listed = [one.text[2:25].split() for one in top.screen.query_one(Listing).lines]
         signs = listed.index([])
         assert sorted(name for names in listed[:signs] for name in names) == sorted(
-            key.shown for key in keys.of_screen(screen)
+            key.label for key in keys.keys_of_screen(screen)
         )
 
     assert shown(made(project, monkeypatch), script).bug is None

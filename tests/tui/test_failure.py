@@ -42,12 +42,12 @@ def opened(top: HandrailApp) -> set[str]:
     """What a person has looked at, as it is kept."""
     seen = OpenedRows(top.project)
     seen.refresh()
-    return set(seen.opened)
+    return set(seen.times)
 
 
 async def failed(top: HandrailApp, pilot: Pilot[None]) -> None:
     """Wait until the failure is shown."""
-    top._pressed = float("-inf")  # as if the last key had been pressed long ago
+    top._key_time = float("-inf")  # as if the last key had been pressed long ago
     while "✗ failed" not in picture(top):
         await settled(top, pilot)
     await settled(top, pilot)

@@ -14,7 +14,7 @@ from handrail.tui.catalog import CatalogScreen
 from handrail.tui.decisions import Question, QuitScreen
 from handrail.tui.frame import Frame, Pace
 from handrail.tui.home import HomeScreen
-from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, of_screen
+from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, keys_of_screen
 from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
@@ -36,15 +36,15 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "terminal.md"
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_every_key_of_the_table_has_an_action_and_no_key_has_two(name: str) -> None:
-    keys = [one for key in of_screen(name) for one in key.keys.split(",")]
+    keys = [one for key in keys_of_screen(name) for one in key.keys.split(",")]
     assert len(keys) == len(set(keys))
-    for key in of_screen(name):
+    for key in keys_of_screen(name):
         assert callable(getattr(SCREENS[name], f"action_{key.id.partition('(')[0]}", None)), key
 
 
 def test_the_guide_has_every_key() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    missing = {key.shown for key in KEYS if f"`{key.shown}`" not in text}
+    missing = {key.label for key in KEYS if f"`{key.label}`" not in text}
     assert not missing
 
 
@@ -58,7 +58,7 @@ def test_no_row_moves_within_a_second_after_a_key_and_the_selection_follows_its_
         chosen = listing.selected
         assert chosen == "run:r-loop00"
         before = [one.id for one in listing.lines]
-        top._pressed = float("inf")  # as if a key had been pressed just now
+        top._key_time = float("inf")  # as if a key had been pressed just now
         asked = {"kind": "form", "count": 1, "title": "First?", "since": NOW - 9_999}
         entry(scene, "run:r-loop00", "needs", 0, name="review-loop", status="waiting", need=asked)
         entry(scene, "run:r-more00", "needs", 0, name="more", status="waiting", need=asked)
@@ -67,7 +67,7 @@ def test_no_row_moves_within_a_second_after_a_key_and_the_selection_follows_its_
         top.screen.stale()  # type: ignore[attr-defined]
         await asyncio.sleep(0.3)
         assert [one.id for one in listing.lines] == before
-        top._pressed = float("-inf")
+        top._key_time = float("-inf")
         top.screen.stale()  # type: ignore[attr-defined]
         await _until(lambda: "run:r-more00" in [one.id for one in listing.lines])
         assert listing.selected == chosen
@@ -155,12 +155,12 @@ def test_escape_twice_never_stops_a_run(tmp_path: Path) -> None:
 
 def test_quitting_asks_only_if_runs_that_were_launched_here_go_on(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
-        top.launched |= {"r-loop00", "r-audit0", "r-hello0"}
+        top.launched_runs |= {"r-loop00", "r-audit0", "r-hello0"}
         await pressed(top, pilot, "q")
         assert isinstance(top.screen, QuitScreen)
         await pressed(top, pilot, "escape")
         assert isinstance(top.screen, HomeScreen)
-        top.launched.clear()
+        top.launched_runs.clear()
         await pilot.press("q")
         assert not top.is_running or top._exit
 
@@ -176,7 +176,7 @@ def test_quitting_leaves_runs_or_stops_them(project: Project, keys: tuple[str, .
     run = project.json("run", "ship", code=4)["run"]
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
-        top.launched.add(run)
+        top.launched_runs.add(run)
         await pilot.press("q")
         assert isinstance(top.screen, QuitScreen)
         await pilot.press(*keys)
@@ -198,7 +198,7 @@ def test_keys_views_and_answers_can_be_clicked(tmp_path: Path) -> None:
         await click("#tabs", "5 Checks")
         assert isinstance(top.screen, RunScreen)
         assert top.screen.view == 5
-        top.launched.add("r-loop00")
+        top.launched_runs.add("r-loop00")
         await click("#keys", "q quit")
         assert isinstance(top.screen, QuitScreen)
         await click("#answers", "Stay")
@@ -243,7 +243,7 @@ def test_a_slow_terminal_is_drawn_less_often() -> None:
     pace.begin(10.0)
     assert pace.wait(10.0) == pytest.approx(0.2)
     for took, interval in ((0.05, 0.2), (0.3, 0.4), (0.3, 0.8), (0.3, 1.0), (0.3, 1.0)):
-        pace.took(took)
+        pace.note_duration(took)
         assert pace.interval == pytest.approx(interval)
 
 

@@ -82,7 +82,7 @@ def test_an_open_dialog_says_that_its_question_is_asked_again(project: Project) 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await opened(top, pilot)
         project.write("notes.txt", "second")
-        top.actions.again(run, "resume")  # as another surface does it
+        top.actions.resume(run, "resume")  # as another surface does it
         await until(top, pilot, lambda top: "has changed since you opened it" in picture(top), "the notice")
         assert top.screen.query_one("#approve", Press).disabled
         await pilot.press("escape")

@@ -30,7 +30,7 @@ def test_news_and_errors_go_away_after_ten_seconds_also_where_nothing_is_counted
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         for is_wrong in (False, True):
             if is_wrong:
-                top.refused(HandrailError("created nothing"))
+                top.tell_refusal(HandrailError("created nothing"))
             else:
                 top.tell("created it")
             clock.now += 9.0
@@ -44,7 +44,7 @@ def test_news_and_errors_go_away_after_ten_seconds_also_where_nothing_is_counted
 
 def test_news_stay_on_the_screen_where_they_were_told(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
-        top.refused(HandrailError("no such thing"))
+        top.tell_refusal(HandrailError("no such thing"))
         assert "✗ no such thing" in picture(top)
         await pressed(top, pilot, "enter")
         assert "no such thing" not in picture(top)

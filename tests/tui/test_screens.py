@@ -76,7 +76,7 @@ def test_help_and_the_palette_are_made_from_the_table_of_keys(tmp_path: Path, si
         same_as(f"palette-{size}", top)
         await pressed(top, pilot, "enter")
         same_as(f"stop-{size}", top)
-        top.launched |= {"r-loop00", "r-audit0", "r-hello0"}
+        top.launched_runs |= {"r-loop00", "r-audit0", "r-hello0"}
         await pressed(top, pilot, "escape", "q")
         same_as(f"quit-{size}", top)
 
@@ -116,7 +116,7 @@ def test_without_colours_and_signs_all_statuses_can_be_told_apart(tmp_path: Path
             assert picture(top).isascii()
             assert styles(top) <= {"default"}
             seen.update(STATUS.findall(picture(top)))
-        top.launched |= {"r-loop00", "r-audit0"}
+        top.launched_runs |= {"r-loop00", "r-audit0"}
         await pressed(top, pilot, "q")
         same_as("quit-plain-80x24", top)
 

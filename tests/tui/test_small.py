@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
 from handrail.tui.home import HomeScreen
-from handrail.tui.keys import HOME, of_screen
+from handrail.tui.keys import HOME, keys_of_screen
 from handrail.tui.widgets import Listing
 from tui.scene import picture, played, pressed, settled
 
@@ -19,7 +19,7 @@ def test_only_quitting_works_in_a_terminal_that_is_too_small(tmp_path: Path) -> 
         await pilot.resize_terminal(60, 15)
         await settled(top, pilot)
         assert "q quits" in picture(top)
-        keys = [one for key in of_screen(HOME) if key.id != "quit" for one in key.keys.split(",")]
+        keys = [one for key in keys_of_screen(HOME) if key.id != "quit" for one in key.keys.split(",")]
         await pressed(top, pilot, *keys)
         assert isinstance(top.screen, HomeScreen)
         assert not top.screen.has_class("-finding")

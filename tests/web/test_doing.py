@@ -217,7 +217,7 @@ def test_what_does_not_exist_is_not_kept_as_seen(project: Project, page: TestCli
     assert answer.json() == {"seen": 2}
     seen = OpenedRows(App(str(project.folder), os.environ))
     seen.refresh()
-    assert sorted(seen.opened) == rows
+    assert sorted(seen.times) == rows
 
 
 def test_a_change_that_cannot_be_written_is_refused(project: Project, page: TestClient) -> None:

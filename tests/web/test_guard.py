@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from handrail.app import App
 from handrail.web.access import COOKIE_SECONDS, LINK_SECONDS, Address, Doorkeeper, ServerFolder
 from handrail.web.guard import RequestRefusal
-from handrail.web.server import Edge, answering, make_server
+from handrail.web.server import Edge, answer_with, make_server
 
 ADDRESS = Address("127.0.0.1", 8123)
 OWN = {"sec-fetch-site": "same-origin"}
@@ -209,7 +209,7 @@ def test_a_bug_is_answered_and_reported() -> None:
 
     routes, reported = [Route("/api/broken", broken), Route("/half", half)], list[Exception]()
     edge = Edge(
-        Starlette(routes=routes, exception_handlers={Exception: answering(RequestRefusal.BUG)}), reported.append
+        Starlette(routes=routes, exception_handlers={Exception: answer_with(RequestRefusal.BUG)}), reported.append
     )
     client = TestClient(edge)
     answer = client.get("/api/broken")

@@ -33,13 +33,13 @@ def list_definitions(app: App, shell: Shell, *, shipped: bool) -> None:
         return _list_json(app, shell, problems)
     if lines := _lines(app, shell):
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
-    known = app.definitions.shipped
-    replaced = {known.find_id(flow.id) for flow in app.flows.flows.values() if not flow.is_shipped}
-    count = sum(entry.visible and entry.id not in replaced for entry in known.entries())
+    shipped_flows = app.definitions.shipped
+    replaced_entries = {shipped_flows.find_id(flow.id) for flow in app.flows.flows.values() if not flow.is_shipped}
+    count = sum(entry.visible and entry.id not in replaced_entries for entry in shipped_flows.entries())
     shell.say(styled(f"{count} more flows come with Handrail: `handrail list --shipped`", DIM))
-    for hidden, winner in app.catalog.shadowed():
-        where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
-        shell.say(styled(f"shadowed: {where} by {by}", DIM))
+    for loser, winner in app.catalog.shadowed():
+        loser_file, winner_file = shown_path(loser.file, shell.cwd), shown_path(winner.file, shell.cwd)
+        shell.say(styled(f"shadowed: {loser_file} by {winner_file}", DIM))
     tell_untrusted(app, shell)
     if problems:
         counts = _counts(problem.severity for problem in problems)
@@ -51,20 +51,20 @@ def _rows(app: App, shell: Shell, kind: str) -> list[Row]:
     """The definitions of a kind: those that are used, and behind them those that cannot be used."""
     rows = entries_of(all_definitions(app.definitions), lambda path: shown_path(path, shell.cwd))
     rows = [row for row in rows if row["kind"] == kind and (kind, row["source"]) != (FLOW, SHIPPED_SOURCE)]
-    used = [row for row in rows if row["state"] not in UNUSABLE and row["shadowedBy"] is None]
+    usable_rows = [row for row in rows if row["state"] not in UNUSABLE and row["shadowedBy"] is None]
     if kind == WORKFLOW:
-        used.sort(key=lambda row: str(row["key"]))
-    return used + [row for row in rows if row["state"] in UNUSABLE]
+        usable_rows.sort(key=lambda row: str(row["key"]))
+    return usable_rows + [row for row in rows if row["state"] in UNUSABLE]
 
 
 def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
     """The rows of the list: workflows, flows, and then what cannot be used."""
     lines: list[tuple[str, ...]] = []
-    wrong: list[tuple[str, ...]] = []
+    unusable: list[tuple[str, ...]] = []
     definitions, is_trusted = app.definitions, app.trust.holds()
     for row in (*_rows(app, shell, WORKFLOW), *_rows(app, shell, FLOW)):
         if row["state"] in UNUSABLE:
-            wrong.append((row["name"], row["kind"], "–", row["source"], _reason(row)))
+            unusable.append((row["name"], row["kind"], "–", row["source"], _reason(row)))
         elif row["kind"] == WORKFLOW:
             spec = app.catalog.workflows[row["key"]]
             about = spec.name + ("" if spec.is_visible else " (only inside other workflows)")
@@ -78,7 +78,7 @@ def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
             if definitions.shipped.find_id(flow.id) is not None:
                 about += " (runs instead of the shipped one)"
             lines.append((flow.id, FLOW, str(len(plan.phases)), row["source"], about))
-    return lines + wrong
+    return lines + unusable
 
 
 def _flow(app: App, row: Row) -> tuple[FoundFlow, FlowPlan]:
@@ -110,8 +110,8 @@ def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
         "workflows": [_workflow_json(app, shell, row) for row in _rows(app, shell, WORKFLOW)],
         "flows": [_flow_json(app, shell, row) for row in _rows(app, shell, FLOW)],
         "shadowed": [
-            {"key": hidden.key, "source": hidden.source, "file": shown_path(hidden.file, shell.cwd), "by": winner.file}
-            for hidden, winner in app.catalog.shadowed()
+            {"key": loser.key, "source": loser.source, "file": shown_path(loser.file, shell.cwd), "by": winner.file}
+            for loser, winner in app.catalog.shadowed()
         ],
         "problems": [problem.to_json() for problem in problems],
         "trusted": app.trust.holds(),
@@ -119,34 +119,36 @@ def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
 
 
 def _workflow_json(app: App, shell: Shell, row: Row) -> Row:
-    known = {name: row[name] for name in ("key", "name", "source", "file", "phases", "state")}
+    fields = {name: row[name] for name in ("key", "name", "source", "file", "phases", "state")}
     if row["state"] in UNUSABLE:
-        return {**known, "command": "", "show": "", "runs": []}
+        return {**fields, "command": "", "show": "", "runs": []}
     spec = app.catalog.workflows[row["key"]]
     runs = programs_json(shell, app.definitions.programs_of_workflow(spec))
-    return {**known, "command": spec.command, "show": spec.show, "runs": runs}
+    return {**fields, "command": spec.command, "show": spec.show, "runs": runs}
 
 
 def _flow_json(app: App, shell: Shell, row: Row) -> Row:
-    known = {"id": row["key"], **{name: row[name] for name in ("also", "description", "source", "file", "state")}}
+    fields = {"id": row["key"], **{name: row[name] for name in ("also", "description", "source", "file", "state")}}
     if row["state"] in UNUSABLE:
-        return {**known, "visible": False, "replaces": None, "runs": []}
+        return {**fields, "visible": False, "replaces": None, "runs": []}
     flow, plan = _flow(app, row)
-    known |= {"description": plan.description, "visible": plan.visible}
+    fields |= {"description": plan.description, "visible": plan.visible}
     runs = programs_json(shell, app.definitions.programs_of_flow(flow))
-    return {**known, "replaces": app.definitions.shipped.find_id(flow.id), "runs": runs}
+    return {**fields, "replaces": app.definitions.shipped.find_id(flow.id), "runs": runs}
 
 
 def _list_shipped(app: App, shell: Shell) -> None:
     """List the shipped flows that run alone. A flow of the project or the user with the same id is used instead."""
     rows = [entry for entry in app.definitions.shipped.entries() if entry.visible]
-    own = {id_ for flow in app.flows.flows.values() if not flow.is_shipped for id_ in flow.ids}
+    own_ids = {id_ for flow in app.flows.flows.values() if not flow.is_shipped for id_ in flow.ids}
     if shell.as_json:
-        known = ({"id": row.id, "also": list(row.also), "description": row.description} for row in rows)
-        return shell.data({"flows": [{**data, "replaced": data["id"] in own} for data in known]})
+        entries = ({"id": row.id, "also": list(row.also), "description": row.description} for row in rows)
+        return shell.data({"flows": [{**data, "replaced": data["id"] in own_ids} for data in entries]})
     lines = []
     for row in rows:
-        notes = ["replaced by yours"] * (row.id in own) + [f"`{name}` is yours" for name in row.also if name in own]
+        notes = ["replaced by yours"] * (row.id in own_ids) + [
+            f"`{name}` is yours" for name in row.also if name in own_ids
+        ]
         lines.append((row.id, ", ".join(row.also), _with_notes(row.description, notes)))
     return print_table(shell, [("NAME", "ALSO", "ABOUT"), *lines])
 
@@ -155,21 +157,21 @@ def programs_json(shell: Shell, programs: list[ProgramUse]) -> list[dict[str, ob
     return [program.to_json(lambda path: shown_path(path, shell.cwd)) for program in programs]
 
 
-def shown_problems(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
+def shown_problems(problems: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
     """The problems in order, with paths relative to the working directory."""
-    return sorted_problems(d._replace(file=shown_path(d.file, cwd)) for d in found)
+    return sorted_problems(d._replace(file=shown_path(d.file, cwd)) for d in problems)
 
 
-def print_problems(found: list[Diagnostic], style: str) -> None:
+def print_problems(problems: list[Diagnostic], style: str) -> None:
     if style == "github":
-        for problem in found:
+        for problem in problems:
             echo(as_github(problem))
         return
-    for problem in found:
+    for problem in problems:
         head, *rest = diagnostic_text(problem).split("\n")
         mark, colour = f"{problem.severity}[{problem.code}]", {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
         echo(head.replace(mark, styled(mark, colour, BOLD), 1))
         for line in rest:
             echo(line if "hint:" in line else styled(line, DIM))
         echo()
-    echo(summary(found), err=True)
+    echo(summary(problems), err=True)

@@ -42,11 +42,11 @@ def ask(form: Form) -> dict[str, Any]:
     _say_below(form.description, "")
     values: dict[str, Any] = {}
     for field in form.fields:
-        values[field.id] = _asked(form, field, values) if is_shown(field, values) else None
+        values[field.id] = _ask_field(form, field, values) if is_shown(field, values) else None
     return accept(form, values)
 
 
-def _asked(form: Form, field: FormField, values: dict[str, Any]) -> Any:
+def _ask_field(form: Form, field: FormField, values: dict[str, Any]) -> Any:
     options = choices(field, values)
     if field.is_select and not options:
         return field.blank
@@ -57,11 +57,11 @@ def _asked(form: Form, field: FormField, values: dict[str, Any]) -> Any:
         except Unclear as error:
             _say(plain(str(error)))
             continue
-        found = problems(form, {**values, field.id: value})
-        wrong = next((problem.message for problem in found if problem.field == field.id), None)
-        if wrong is None:
+        all_problems = problems(form, {**values, field.id: value})
+        message = next((problem.message for problem in all_problems if problem.field == field.id), None)
+        if message is None:
             return field.blank if value is None else value
-        _say(plain(f"{'this question' if '`' in field.label else f'`{field.label}`'} {wrong}"))
+        _say(plain(f"{'this question' if '`' in field.label else f'`{field.label}`'} {message}"))
 
 
 def _say(text: str = "") -> None:
@@ -80,8 +80,8 @@ def _question(form: Form, field: FormField, options: tuple[Option, ...]) -> None
     _say_below(field.help)
     if field.placeholder:
         _say_below(f"for example: {field.placeholder}")
-    for key, option in _keyed(options).items():
-        _say(f"  {plain(key)}) {_shown(option, key)}")
+    for key, option in _options_by_key(options).items():
+        _say(f"  {plain(key)}) {_option_text(option, key)}")
     if field.type == "text" and field.default and not _fits_prompt(field.default):
         _say("  Enter takes:")
         _say_below(field.default, "    ")
@@ -92,13 +92,13 @@ def _is_title(form: Form, field: FormField) -> bool:
     return field.required and field.label.strip() == form.title.strip()
 
 
-def _shown(option: Option, key: str) -> str:
+def _option_text(option: Option, key: str) -> str:
     value = "" if option.value in (option.label, key) else f" ({plain(option.value)})"
     description = f" - {plain(option.description)}" if option.description else ""
     return f"{plain(option.label)}{value}{description}"
 
 
-def _keyed(options: tuple[Option, ...]) -> dict[str, Option]:
+def _options_by_key(options: tuple[Option, ...]) -> dict[str, Option]:
     """What to type for each option: its number, or its value if the values of the field are numbers."""
     if any(option.value.isdigit() for option in options):
         return {option.value: option for option in options}
@@ -138,25 +138,25 @@ def _read_line(prompt: str) -> str:
 
 def _read_boolean(field: FormField, _options: tuple[Option, ...]) -> bool | None:
     default: bool | None = field.default if field.default is not None or field.required else False
-    typed = _line({None: "[y/n]> ", True: "[Y/n]> ", False: "[y/N]> "}[default]).strip().casefold()
-    if not typed and default is not None:
+    word = _line({None: "[y/n]> ", True: "[Y/n]> ", False: "[y/N]> "}[default]).strip().casefold()
+    if not word and default is not None:
         return default
-    if typed not in _WORDS:
+    if word not in _WORDS:
         raise Unclear("type y or n")
-    return _WORDS[typed]
+    return _WORDS[word]
 
 
 def _read_text(field: FormField, _options: tuple[Option, ...]) -> str:
     default = field.default or ""
-    shown = plain(default) if _fits_prompt(default) else "as above"
+    hint = plain(default) if _fits_prompt(default) else "as above"
     if field.multiline:
         _say("  (an empty line ends the text)")
-    first = _line(f"[{shown}]> " if default else "> ")
-    if not first:
+    first_line = _line(f"[{hint}]> " if default else "> ")
+    if not first_line:
         return str(default)
-    if not field.multiline or first.isspace():
-        return "" if first.isspace() else first
-    lines = [first]
+    if not field.multiline or first_line.isspace():
+        return "" if first_line.isspace() else first_line
+    lines = [first_line]
     while line := _line("> "):
         lines.append(line)
     return "\n".join(lines)
@@ -164,39 +164,39 @@ def _read_text(field: FormField, _options: tuple[Option, ...]) -> str:
 
 def _read_one(field: FormField, options: tuple[Option, ...]) -> str | None:
     default = next((option.value for option in options if option.value == field.default), None)
-    typed = _line(f"[{plain(default)}]> " if default is not None else "> ").strip()
-    return _chosen(typed, options) if typed else default
+    word = _line(f"[{plain(default)}]> " if default is not None else "> ").strip()
+    return _value_of_word(word, options) if word else default
 
 
 def _read_several(field: FormField, options: tuple[Option, ...]) -> list[str]:
     default = [option.value for option in options if option.value in (field.default or ())]
     _say(f"  (several with commas; `{_NOTHING}` for none)" if default else "  (several with commas)")
-    typed = _line(f"[{plain(', '.join(default))}]> " if default else "> ").strip()
-    if not typed:
+    words = _line(f"[{plain(', '.join(default))}]> " if default else "> ").strip()
+    if not words:
         return default
-    whole = _match(typed, options)
-    if whole is not None or typed == _NOTHING:
-        return [] if whole is None else [whole]
-    return [_chosen(part.strip(), options) for part in typed.split(",") if part.strip()]
+    value = _match(words, options)
+    if value is not None or words == _NOTHING:
+        return [] if value is None else [value]
+    return [_value_of_word(part.strip(), options) for part in words.split(",") if part.strip()]
 
 
-def _chosen(typed: str, options: tuple[Option, ...]) -> str:
-    value = _match(typed, options)
+def _value_of_word(word: str, options: tuple[Option, ...]) -> str:
+    value = _match(word, options)
     if value is None:
-        keys = list(_keyed(options))
-        some = ", ".join(keys) if len(keys) <= 3 else f"{keys[0]}, {keys[1]}, … {keys[-1]}"
-        raise Unclear(f"`{typed}` is not one of the choices; type {some}")
+        keys = list(_options_by_key(options))
+        examples = ", ".join(keys) if len(keys) <= 3 else f"{keys[0]}, {keys[1]}, … {keys[-1]}"
+        raise Unclear(f"`{word}` is not one of the choices; type {examples}")
     return value
 
 
-def _match(typed: str, options: tuple[Option, ...]) -> str | None:
+def _match(word: str, options: tuple[Option, ...]) -> str | None:
     """The option whose key, value or label was typed, in this order; None if none matches."""
-    keyed = _keyed(options)
-    if typed in keyed:
-        return keyed[typed].value
-    wanted = typed.casefold()
-    exact = [o.value for o in options if o.value == typed]
-    near = [o.value for o in options if wanted in (o.value.casefold(), o.label.casefold())]
+    options_by_key = _options_by_key(options)
+    if word in options_by_key:
+        return options_by_key[word].value
+    folded_word = word.casefold()
+    exact = [o.value for o in options if o.value == word]
+    near = [o.value for o in options if folded_word in (o.value.casefold(), o.label.casefold())]
     return exact[0] if exact else near[0] if len(near) == 1 else None
 
 
@@ -220,16 +220,16 @@ def questions_text(form: Form) -> str:
     for field in form.fields:
         need = "required" if field.required else "optional"
         label = "" if _is_title(form, field) else f": {field.label}"
-        parts.append(plain(f"{field.id} ({field.type}, {need}{_only(field.when)}){label}"))
+        parts.append(plain(f"{field.id} ({field.type}, {need}{_condition_text(field.when)}){label}"))
         parts += [f"  {line}" for line in plain_lines(field.help).split("\n") if line]
-        parts += [f"  - {_shown(option, '')}{_only(option.when)}" for option in field.options]
+        parts += [f"  - {_option_text(option, '')}{_condition_text(option.when)}" for option in field.options]
         if any(option.value != option.label for option in field.options):
             parts.append("  in the file, write the text in brackets where there is one")
     return "\n".join([*parts, "", "as an answers file:"])
 
 
-def _only(when: When | None) -> str:
-    return plain(f", only if `{when.field}` is {' or '.join(map(as_text, when.values))}") if when else ""
+def _condition_text(condition: When | None) -> str:
+    return plain(f", only if `{condition.field}` is {' or '.join(map(as_text, condition.values))}") if condition else ""
 
 
 def skeleton(form: Form) -> str:

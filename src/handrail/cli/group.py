@@ -65,12 +65,12 @@ def named_project(ctx: click.Context, args: list[str]) -> Definitions:
     """The definitions of the project that a command line names, before the name of a flow or after it."""
     from handrail.cli.invocation import make_app
 
-    given = ctx.params.get("project")
+    project = ctx.params.get("project")
     words = iter(args)
     for word in itertools.takewhile(lambda word: word != "--", words):
         if word == "--project" or word.startswith("--project="):
-            given = word.partition("=")[2] or next(words, None)
-    return make_app(given).definitions
+            project = word.partition("=")[2] or next(words, None)
+    return make_app(project).definitions
 
 
 def command_at(place: str) -> click.Command:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from handrail.app import App
 
 
-def project_folder(named: str | None) -> tuple[str, str]:
+def project_folder(name: str | None) -> tuple[str, str]:
     """The project, and the folder that `--project` names; by default the nearest project folder upwards.
 
     They differ in a worktree: the project is that of its run.
     """
-    if named is not None and not os.path.isdir(named):
-        raise UsageError(f"`{named}` is not a folder", "give the path of the project's folder")
-    folder = os.path.realpath(named or find_root(os.getcwd()))
+    if name is not None and not os.path.isdir(name):
+        raise UsageError(f"`{name}` is not a folder", "give the path of the project's folder")
+    folder = os.path.realpath(name or find_root(os.getcwd()))
     return owning_project(UserFolders(os.environ), folder), folder
 
 
@@ -56,15 +56,15 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Callable[[], object] | Non
         from handrail.cli.table import help_text
 
         return lambda: echo(help_text(terminal_columns(env)))
-    before = _read(argv, _SHARED_OPTIONS, most=1)
-    if before is None or not before[1]:
+    shared = _split_options(argv, _SHARED_OPTIONS, most_words=1)
+    if shared is None or not shared[1]:
         return None
-    (name, *rest) = before[1]
-    call, count, own = FAST_COMMANDS.get(name, (None, 0, {}))
-    found = _read(rest, _COMMAND_OPTIONS | own) if call else None
-    if call is None or found is None or len(found[1]) != count:
+    (name, *rest) = shared[1]
+    call, count, own_options = FAST_COMMANDS.get(name, (None, 0, {}))
+    command_line = _split_options(rest, _COMMAND_OPTIONS | own_options) if call else None
+    if call is None or command_line is None or len(command_line[1]) != count:
         return None
-    options, arguments = before[0] | found[0], found[1]
+    options, arguments = shared[0] | command_line[0], command_line[1]
     if name == "list" and TRUST_VARIABLE in env:
         return None  # whether this is the word of an agent has to be found out
     if name == "gate" and arguments[0] not in TOOLS:
@@ -89,22 +89,24 @@ def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
     return False
 
 
-def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) -> tuple[Options, list[str]] | None:
-    """The options and the other words; None if click has to parse them. Reading stops after `most` other words."""
+def _split_options(
+    words: list[str], takes_values: Mapping[str, bool], most_words: int | None = None
+) -> tuple[Options, list[str]] | None:
+    """The options and the other words; None if click has to parse them. Reading stops after `most_words` others."""
     options: Options = {}
-    others: list[str] = []
-    left = iter(words)
-    for word in left:
+    arguments: list[str] = []
+    rest = iter(words)
+    for word in rest:
         name, equals, value = word.partition("=")
-        takes_value = known.get(name)
+        takes_value = takes_values.get(name)
         if takes_value is None:
             if not word or word.startswith("-"):
                 return None
-            others.append(word)
-            if len(others) == most:
-                return options, [*others, *left]
+            arguments.append(word)
+            if len(arguments) == most_words:
+                return options, [*arguments, *rest]
         elif takes_value:
-            value = value if equals else next(left, "")
+            value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
             options[name] = value
@@ -112,7 +114,7 @@ def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) 
             return None
         else:
             options[name] = word
-    return options, others
+    return options, arguments
 
 
 def _status(shell: Shell, options: Options, _: list[str]) -> None:

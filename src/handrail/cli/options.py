@@ -40,7 +40,7 @@ trust_option = click.option(
     "--trust",
     is_flag=True,
     expose_value=False,
-    callback=lambda context, _, given: context.meta.update({TRUST_GIVEN: given}),
+    callback=lambda context, _, is_given: context.meta.update({TRUST_GIVEN: is_given}),
     help="Trust this project for this one call, if nobody has trusted it yet.",
 )
 
@@ -82,16 +82,16 @@ def command(function: F) -> F:
 def command_for_scope(function: F) -> F:
     """Like `command`, for commands with their own `--user/--project` option."""
 
-    def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **rest: Any) -> Any:
+    def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **values: Any) -> Any:
         del verbose  # the bug report looks for it in `argv`
         context = click.get_current_context()
-        shared = context.find_root().params
-        app = make_app(project or shared.get("project"))
+        shared_options = context.find_root().params
+        app = make_app(project or shared_options.get("project"))
         trust_for_call(app, context)
-        if "run_id" in rest:
-            rest["run_id"] = app.runs.named(rest["run_id"])
-        shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
-        return function(app=app, shell=shell, **rest)
+        if "run_id" in values:
+            values["run_id"] = app.runs.named(values["run_id"])
+        shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared_options.get("quiet")))
+        return function(app=app, shell=shell, **values)
 
     return cast("F", _shared_options(functools.wraps(function)(wrapped)))
 
@@ -108,10 +108,10 @@ def completing(find: Callable[[App, click.Context], Iterable[tuple[str, str | No
 
     def complete(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
         try:
-            found = list(find(make_app(context.find_root().params.get("project")), context))
+            words = list(find(make_app(context.find_root().params.get("project")), context))
         except HandrailError:
             return []
-        return [CompletionItem(word, help=about) for word, about in found if word.startswith(begin)]
+        return [CompletionItem(word, help=about) for word, about in words if word.startswith(begin)]
 
     return complete
 
@@ -126,11 +126,11 @@ complete_session = completing(
 
 @completing
 def complete_flow(app: App, _: click.Context) -> Iterable[tuple[str, str | None]]:
-    shipped = {entry.id: entry.description for entry in app.definitions.shipped.entries() if entry.visible}
+    shipped_flows = {entry.id: entry.description for entry in app.definitions.shipped.entries() if entry.visible}
     plans = [flow.plan for flow in app.flows.flows.values() if flow.plan is not None]
-    hidden = {plan.id for plan in plans if not plan.visible}
-    every = {**shipped, **{plan.id: plan.description for plan in plans}}
-    return [(id_, about) for id_, about in every.items() if id_ not in hidden]
+    hidden_ids = {plan.id for plan in plans if not plan.visible}
+    every = {**shipped_flows, **{plan.id: plan.description for plan in plans}}
+    return [(id_, about) for id_, about in every.items() if id_ not in hidden_ids]
 
 
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_run)
@@ -143,10 +143,10 @@ session_option = click.option(
 )
 
 
-def known_agent(agent: str, known: list[str], what: str) -> str:
-    """The agent, if it is one of the known ones. `what` begins the error."""
-    if agent not in known:
-        raise UsageError(f"{what} `{agent}`", did_you_mean(agent, known) or f"possible today: {', '.join(known)}")
+def known_agent(agent: str, agents: list[str], problem: str) -> str:
+    """The agent, if it is one of `agents`. `problem` begins the error."""
+    if agent not in agents:
+        raise UsageError(f"{problem} `{agent}`", did_you_mean(agent, agents) or f"possible today: {', '.join(agents)}")
     return agent
 
 

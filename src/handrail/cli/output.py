@@ -40,13 +40,13 @@ def painted(line: str, *, err: bool = False) -> str:
 def in_colour(line: str) -> str:
     """The line with its sign in colour. Does not ask whether the stream shows colours."""
     begin = line.lstrip()
-    at = len(line) - len(begin)
+    start = len(line) - len(begin)
     if begin[:8].count(":") == 2 and begin[8:10] == "  ":
         begin = begin[8:].lstrip()
-        at = len(line) - len(begin)
-        head = f"\x1b[{DIM}m{line[:8]}\x1b[0m{line[8:at]}"
+        start = len(line) - len(begin)
+        head = f"\x1b[{DIM}m{line[:8]}\x1b[0m{line[8:start]}"
     else:
-        head = line[:at]
+        head = line[:start]
     colour = SIGN_COLOURS.get(begin[:1]) if begin[1:2] == " " else None
     return f"{head}\x1b[{colour}m{begin[0]}\x1b[0m{begin[1:]}" if colour else head + begin
 
@@ -56,8 +56,8 @@ def painted_status(line: str) -> str:
     if not shows_colour(sys.stdout):
         return line
     signs = [(line.find(f" {sign} "), sign) for sign in SIGN_COLOURS]
-    at, sign = min(((at, sign) for at, sign in signs if at >= 0), default=(-1, ""))
-    return line if at < 0 else f"{line[: at + 1]}\x1b[{SIGN_COLOURS[sign]}m{sign}\x1b[0m{line[at + 2 :]}"
+    start, sign = min(((start, sign) for start, sign in signs if start >= 0), default=(-1, ""))
+    return line if start < 0 else f"{line[: start + 1]}\x1b[{SIGN_COLOURS[sign]}m{sign}\x1b[0m{line[start + 2 :]}"
 
 
 def size_of(stream: TextIO | None, columns: int = 80) -> tuple[int, int]:
@@ -194,10 +194,10 @@ def print_error(error: HandrailError, *, to_json: bool) -> None:
 def _shorter(text: str) -> str:
     """The text with paths relative to the working directory."""
     try:
-        here = os.getcwd()
+        folder = os.getcwd()
     except OSError:
         return text
-    return text.replace(here + "/", "") if here != "/" else text
+    return text.replace(folder + "/", "") if folder != "/" else text
 
 
 def time_of_day(moment: float) -> str:

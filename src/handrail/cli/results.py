@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WIDEST_CELL = 40
 WIDEST_REASON = 120
 SHOWN_PROGRAMS = 8
-"""So many programs are shown before the question. `handrail trust --show` shows all."""
+"""How many programs are shown before the question. `handrail trust --show` shows all."""
 
 
 def print_session(shell: Shell, report: SessionReport, session: str | None = None) -> None:
@@ -37,10 +37,10 @@ def print_session(shell: Shell, report: SessionReport, session: str | None = Non
     if shell.as_json:
         shell.data(session_json(report))
     else:
-        where = report.status_line
-        if where:
-            shell.say(styled(plain(where), BOLD))
-        if not shell.quiet or not where or report.refusal:
+        place = report.status_line
+        if place:
+            shell.say(styled(plain(place), BOLD))
+        if not shell.quiet or not place or report.refusal:
             for line in session_text(report, session, date_and_time).split("\n"):
                 shell.say(painted(line))
     for notice in report.notices:
@@ -55,57 +55,59 @@ def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports:
-        which = "active sessions" if active else "sessions"
-        return shell.say(f"no {which} in this project; start one with `handrail start NAME TASK`")
-    ended: dict[str, str] = {}
+        noun = "active sessions" if active else "sessions"
+        return shell.say(f"no {noun} in this project; start one with `handrail start NAME TASK`")
+    status_of_run: dict[str, str] = {}
     if any(report.run and report.state.is_active for report in reports):
         from handrail.driven.runs.state import ENDED
 
-        ended = {run.id: run.status for run in app.runs.engine.summaries() if run.status in ENDED}
-    rows = [_session_row(report, ended.get(report.run or "")) for report in reports]
+        status_of_run = {run.id: run.status for run in app.runs.engine.summaries() if run.status in ENDED}
+    rows = [_session_row(report, status_of_run.get(report.run or "")) for report in reports]
     return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
 
 
-def _session_row(report: SessionReport, ended: str | None) -> tuple[str, ...]:
-    """The row of a session. `ended` is how its run ended; None if it has no run, or the run has not ended."""
+def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ...]:
+    """The row of a session. `run_status` is how its run ended; None if it has no run, or the run has not ended."""
     if report.plan is None:
         return report.session, "", "✗ cannot be read", one_line(report.message), ""
     state = report.state
-    started = date_and_time(state.started) if state.started else ""
-    where = report.status_line or report.plan.name
+    start_text = date_and_time(state.started) if state.started else ""
+    place = report.status_line or report.plan.name
     status = f"{sign_of(state.status)} {state.status}"
     if report.run and state.is_active:
-        status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
-    return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)
+        status = (
+            f"{sign_of(LEFT)} {LEFT} (run {report.run} {run_status})" if run_status else f"{status} (run {report.run})"
+        )
+    return report.session, start_text, status, place, clipped(one_line(state.task), WIDEST_CELL)
 
 
-def list_runs(shell: Shell, found: list[Summary]) -> None:
+def list_runs(shell: Shell, runs: list[Summary]) -> None:
     """Print one line per run, the newest first, including damaged ones."""
-    newest = found[::-1]
+    newest = runs[::-1]
     if shell.as_json:
         return shell.data({"runs": [run.to_json() for run in newest]})
-    if not found:
+    if not runs:
         return shell.say("no runs in this project; start one with `handrail run NAME`")
     rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "WHY")]
     rows += [_run_row(run) for run in newest]
     print_table(shell, rows)
-    if any(run.status == "damaged" for run in found):
+    if any(run.status == "damaged" for run in runs):
         shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
-    if any(run.is_interrupted for run in found):
+    if any(run.is_interrupted for run in runs):
         shell.talk("no process drives an interrupted run; `handrail resume RUN` resumes it")
     return None
 
 
 def _run_row(run: Summary) -> tuple[str, ...]:
-    started = "" if run.created is None else date_and_time(run.created)
+    start_text = "" if run.created is None else date_and_time(run.created)
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
     if run.attempt > 1 and took:
         took += f" (attempt {run.attempt})"
     status = "interrupted" if run.is_interrupted else "cannot be read" if run.status == "damaged" else run.status
     words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
-    given, why = one_line(run.given), one_line(reason_words(run.why))
-    about = (one_line(run.flow), clipped(given, WIDEST_CELL), clipped(why, WIDEST_REASON))
-    return (run.id, started, took, words, *about)
+    params, reason = one_line(run.given), one_line(reason_words(run.why))
+    about = (one_line(run.flow), clipped(params, WIDEST_CELL), clipped(reason, WIDEST_REASON))
+    return (run.id, start_text, took, words, *about)
 
 
 def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:

@@ -56,7 +56,7 @@ class LiveProgress:
         self.progress = Progress(plan, past)
         self.is_closed = False
         self.paint: Callable[[str], str] = in_colour if shows_colour(stream) else str
-        self._drawn: list[str] = []
+        self._lines: list[str] = []
 
     def observer(self, event: Event) -> None:
         """Take an event; the next tick draws it. After an answer, a closed view is drawn again below."""
@@ -70,15 +70,15 @@ class LiveProgress:
         if self.is_closed:
             return
         lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
-        if lines == self._drawn:
+        if lines == self._lines:
             return
-        before = min(len(self._drawn), max(0, height - 1))
-        left = max(0, before - len(lines))
-        text = "\r" + (_UP.format(before) if before else "")
-        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
-        text += _UP.format(left) if left else ""
+        line_count = min(len(self._lines), max(0, height - 1))
+        extra = max(0, line_count - len(lines))
+        text = "\r" + (_UP.format(line_count) if line_count else "")
+        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * extra])
+        text += _UP.format(extra) if extra else ""
         write_quietly(self.stream, f"{_NO_WRAP}{text}{_WRAP}")
-        self._drawn = lines
+        self._lines = lines
 
     def close(self) -> None:
         """Draw the state a last time and leave it on the screen. Only an answer makes it draw again.
@@ -86,7 +86,7 @@ class LiveProgress:
         Open questions are left out: they are asked below, or the command says how to answer them.
         """
         self.tick(asks=False)
-        self._drawn = []
+        self._lines = []
         self.is_closed = True
 
 
@@ -124,11 +124,11 @@ class DriveOptions:
 class Driver:
     """Drives a run and shows it: as lines of JSON, as a live view on a terminal, or as plain lines."""
 
-    def __init__(self, app: App, shell: Shell, how: DriveOptions) -> None:
+    def __init__(self, app: App, shell: Shell, options: DriveOptions) -> None:
         self.app = app
         self.shell = shell
-        self.how = how
-        self.answers = read_answers(how.answers) if how.answers is not None else None
+        self.options = options
+        self.answers = read_answers(options.answers) if options.answers is not None else None
         self.live: LiveProgress | None = None
 
     def drive(self, run: LoadedRun, cause: Cause) -> LoadedRun:
@@ -144,7 +144,7 @@ class Driver:
         return run
 
     def _display(self, run: LoadedRun) -> Observer:
-        if self.how.events:
+        if self.options.events:
             return self._print_event
         if self.shell.quiet:
             return lambda _: None
@@ -159,12 +159,12 @@ class Driver:
 
     async def _drive(self, run: LoadedRun, cause: Cause, observer: Observer) -> LoadedRun:
         with cancelling():
-            ticking = asyncio.ensure_future(self._tick())
+            ticker = asyncio.ensure_future(self._tick())
             try:
-                async with self._notified(run, observer) as notified:
-                    return await self.app.runs.drive(run, cause, notified, self._answer, self.how.choice)
+                async with self._with_alerts(run, observer) as alerting_observer:
+                    return await self.app.runs.drive(run, cause, alerting_observer, self._answer, self.options.choice)
             finally:
-                ticking.cancel()
+                ticker.cancel()
 
     async def _tick(self) -> None:
         while self.live is not None:
@@ -182,9 +182,9 @@ class Driver:
         answers, state = self.answers, run.state
         if answers is None or state.status not in ("completed", "waiting"):
             return []
-        asked = [event for _, event in run.records if isinstance(event, run_events.Asked)]
-        names = {name for event in asked for name in (event.id, event.path, event.question.get("formId"))}
-        fields = {field.get("id") for event in asked for field in event.question.get("fields", ())}
+        questions = [event for _, event in run.records if isinstance(event, run_events.Asked)]
+        names = {name for event in questions for name in (event.id, event.path, event.question.get("formId"))}
+        fields = {field.get("id") for event in questions for field in event.question.get("fields", ())}
         warnings = [
             f"{answers.file}:{line}:{column}: no question has a field `{name}`, so its answer was not used"
             for name, (line, column) in answers.names(None).items()
@@ -194,8 +194,8 @@ class Driver:
             hint = did_you_mean(name, sorted(filter(None, names))) if name else None
             if name is None or name in names or (state.status == "waiting" and hint is None):
                 continue
-            what = f"no question `{name}` was asked, so its answers were not used"
-            warnings.append(f"{answers.file}:{node.line}:{node.column}: {what}" + (f"; {hint}" if hint else ""))
+            message = f"no question `{name}` was asked, so its answers were not used"
+            warnings.append(f"{answers.file}:{node.line}:{node.column}: {message}" + (f"; {hint}" if hint else ""))
         return warnings
 
     @cached_property
@@ -217,7 +217,7 @@ class Driver:
             await notifier.tell(end)  # whoever called a run from an agent or a step hears of it
 
     @contextlib.asynccontextmanager
-    async def _notified(self, run: LoadedRun, observer: Observer) -> AsyncIterator[Observer]:
+    async def _with_alerts(self, run: LoadedRun, observer: Observer) -> AsyncIterator[Observer]:
         """The observer of a run. Meanwhile, the person is told of questions that stay open."""
         if self.notifier is None:
             yield observer
@@ -226,39 +226,39 @@ class Driver:
 
         questions, is_over = OpenQuestions(self.notifier, run), asyncio.Event()
 
-        def both(event: Event) -> None:
+        def observe_both(event: Event) -> None:
             questions.observe(event)
             observer(event)
 
-        following = asyncio.ensure_future(questions.follow(is_over))
+        follower = asyncio.ensure_future(questions.follow(is_over))
         try:
-            yield both
+            yield observe_both
         finally:
             is_over.set()
-            await following
+            await follower
 
 
-def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, how: DriveOptions) -> None:
+def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, options: DriveOptions) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
     if cause == "run" and not run.records:
         app.trust.take_mark(run.id)
     need_trust(app, shell, lambda: programs_of_run(run))
-    driver = Driver(app, shell, how)
-    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
+    driver = Driver(app, shell, options)
+    may_ask = can_ask() and not shell.as_json and not options.events and app.caller.sign is None
     try:
         run = driver.drive(run, cause)
         while run.state.status == "waiting" and may_ask and run.state.questions:
-            for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run, asked.id, ask(form_params.form_from(asked.question))))
+            for question in list(run.state.questions.values()):
+                asyncio.run(app.runs.answer(run, question.id, ask(form_params.form_from(question.question))))
             run = driver.drive(run, "answer")
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
     for warning in driver.unused_answers(run):
         shell.talk(f"warning: {warning}")
-    print_run(shell, run, events=how.events)
-    if (code := exit_code_of(run.state)) and not how.is_answered:
+    print_run(shell, run, events=options.events)
+    if (code := exit_code_of(run.state)) and not options.is_answered:
         raise SystemExit(code)
 
 
@@ -269,9 +269,9 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     if not events:
         shell.say(run_line(run.summary))
     questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
-    for asked in questions:
-        which = f" --question {asked.id}" if len(questions) > 1 else ""
-        shell.talk(f"`{asked.path}` waits for an answer to {asked.id}: `handrail answer {run.id}{which}`")
+    for question in questions:
+        option = f" --question {question.id}" if len(questions) > 1 else ""
+        shell.talk(f"`{question.path}` waits for an answer to {question.id}: `handrail answer {run.id}{option}`")
     for hint in hints:
         shell.talk(hint)
     return None

@@ -126,15 +126,15 @@ OPTION_OF = {
 
 def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
     """The params that `task_options` set."""
-    found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
+    params: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
     if options["blocking_severities"] is not None:
         if not options["blocking_severities"].strip(", \t\n"):
             raise UsageError("`--blocking-severities` names no severity", "name at least one, as in `blocker,critical`")
         try:
-            found["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
+            params["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
         except Unresolved as error:
             raise UsageError(f"`--blocking-severities`: {error.message}") from error
-    return found | ({ACCEPT_PLAYBOOK: True} if options["accept_playbook_draft"] else {})
+    return params | ({ACCEPT_PLAYBOOK: True} if options["accept_playbook_draft"] else {})
 
 
 def given_bounds(options: Mapping[str, Any]) -> Bounded:
@@ -143,13 +143,13 @@ def given_bounds(options: Mapping[str, Any]) -> Bounded:
 
 def given_approvals(app: App, options: Mapping[str, Any]) -> tuple[str, ...]:
     """The effects of `--approve`. Raises `UsageError` for one that does not exist."""
-    given: tuple[str, ...] = options["approve"]
-    known = app.effects() if given else {}
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"effects: {', '.join(known)}"
+    names: tuple[str, ...] = options["approve"]
+    effects = app.effects() if names else {}
+    for name in names:
+        if name not in effects:
+            hint = did_you_mean(name, effects) or f"effects: {', '.join(effects)}"
             raise UsageError(f"`--approve`: there is no effect `{name}` that can be approved", hint)
-    return given
+    return names
 
 
 def preset_routes(app: App, options: Mapping[str, Any]) -> dict[str, str]:
@@ -192,10 +192,10 @@ def _params_from_file(path: str) -> dict[str, Any]:
         raise UsageError(message, None if error.is_missing else hint) from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
-    source, found = decode("<stdin>" if path == "-" else path, data)
+    source, decode_problems = decode("<stdin>" if path == "-" else path, data)
     is_json = source.file.endswith(".json")  # numbers keep their texts
-    tree, troubles = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
-    problems: list[Any] = [*found, *troubles]
+    tree, read_problems = read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)
+    problems: list[Any] = [*decode_problems, *read_problems]
     for one in problems:
         raise UsageError(f"{path}:{one.line}:{one.column}: {one.message}", one.hint)
     if tree is None or tree.kind != "mapping":
@@ -211,24 +211,24 @@ class FlowCommand(click.Command):
     """A command whose first argument is a flow. With `--help`, it shows the help of that flow."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if (named := self._asked_for(ctx, args)) is not None:
-            shared = ctx.find_root().params
-            project = named.get("project") or shared.get("project")
-            is_quiet = bool(named.get("quiet") or shared.get("quiet"))
-            shell = Shell(os.getcwd(), as_json=bool(named.get("as_json")), quiet=is_quiet)
-            print_flow_help(make_app(project), shell, named["name"])
+        if (options := self._options_of_help(ctx, args)) is not None:
+            shared_options = ctx.find_root().params
+            project = options.get("project") or shared_options.get("project")
+            is_quiet = bool(options.get("quiet") or shared_options.get("quiet"))
+            shell = Shell(os.getcwd(), as_json=bool(options.get("as_json")), quiet=is_quiet)
+            print_flow_help(make_app(project), shell, options["name"])
             ctx.exit()
         return super().parse_args(ctx, args)
 
-    def _asked_for(self, ctx: click.Context, args: list[str]) -> dict[str, Any] | None:
+    def _options_of_help(self, ctx: click.Context, args: list[str]) -> dict[str, Any] | None:
         """The options and arguments, if they have a name and `--help`. None if click has to answer."""
         try:
-            found = self.make_parser(ctx).parse_args(list(args))[0]
+            options = self.make_parser(ctx).parse_args(list(args))[0]
         except click.UsageError:
             return None
         option = self.get_help_option(ctx)
-        is_asked = option is not None and found.get(str(option.name)) is True
-        return found if is_asked and isinstance(found.get("name"), str) else None
+        is_asked = option is not None and options.get(str(option.name)) is True
+        return options if is_asked and isinstance(options.get("name"), str) else None
 
 
 def print_flow_help(app: App, shell: Shell, name: str) -> None:
@@ -236,13 +236,13 @@ def print_flow_help(app: App, shell: Shell, name: str) -> None:
     assert flow.plan is not None
     if flow.source == "workflow":
         return _print_workflow(app, shell, flow)
-    told = brief(flow.plan, app.flows.plan_named)
-    routes = {group: app.runs.route_of(flow.plan, group) for group in told.groups}
+    summary = brief(flow.plan, app.flows.plan_named)
+    routes = {group: app.runs.route_of(flow.plan, group) for group in summary.groups}
     if shell.as_json:
-        return shell.data(_help_json(shell, flow, told, routes))
+        return shell.data(_help_json(shell, flow, summary, routes))
     width = max(NARROWEST, min(terminal_columns(os.environ), WIDEST) - 2)
-    where = "builtin" if flow.is_shipped else shown_path(flow.file, shell.cwd)
-    echo("\n\n".join("\n".join(part) for part in _help_parts(told, routes, where, width) if part))
+    source = "builtin" if flow.is_shipped else shown_path(flow.file, shell.cwd)
+    echo("\n\n".join("\n".join(part) for part in _help_parts(summary, routes, source, width) if part))
     return None
 
 
@@ -260,46 +260,49 @@ def _print_workflow(app: App, shell: Shell, flow: FoundFlow) -> None:
     return shell.say("\n".join(lines))
 
 
-def _help_parts(told: Brief, routes: dict[str, str | None], where: str, width: int) -> Iterator[list[str]]:
-    plan = told.plan
-    yield [f"Usage: {line}" if number == 0 else f"       {line}" for number, line in enumerate(_usages(told))]
+def _help_parts(summary: Brief, routes: dict[str, str | None], source: str, width: int) -> Iterator[list[str]]:
+    plan = summary.plan
+    yield [f"Usage: {line}" if number == 0 else f"       {line}" for number, line in enumerate(_usages(summary))]
     yield [f"  {line}" for line in wrapped(one_line(plan.description), width - 2)] if plan.description else []
     also = [f"Also: {', '.join(plan.also)}"] if plan.also else []
-    yield [*also, f"From: {plain(where)}"]
+    yield [*also, f"From: {plain(source)}"]
     if plan.params:
         places = {name: f", {place}" for name, place in OPTION_OF.items()}
         rows = {plain(param.name) + places.get(param.name, ""): about_param(param) for param in plan.params}
         yield ["Parameters (`--param NAME=VALUE`):", *two_columns(rows, width)]
-    yield ["Phases:", *(line for block in told.blocks for line in _phase_lines(block, width, "  "))]
-    if told.writes:
-        yield ["Writes:", *(line.rstrip() for line in two_columns(_grouped_writes(told.writes), width))]
+    yield ["Phases:", *(line for block in summary.blocks for line in _phase_lines(block, width, "  "))]
+    if summary.writes:
+        yield ["Writes:", *(line.rstrip() for line in two_columns(_grouped_writes(summary.writes), width))]
     agents = {group: route or "no agent is chosen: `--agent NAME`" for group, route in routes.items()}
-    if agents or told.agents:
-        named = dict.fromkeys(told.agents, "named by the flow")
-        yield ["Agents, by routing group (`--route GROUP=AGENT`):", *two_columns({**agents, **named}, width)]
-    if told.asks:
-        yield ["Asks (`--answers FILE`):", *(f"  {line}" for line in wrapped(plain(", ".join(told.asks)), width - 2))]
+    if agents or summary.agents:
+        named_agents = dict.fromkeys(summary.agents, "named by the flow")
+        yield ["Agents, by routing group (`--route GROUP=AGENT`):", *two_columns({**agents, **named_agents}, width)]
+    if summary.asks:
+        yield [
+            "Asks (`--answers FILE`):",
+            *(f"  {line}" for line in wrapped(plain(", ".join(summary.asks)), width - 2)),
+        ]
     if plan.env:
         yield ["Variables:", *(f"  {name}" for name in plan.env)]
-    yield ["Examples:", *(f"  {plain(line)}" for line in examples(told))]
+    yield ["Examples:", *(f"  {plain(line)}" for line in examples(summary))]
     show = command_line("handrail", "show", plan.id)
     yield wrapped(plain(f"`handrail run --help` shows the options, and `{show}` the whole flow."), width)
 
 
-def _usages(told: Brief) -> list[str]:
-    task = " [TASK...]" if told.takes_task else ""
-    needed = "".join(
-        f" --param {param.name}=…" for param in told.plan.params or () if param.required and param.name != "task"
+def _usages(summary: Brief) -> list[str]:
+    task = " [TASK...]" if summary.takes_task else ""
+    params = "".join(
+        f" --param {param.name}=…" for param in summary.plan.params or () if param.required and param.name != "task"
     )
-    return [f"{call} {plain(told.plan.id)}{task}{plain(needed)} [OPTIONS]" for call in ("handrail run", "handrail")]
+    return [f"{call} {plain(summary.plan.id)}{task}{plain(params)} [OPTIONS]" for call in ("handrail run", "handrail")]
 
 
-def examples(told: Brief) -> list[str]:
+def examples(summary: Brief) -> list[str]:
     """Commands that run a flow: those of its file, else one that is made from its params."""
-    call = command_line("handrail", "run", told.plan.id)
-    if told.plan.examples:
-        return [f"{call} {one_line(rest)}".rstrip() for rest in told.plan.examples]
-    return [_usages(told)[0].removesuffix(" [OPTIONS]").replace("[TASK...]", "TASK")]
+    call = command_line("handrail", "run", summary.plan.id)
+    if summary.plan.examples:
+        return [f"{call} {one_line(arguments)}".rstrip() for arguments in summary.plan.examples]
+    return [_usages(summary)[0].removesuffix(" [OPTIONS]").replace("[TASK...]", "TASK")]
 
 
 def about_param(param: Param) -> str:
@@ -330,8 +333,8 @@ def phase_words(phase: Phase) -> str:
     """The steps of a phase in one line: `fetch (runs jira-fetch), write (llm-prompt)`."""
     words = []
     for step in phase.steps:
-        what = step.node if step.flow is None else "runs a flow"
-        words.append(f"{step.id} ({f'runs {step.flow.value}' if isinstance(step.flow, Const) else what})")
+        action = step.node if step.flow is None else "runs a flow"
+        words.append(f"{step.id} ({f'runs {step.flow.value}' if isinstance(step.flow, Const) else action})")
     return ", ".join(words)
 
 
@@ -353,23 +356,23 @@ def _stem(path: str) -> str:
     return os.path.splitext(path.replace("/.artifacts/", "/"))[0]
 
 
-def _help_json(shell: Shell, flow: FoundFlow, told: Brief, routes: dict[str, str | None]) -> dict[str, Any]:
-    plan = told.plan
+def _help_json(shell: Shell, flow: FoundFlow, summary: Brief, routes: dict[str, str | None]) -> dict[str, Any]:
+    plan = summary.plan
     return {
         "id": flow.id,
         "also": list(plan.also),
-        "usage": _usages(told)[0],
+        "usage": _usages(summary)[0],
         "description": plan.description,
         "source": flow.source,
         "file": shown_path(flow.file, shell.cwd),
         "params": [param.to_json() for param in plan.params or ()],
         "phases": [
-            {"id": one.name, "steps": [step.id for step in one.phase.steps]} for one in phase_blocks(told.blocks)
+            {"id": one.name, "steps": [step.id for step in one.phase.steps]} for one in phase_blocks(summary.blocks)
         ],
-        "writes": [vars(one) for one in told.writes],
+        "writes": [vars(one) for one in summary.writes],
         "routes": [{"group": group, "agent": route} for group, route in routes.items()],
-        "agents": list(told.agents),
-        "asks": list(told.asks),
+        "agents": list(summary.agents),
+        "asks": list(summary.asks),
         "env": list(plan.env),
-        "examples": examples(told),
+        "examples": examples(summary),
     }

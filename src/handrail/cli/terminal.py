@@ -37,24 +37,24 @@ EVERY = 1.0
 class WaitingLine:
     """To be used with `with`. Whatever is printed meanwhile goes through `print`."""
 
-    def __init__(self, shell: Shell, what: str, stream: TextIO | None = None) -> None:
+    def __init__(self, shell: Shell, text: str, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr
         self.is_shown = can_draw(self.stream, os.environ) and not shell.quiet and not shell.as_json
-        self._what = what
+        self._text = text
         self._began = time.monotonic()
         self._is_drawn = False
-        self._ended = threading.Event()
+        self._end = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._draw, daemon=True)
 
-    def say(self, what: str) -> None:
-        """It waits for something else now. The time goes on."""
-        self._what = what
+    def say(self, text: str) -> None:
+        """Show another text. The time goes on."""
+        self._text = text
 
-    def print(self, printed: Callable[[], None]) -> None:
+    def print(self, print_line: Callable[[], None]) -> None:
         with self._lock:
             self._erase()
-            printed()
+            print_line()
 
     def __enter__(self) -> WaitingLine:
         if self.is_shown:
@@ -62,19 +62,19 @@ class WaitingLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        self._end.set()
         if self.is_shown:
             self._thread.join()
         self._erase()
 
     def _draw(self) -> None:
-        while not self._ended.wait(EVERY):
+        while not self._end.wait(EVERY):
             width, _ = size_of(self.stream)
             seconds = int(time.monotonic() - self._began)
             took = f", {seconds}s" if seconds < 60 else f", {duration(seconds)}"
             with self._lock:
-                what = clipped(one_line(self._what), max(1, width - 1 - len(took)))
-                write_quietly(self.stream, f"\r{what}{took}\x1b[K")
+                text = clipped(one_line(self._text), max(1, width - 1 - len(took)))
+                write_quietly(self.stream, f"\r{text}{took}\x1b[K")
                 self._is_drawn = True
 
     def _erase(self) -> None:

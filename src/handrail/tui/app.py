@@ -23,7 +23,7 @@ from handrail.tui.decisions import LEAVE, STOP, QuitScreen
 from handrail.tui.forms.questions import QuestionScreen
 from handrail.tui.frame import Frame, NeedKey, News, need_key
 from handrail.tui.home import HomeScreen
-from handrail.tui.lines.home import ordered
+from handrail.tui.lines.home import rows_by_group
 from handrail.tui.lines.words import OVER, Times
 from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
@@ -55,8 +55,8 @@ class HandrailApp(App[None], inherit_bindings=False):
         self.hub = Hub(topics or partial(open_topic, project))
         self.home = Feed("home", self._home_changed)
         self.news: News | None = None
-        self.launched: set[str] = set()
-        self._pressed = self._rung = self._interrupted = float("-inf")
+        self.launched_runs: set[str] = set()
+        self._key_time = self._bell_time = self._interrupt_time = float("-inf")
         self._needs: set[NeedKey] | None = None
         self._title = ""
 
@@ -72,8 +72,8 @@ class HandrailApp(App[None], inherit_bindings=False):
         return self.home.section(ENTRIES)
 
     @property
-    def needing(self) -> int:
-        return len(ordered(self.entries)["needs"])
+    def need_count(self) -> int:
+        return len(rows_by_group(self.entries)["needs"])
 
     @property
     def is_trusted(self) -> bool:
@@ -87,7 +87,7 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
-            self._pressed = time.monotonic()
+            self._key_time = time.monotonic()
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
@@ -97,8 +97,8 @@ class HandrailApp(App[None], inherit_bindings=False):
             self.tell(f"`{event.character if event.is_printable else event.key}` does nothing here: ? shows the keys")
 
     def is_held(self, seconds: float) -> bool:
-        """True for so long after a key press: then nothing may move away from under the person's finger."""
-        return time.monotonic() - self._pressed < seconds
+        """True if a key was pressed less than so many seconds ago. Lines must not move then."""
+        return time.monotonic() - self._key_time < seconds
 
     def tell(self, text: str) -> None:
         """Show one line of news, with the time. It goes away by itself."""
@@ -109,7 +109,7 @@ class HandrailApp(App[None], inherit_bindings=False):
     def _note(self, text: str, about: NeedKey | None = None) -> None:
         now = self.project.clock()
         frame = next((one for one in reversed(self.screen_stack) if isinstance(one, Frame)), None)
-        self.news = News(f"{self.times.of_day(now)} {clean(text)}", now, frame, about)
+        self.news = News(f"{self.times.time_of_day(now)} {clean(text)}", now, frame, about)
 
     def news_on(self, screen: object) -> str:
         """The line of news of a screen; empty if there is none."""
@@ -117,34 +117,34 @@ class HandrailApp(App[None], inherit_bindings=False):
         return news.text if news is not None and news.is_shown(screen, now, self._needs or set()) else ""
 
     @property
-    def standing(self) -> str:
-        """What a screen without news says."""
+    def standing_notice(self) -> str:
+        """The notice of a screen without news."""
         return "only shows: an agent or a run started this" if self.project.is_leashed else ""
 
-    def refused(self, error: HandrailError) -> None:
+    def tell_refusal(self, error: HandrailError) -> None:
         self.tell(f"✗ {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
     def _home_changed(self) -> None:
-        groups = ordered(self.entries)
+        groups = rows_by_group(self.entries)
         needs = {need_key(row) for row in groups["needs"]}
-        before = self._needs if self._needs is not None else needs
+        old_needs = self._needs if self._needs is not None else needs
         self._needs = needs
         for row in groups["needs"]:
-            if need_key(row) not in before:
+            if need_key(row) not in old_needs:
                 self._announce(row)
         self._show_title(len(needs))
         if isinstance(self.screen, Frame):
-            self.screen.stale()
+            self.screen.mark_stale()
 
     def _announce(self, row: Row) -> None:
-        asked = (row.get("need") or {}).get("title")
-        text = f"{row.get('name')} waits for you: {asked}" if asked else f"{row.get('name')}: {row.get('status')}"
+        question = (row.get("need") or {}).get("title")
+        text = f"{row.get('name')} waits for you: {question}" if question else f"{row.get('name')}: {row.get('status')}"
         self._note(clean(text)[:120], need_key(row))
         now = time.monotonic()
-        if now - self._rung >= BELLS_APART and may_ring(self.project.settings.notify):
-            self._rung = now
+        if now - self._bell_time >= BELLS_APART and may_ring(self.project.settings.notify):
+            self._bell_time = now
             self.bell()
-        if asked and str(row["id"]).startswith("run:"):
+        if question and str(row["id"]).startswith("run:"):
             self.run_worker(self._send(str(row["id"]).removeprefix("run:")))
 
     async def _send(self, run: str) -> None:
@@ -164,10 +164,10 @@ class HandrailApp(App[None], inherit_bindings=False):
 
     async def action_interrupt(self) -> None:
         now = time.monotonic()
-        if now - self._interrupted < TWICE:
+        if now - self._interrupt_time < TWICE:
             self.exit()
             return
-        self._interrupted = now
+        self._interrupt_time = now
         if isinstance(self.screen, QuestionScreen):
             self.screen.put_off()
             self.tell("what you typed is kept; Ctrl-C again quits")
@@ -175,16 +175,16 @@ class HandrailApp(App[None], inherit_bindings=False):
             await self.leave()
 
     @property
-    def continuing(self) -> list[str]:
+    def open_runs(self) -> list[str]:
         """The runs that were launched here and are not over."""
         rows = {str(row["id"]).removeprefix("run:"): row for row in self.entries}
-        return sorted(id_ for id_ in self.launched if id_ in rows and rows[id_].get("status") not in OVER)
+        return sorted(id_ for id_ in self.launched_runs if id_ in rows and rows[id_].get("status") not in OVER)
 
     def open(self, topic: str) -> None:
         self.push_screen(_screen_of(topic))
 
     def neighbour(self, topic: str, by: int) -> None:
-        groups = ordered(self.entries)
+        groups = rows_by_group(self.entries)
         ids = [str(row["id"]) for rows in groups.values() for row in rows]
         if topic in ids and 0 <= ids.index(topic) + by < len(ids):
             self.switch_screen(_screen_of(ids[ids.index(topic) + by]))
@@ -192,39 +192,39 @@ class HandrailApp(App[None], inherit_bindings=False):
     def launch(self, name: str) -> None:
         from handrail.tui.forms.launch import LaunchScreen
 
-        self.push_screen(LaunchScreen(self.actions, name), self._launched)
+        self.push_screen(LaunchScreen(self.actions, name), self._open_launched)
 
-    def _launched(self, run: str | None) -> None:
+    def _open_launched(self, run: str | None) -> None:
         if run:
-            self.launched.add(run)
+            self.launched_runs.add(run)
             self.open(f"run:{run}")
 
     def catalog(self) -> None:
         self.push_screen(CatalogScreen())
 
     async def leave(self) -> None:
-        """Quit. If runs that were launched here go on, ask what becomes of them."""
-        runs = self.continuing
+        """Quit. If runs that were launched here are not over, ask what to do with them."""
+        runs = self.open_runs
         if not runs:
             self.exit()
             return
         if isinstance(self.screen, QuitScreen):
             return
 
-        def decided(word: str | None) -> None:
+        def act_on_answer(word: str | None) -> None:
             if word == STOP:
                 self.run_worker(self._stop_and_exit(runs))
             elif word == LEAVE:
                 self.exit()
 
-        self.push_screen(QuitScreen(len(runs)), decided)
+        self.push_screen(QuitScreen(len(runs)), act_on_answer)
 
     async def _stop_and_exit(self, runs: list[str]) -> None:
         for id_ in runs:
             try:
                 await self.actions.stop(id_)
             except HandrailError as error:
-                self.refused(error)
+                self.tell_refusal(error)
                 return
         self.exit()
 

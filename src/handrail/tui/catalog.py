@@ -18,7 +18,7 @@ from handrail.tui.lines.catalog import (
     group_id,
     head_words,
     is_launchable,
-    listed,
+    listed_rows,
     problem_lines,
     text_lines,
 )
@@ -44,8 +44,8 @@ class CatalogScreen(Frame):
     def __init__(self) -> None:
         super().__init__()
         self.only_problems = False
-        self.turned: set[str] = set()
-        self.feed = Feed("catalog", self.stale)
+        self.toggled_ids: set[str] = set()
+        self.feed = Feed("catalog", self.mark_stale)
         self.has_begun = False
 
     def on_mount(self) -> None:
@@ -62,7 +62,7 @@ class CatalogScreen(Frame):
     @property
     def rows(self) -> list[Row]:
         rows = sorted(self.feed.section("entries"), key=lambda row: row.get("order") or 0)
-        return listed(rows, only_problems=self.only_problems)
+        return listed_rows(rows, only_problems=self.only_problems)
 
     @property
     def row(self) -> Row | None:
@@ -71,14 +71,14 @@ class CatalogScreen(Frame):
     def is_folded(self, id_: str) -> bool:
         """Sources start folded, except the project; kinds start unfolded. With only problems, nothing is folded."""
         is_source = "/" not in id_
-        starts = is_source and id_ != group_id("project") and not self.only_problems
-        return starts != (id_ in self.turned)
+        starts_folded = is_source and id_ != group_id("project") and not self.only_problems
+        return starts_folded != (id_ in self.toggled_ids)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
         rows, feed = self.rows, self.feed
-        only = "only problems · " if self.only_problems else ""
-        self.query_one("#head", Bar).show(spread("Catalog", f"{only}{head_words(rows)} ", width, "bold"))
+        prefix = "only problems · " if self.only_problems else ""
+        self.query_one("#head", Bar).show(spread("Catalog", f"{prefix}{head_words(rows)} ", width, "bold"))
         room = self.entries.room(width)
         lines = feed.instead("the definitions", width)
         if not lines:
@@ -96,7 +96,7 @@ class CatalogScreen(Frame):
         pane.show(list(detail_lines(row, pane.room(self.size.width))) if row is not None else [])
 
     @on(Listing.Moved, "#entries")
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         self._draw_detail()
         self._draw_keys()
 
@@ -114,37 +114,37 @@ class CatalogScreen(Frame):
         return "unfold" if self.is_folded(self.entries.selected or "") else "fold"
 
     def action_open(self) -> None:
-        row, selected = self.row, self.entries.selected
-        if row is None and selected is not None:
-            self._turn(selected)
+        row, selected_id = self.row, self.entries.selected
+        if row is None and selected_id is not None:
+            self._turn(selected_id)
         elif row is not None and is_launchable(row):
             self.top.launch(f"{row['kind']}:{row['key']}")  # a flow and a workflow may have the same name
         elif row is not None:
             self.top.tell(f"{row.get('name')} cannot be launched: see what is wrong with it")
 
     def _turn(self, id_: str) -> None:
-        self.turned ^= {id_}
+        self.toggled_ids ^= {id_}
         self.redraw()
 
     def action_fold(self, is_folded: bool) -> None:
         """Fold or unfold the selected group; from what cannot be folded any more, go to the group that it is in."""
-        selected, row = self.entries.selected or "", self.row
-        if row is None and selected and self.is_folded(selected) != is_folded:
-            self._turn(selected)
+        selected_id, row = self.entries.selected or "", self.row
+        if row is None and selected_id and self.is_folded(selected_id) != is_folded:
+            self._turn(selected_id)
         elif is_folded and row is not None:
             self.entries.select(group_id(str(row.get("source")), str(row.get("kind"))))
         elif is_folded:
-            self.entries.select(selected.partition("/")[0])
+            self.entries.select(selected_id.partition("/")[0])
 
     def action_problems(self) -> None:
         self.only_problems = not self.only_problems
-        self.turned.clear()
+        self.toggled_ids.clear()
         self.redraw()
 
     def find_from(self, listing: Listing, by: int) -> None:
         """Find also in what is folded."""
         sources = {group_id(str(row.get("source"))) for row in self.rows}
-        self.turned = set() if self.only_problems else sources - {group_id("project")}
+        self.toggled_ids = set() if self.only_problems else sources - {group_id("project")}
         self.redraw()
         super().find_from(listing, by)
         self.call_after_refresh(lambda: listing.select(listing.selected))  # what was unfolded can be scrolled only then
@@ -152,10 +152,10 @@ class CatalogScreen(Frame):
     def _place(self, row: Row) -> tuple[str, int]:
         """The file and the line that a person wants to see: the first problem, else the beginning."""
         problems = row.get("problems") or ()
-        wrong = next((one for one in problems if one.get("severity") == "error"), None) or next(iter(problems), None)
-        if wrong is None:
+        problem = next((one for one in problems if one.get("severity") == "error"), None) or next(iter(problems), None)
+        if problem is None:
             return str(row["file"]), 1
-        return str(wrong.get("file") or row["file"]), int(wrong.get("line") or 1)
+        return str(problem.get("file") or row["file"]), int(problem.get("line") or 1)
 
     def action_edit(self) -> None:
         row = self._with_file()

@@ -16,7 +16,7 @@ from textual.filter import LineFilter, NoColor
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.tui.lines.words import LocalTime, Piece, TextLine, error_lines, line
-from handrail.view.live.hub import Hub, Watched
+from handrail.view.live.hub import Hub, WatchedTopic
 from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowMessage
 from handrail.view.text.columns import ALL_SIGNS, columns
 
@@ -27,14 +27,14 @@ KEPT_TAIL = 2_000
 
 
 class Feed:
-    """The rows of a topic. `changed` is called after every message, and when the topic cannot be read any more."""
+    """The rows of a topic. `on_change` is called after every message, and when the topic cannot be read any more."""
 
-    def __init__(self, topic: str, changed: Callable[[], None]) -> None:
+    def __init__(self, topic: str, on_change: Callable[[], None]) -> None:
         self.topic = topic
-        self.changed = changed
+        self.on_change = on_change
         self.received = ReceivedRows()
         self.tail: deque[Row] = deque(maxlen=KEPT_TAIL)
-        self.lost = 0
+        self.lost_count = 0
         self.live: dict[str, Any] = {}
         self.error: HandrailError | None = None
         self.is_ready = False
@@ -46,35 +46,35 @@ class Feed:
     def section(self, name: str) -> list[Row]:
         return [row for (section, _), row in self.received.rows.items() if section == name]
 
-    def instead(self, what: str, width: int, about: str = "", hint: str = "") -> list[TextLine]:
+    def instead(self, subject: str, width: int, about: str = "", hint: str = "") -> list[TextLine]:
         """The lines while there is nothing to show: it is still read, or it cannot be read. Else there are none."""
         if self.error is not None:
             return list(error_lines(about + self.error.message, (hint, self.error.hint), width))
-        return [] if self.is_ready else [line(None, Piece(f"   reading {what} …", "dim"))]
+        return [] if self.is_ready else [line(None, Piece(f"   reading {subject} …", "dim"))]
 
     async def run(self, hub: Hub, clock: Callable[[], float]) -> None:
         try:
-            async with hub.watching(self.topic) as watched:
-                await self._follow(watched, clock)
+            async with hub.watching(self.topic) as topic:
+                await self._follow(topic, clock)
         except HandrailError as error:
             self.error = error
-            self.changed()
+            self.on_change()
 
-    async def _follow(self, watched: Watched, clock: Callable[[], float]) -> None:
-        place, printed = ("", 0), 0
+    async def _follow(self, topic: WatchedTopic, clock: Callable[[], float]) -> None:
+        place, line_number = ("", 0), 0
         while True:
-            messages, reached = await watched.messages(*place, clock(), printed)
-            before = self.live
+            messages, new_place = await topic.messages(*place, clock(), line_number)
+            old_live = self.live
             for message in messages:
                 self._take(message)
-            lines = next((message["tail"]["seq"] for message in messages if message.get("tail")), printed)
-            if (reached, lines) != (place, printed) or self.live != before or not self.is_ready:
+            lines = next((message["tail"]["seq"] for message in messages if message.get("tail")), line_number)
+            if (new_place, lines) != (place, line_number) or self.live != old_live or not self.is_ready:
                 self.is_ready = True
-                self.changed()
-            place, printed = reached, lines
-            watched.check()
-            if (watched.place, watched.tail) == (place, printed):
-                await watched.change(PROBE_SECONDS)
+                self.on_change()
+            place, line_number = new_place, lines
+            topic.check()
+            if (topic.place, topic.tail) == (place, line_number):
+                await topic.change(PROBE_SECONDS)
 
     def _take(self, message: RowMessage) -> None:
         self.received.take(message)
@@ -83,8 +83,8 @@ class Feed:
         if tail:
             if not tail["base"]:
                 self.tail.clear()
-                self.lost = 0
-            self.lost += tail.get("lost") or 0
+                self.lost_count = 0
+            self.lost_count += tail.get("lost") or 0
             self.tail.extend(tail.get("rows") or ())
 
 
@@ -122,12 +122,12 @@ class TerminalLook:
     @cached_property
     def filters(self) -> list[LineFilter]:
         """What changes every line before it is written."""
-        found: list[LineFilter] = [] if self.has_colour else [NoColor()]
-        return found if self.has_signs else [*found, Ascii(is_all=self.is_ascii)]
+        filters: list[LineFilter] = [] if self.has_colour else [NoColor()]
+        return filters if self.has_signs else [*filters, Ascii(is_all=self.is_ascii)]
 
-    def key(self, shown: str) -> str:
+    def key(self, name: str) -> str:
         """The name of a key, as this terminal can show it."""
-        return shown if self.has_signs else _KEYS.get(shown, shown)
+        return name if self.has_signs else _KEYS.get(name, name)
 
 
 class Ascii(LineFilter):
@@ -151,6 +151,6 @@ class Ascii(LineFilter):
 
 
 def local_time(at: float) -> LocalTime:
-    there = time.localtime(at)
-    day = date(there.tm_year, there.tm_mon, there.tm_mday)
-    return LocalTime(day.toordinal(), day.isoformat(), time.strftime("%H:%M:%S", there))
+    local = time.localtime(at)
+    day = date(local.tm_year, local.tm_mon, local.tm_mday)
+    return LocalTime(day.toordinal(), day.isoformat(), time.strftime("%H:%M:%S", local))

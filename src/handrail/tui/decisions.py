@@ -23,7 +23,7 @@ from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.tui.context import Feed
 from handrail.tui.forms.questions import QuestionScreen, question_screen
-from handrail.tui.lines.home import ordered
+from handrail.tui.lines.home import rows_by_group
 from handrail.tui.lines.words import Piece, line, wrapped
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.actions import Actions, ResumeMode
@@ -67,7 +67,7 @@ class Question(ModalScreen[str]):
         self.text = text
         self.choices = list(choices)
         self.escape = self.choices[0][0] if escape is None else escape
-        self.chosen = 0
+        self.selected = 0
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -87,29 +87,29 @@ class Question(ModalScreen[str]):
     def _draw(self) -> None:
         pieces: list[Piece] = []
         for number, (word, label) in enumerate(self.choices):
-            mark = "▸" if number == self.chosen else " "
+            mark = "▸" if number == self.selected else " "
             pieces += [
-                Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else "", f"dismiss('{word}')"),
+                Piece(f"{mark}[ {label} ]", "match" if number == self.selected else "", f"dismiss('{word}')"),
                 Piece(" "),
             ]
         self.query_one("#answers", Bar).show(pieces)
 
     def action_choose(self, by: int) -> None:
-        self.chosen = (self.chosen + by) % len(self.choices)
+        self.selected = (self.selected + by) % len(self.choices)
         self._draw()
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#text", Listing).move(by)
 
     def action_take(self) -> None:
-        self.dismiss(self.choices[self.chosen][0])
+        self.dismiss(self.choices[self.selected][0])
 
     def action_close(self) -> None:
         self.dismiss(self.escape)
 
 
 class QuitScreen(Question):
-    """What becomes of the runs that were launched here. Returns `leave`, `stop` or `stay`."""
+    """Asks what to do with the runs that were launched here. Returns `leave`, `stop` or `stay`."""
 
     def __init__(self, count: int) -> None:
         runs = "1 run continues" if count == 1 else f"{count} runs continue"
@@ -119,14 +119,14 @@ class QuitScreen(Question):
 
 
 class TrustScreen(Question):
-    """Whether to trust a project: why something was refused, and what it would run. Returns `no` or `yes`."""
+    """Asks whether to trust a project: says why something was refused, and what it would run. Returns `no` or `yes`."""
 
     LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
     WIDEST = 100
     DEFAULT_CSS = f"TrustScreen > Vertical {{ width: {WIDEST}; }}"
 
-    def __init__(self, refusal: str, would_run: str) -> None:
-        super().__init__("\n".join([refusal, "", would_run, "", self.LATER]), [(NO, "Not now"), (YES, "Trust")])
+    def __init__(self, refusal: str, program_list: str) -> None:
+        super().__init__("\n".join([refusal, "", program_list, "", self.LATER]), [(NO, "Not now"), (YES, "Trust")])
 
 
 PATIENCE = 60.0
@@ -151,7 +151,7 @@ def try_action(top: HandrailApp, work: Work) -> None:
         try:
             await with_trust(top, work)
         except HandrailError as error:
-            top.refused(error)
+            top.tell_refusal(error)
 
     top.run_worker(guarded())
 
@@ -164,8 +164,8 @@ async def with_trust(top: HandrailApp, work: Callable[[], Awaitable[T]]) -> T:
     try:
         return await work()
     except UntrustedError as error:
-        would_run = await asyncio.to_thread(_would_run, top.project)
-        if await top.push_screen_wait(TrustScreen(clean(error.message), would_run)) != YES:
+        program_list = await asyncio.to_thread(_program_list, top.project)
+        if await top.push_screen_wait(TrustScreen(clean(error.message), program_list)) != YES:
             raise
     await asyncio.to_thread(trust_project, top.actions)
     return await work()
@@ -177,27 +177,27 @@ def trust_project(actions: Actions) -> None:
     actions.app.trust.grant(actions.app.clock())
 
 
-def _would_run(project: Project) -> str:
+def _program_list(project: Project) -> str:
     """What the project would run, as `handrail trust --show` lists it. Raises `HandrailError` if it cannot be read."""
-    now = project.reread()
-    programs = now.definitions.programs_of_project(now.settings)
-    lines = [f"  {clean(program.words(now.trust.shown))}" for program in programs]
+    current = project.reread()
+    programs = current.definitions.programs_of_project(current.settings)
+    lines = [f"  {clean(program.words(current.trust.shown))}" for program in programs]
     return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
 
 
-def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, done: str = "") -> None:
+def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, news: str = "") -> None:
     """Ask a person; after a yes, do something, and say that it is done. `no` and `yes` are the texts of the buttons."""
 
     async def do() -> None:
         await work()
-        if done:
-            top.tell(done)
+        if news:
+            top.tell(news)
 
-    def decided(answer: str | None) -> None:
+    def act_on_answer(answer: str | None) -> None:
         if answer == YES:
             try_action(top, do)
 
-    top.push_screen(Question(text, [(NO, no), (YES, yes)]), decided)
+    top.push_screen(Question(text, [(NO, no), (YES, yes)]), act_on_answer)
 
 
 def stop_run(top: HandrailApp, id_: str, name: str) -> None:
@@ -215,18 +215,18 @@ def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> No
         top.tell(f"{name} can neither be resumed nor restarted now")
         return
 
-    async def again(mode: str) -> None:
-        await asyncio.to_thread(top.actions.again, id_, cast("ResumeMode", mode))
-        top.launched.add(id_)
+    async def resume(mode: str) -> None:
+        await asyncio.to_thread(top.actions.resume, id_, cast("ResumeMode", mode))
+        top.launched_runs.add(id_)
         top.tell(f"{name} {AGAIN[mode][1]}")
 
-    def decided(word: str | None) -> None:
+    def act_on_answer(word: str | None) -> None:
         if word is not None and word != STAY:
-            try_action(top, lambda: again(word))
+            try_action(top, lambda: resume(word))
 
     text = "\n".join([f"Run {name} again?", *(AGAIN[mode][2] for mode in modes)])
     choices = [*((mode, AGAIN[mode][0]) for mode in modes), (STAY, "Not now")]
-    top.push_screen(Question(text, choices, STAY), decided)
+    top.push_screen(Question(text, choices, STAY), act_on_answer)
 
 
 def is_asked(top: HandrailApp) -> bool:
@@ -237,8 +237,8 @@ def answer_question(top: HandrailApp, topic: str | None) -> None:
     """Show the oldest open question of this run or session; if it has none, the oldest one of all."""
 
     async def ask() -> None:
-        waiting = [str(row["id"]) for row in ordered(top.entries)["needs"] if row.get("need")]
-        for one in dict.fromkeys([topic, *waiting] if topic else waiting):
+        topics = [str(row["id"]) for row in rows_by_group(top.entries)["needs"] if row.get("need")]
+        for one in dict.fromkeys([topic, *topics] if topic else topics):
             needs = await asyncio.to_thread(open_needs, top, one)
             if needs:
                 _ask(top, one, needs[0])
@@ -254,18 +254,18 @@ def _ask(top: HandrailApp, topic: str, need: Row) -> None:
     name = next((str(row.get("name")) for row in top.entries if row["id"] == topic), id_)
     dialog = question_screen(need, name)
     feed = Feed(topic, lambda: _renew(dialog, feed, need))
-    following = top.run_worker(feed.run(top.hub, top.project.clock))
+    follower = top.run_worker(feed.run(top.hub, top.project.clock))
 
     async def send(values: Any) -> None:
         await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
         top.tell(f"{name}: answered")
 
-    def answered(values: Any) -> None:
-        following.cancel()
+    def take_answer(values: Any) -> None:
+        follower.cancel()
         if values is not None:
             try_action(top, lambda: send(values))
 
-    top.push_screen(dialog, answered)
+    top.push_screen(dialog, take_answer)
 
 
 def open_needs(top: HandrailApp, topic: str) -> list[Row]:
@@ -274,14 +274,14 @@ def open_needs(top: HandrailApp, topic: str) -> list[Row]:
     return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
 
 
-def _renew(dialog: QuestionScreen, feed: Feed, opened: Row) -> None:
+def _renew(dialog: QuestionScreen, feed: Feed, need: Row) -> None:
     """Tell an open dialog how its question stands now, or the question that its step asks instead."""
     if not feed.is_ready or not dialog.is_mounted:
         return
     rows = feed.received.rows
-    needs = [row for (section, _), row in rows.items() if section == "needs" and row.get("path") == opened.get("path")]
-    instead = next((row for row in needs if not row.get("answered")), None)
-    dialog.need_changed(rows.get(("needs", str(opened["id"])), instead))
+    needs = [row for (section, _), row in rows.items() if section == "needs" and row.get("path") == need.get("path")]
+    new_need = next((row for row in needs if not row.get("answered")), None)
+    dialog.need_changed(rows.get(("needs", str(need["id"])), new_need))
 
 
 def cancel_session(top: HandrailApp, id_: str, name: str) -> None:
@@ -302,16 +302,16 @@ def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:
 
 
 def create_example(top: HandrailApp) -> None:
-    """Create the small example project, as `handrail init` does. Where there are runs already, ask first."""
+    """Create the small example project, as `handrail init` does. If there are runs already, ask first."""
 
     async def create() -> None:
         top.actions.refuse("init")
         project = top.project
         argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
-        ended = await processes.run(argv, project.project, project.env, PATIENCE)
-        if ended.exit_code != 0:
-            top.tell(f"`handrail init` failed: {ended.output[-200:]}")
-        elif "created:" in ended.output:
+        result = await processes.run(argv, project.project, project.env, PATIENCE)
+        if result.exit_code != 0:
+            top.tell(f"`handrail init` failed: {result.output[-200:]}")
+        elif "created:" in result.output:
             top.tell("created an example flow and workflow in .handrail/; n launches one")
         else:
             top.tell("the example in .handrail/ is there already; n launches it")

@@ -41,17 +41,17 @@ class Pace:
 
     def __init__(self) -> None:
         self.interval = FASTEST
-        self._last = float("-inf")
+        self._last_start = float("-inf")
 
     def wait(self, now: float) -> float:
         """How long to wait until the next drawing may begin."""
-        return max(0.0, self._last + self.interval - now)
+        return max(0.0, self._last_start + self.interval - now)
 
     def begin(self, now: float) -> None:
-        self._last = now
+        self._last_start = now
 
-    def took(self, seconds: float) -> None:
-        """A drawing took so long until it was written."""
+    def note_duration(self, seconds: float) -> None:
+        """Take note of how long a drawing took until it was written."""
         if seconds > SLOW:
             self.interval = min(SLOWEST, self.interval * 2)
 
@@ -71,7 +71,7 @@ def bindings_of(screen: str) -> list[BindingType]:
     A key goes to the list first, and its binding is run later; a key that has priority is done at once. The field for
     `find` has to have the focus before the next key is given to somebody.
     """
-    return [Binding(key.keys, key.id, show=False, priority=key.id == FIND) for key in keys.of_screen(screen)]
+    return [Binding(key.keys, key.id, show=False, priority=key.id == FIND) for key in keys.keys_of_screen(screen)]
 
 
 class Frame(Screen[None], inherit_bindings=False):
@@ -103,8 +103,8 @@ class Frame(Screen[None], inherit_bindings=False):
         super().__init__()
         self.pace = Pace()
         self.needle = ""
-        self._soon: Timer | None = None
-        self._searched: Listing | None = None
+        self._draw_timer: Timer | None = None
+        self._search_list: Listing | None = None
         self._clock: Timer | None = None
         self._counts = False
 
@@ -152,27 +152,27 @@ class Frame(Screen[None], inherit_bindings=False):
         self.set_class(is_small, "-small")
         if is_small:
             text = f"handrail needs {LEAST[0]}×{LEAST[1]}, this is {size.width}×{size.height}. "
-            count = self.top.needing
+            count = self.top.need_count
             parts = wrapped(f"{text}{count} {'needs' if count == 1 else 'need'} you. q quits", size.width - 1)
             self.query_one("#small", Listing).show([line(None, part) for part in parts])
         return not is_small
 
-    def stale(self) -> None:
+    def mark_stale(self) -> None:
         """Something changed: draw soon, but not more often than the terminal can take."""
-        if self._soon is not None or not self.is_mounted or self.app.screen is not self:
+        if self._draw_timer is not None or not self.is_mounted or self.app.screen is not self:
             return
         wait = self.pace.wait(time.monotonic())
         if wait <= 0:
-            self._paced()
+            self._draw_stale()
         else:
-            self._soon = self.set_timer(wait, self._paced)
+            self._draw_timer = self.set_timer(wait, self._draw_stale)
 
-    def _paced(self) -> None:
-        self._soon = None
-        begun = time.monotonic()
-        self.pace.begin(begun)
+    def _draw_stale(self) -> None:
+        self._draw_timer = None
+        start = time.monotonic()
+        self.pace.begin(start)
         self.redraw(is_held=self.top.is_held(HOLD))
-        self.call_after_refresh(lambda: self.pace.took(time.monotonic() - begun))
+        self.call_after_refresh(lambda: self.pace.note_duration(time.monotonic() - start))
 
     @property
     def goes_on(self) -> bool:
@@ -193,7 +193,7 @@ class Frame(Screen[None], inherit_bindings=False):
 
     def _tick(self) -> None:
         self._arm()
-        self.stale()
+        self.mark_stale()
 
     def redraw(self, *, is_held: bool = False) -> None:
         if self.app.is_running and self.is_mounted and self.size.width and self._fit():
@@ -206,24 +206,24 @@ class Frame(Screen[None], inherit_bindings=False):
 
     @property
     def notice(self) -> str:
-        return self.top.news_on(self) or self.top.standing
+        return self.top.news_on(self) or self.top.standing_notice
 
     def _draw_keys(self) -> None:
         """The keys that fit, those at the left of the table first; help and quit always."""
         pieces: list[Piece] = []
-        usable = [key for key in keys.of_screen(self.NAME) if self.is_usable(key.id)]
-        shown = [key for key in usable if key.id == FIND_NEXT or key.short]
-        shown.sort(key=lambda key: key.id != FIND_NEXT)  # while something is searched, its key is first
-        ends = [key for key in shown if key.id in ("help", "quit")]
-        room = self.size.width - sum(columns(f"{key.shown} {key.short}  ") for key in ends)
-        for key in [*(key for key in shown if key not in ends), *ends]:
+        usable_keys = [key for key in keys.keys_of_screen(self.NAME) if self.is_usable(key.id)]
+        footer_keys = [key for key in usable_keys if key.id == FIND_NEXT or key.short]
+        footer_keys.sort(key=lambda key: key.id != FIND_NEXT)  # while something is searched, its key is first
+        ends = [key for key in footer_keys if key.id in ("help", "quit")]
+        room = self.size.width - sum(columns(f"{key.label} {key.short}  ") for key in ends)
+        for key in [*(key for key in footer_keys if key not in ends), *ends]:
             label = self.label(key.id) or key.short or "next"
-            width = columns(f"{self.top.look.key(key.shown)} {label}  ")
+            width = columns(f"{self.top.look.key(key.label)} {label}  ")
             if key not in ends:
                 if room < width:
                     continue
                 room -= width
-            pieces += [Piece(self.top.look.key(key.shown), "bold", key.id), Piece(f" {label}  ")]
+            pieces += [Piece(self.top.look.key(key.label), "bold", key.id), Piece(f" {label}  ")]
         self.query_one("#keys", Bar).show(pieces)
 
     def _do(self, action: str) -> None:
@@ -277,11 +277,11 @@ class Frame(Screen[None], inherit_bindings=False):
         self.app.push_screen(HelpScreen(self.NAME))
 
     def action_palette(self) -> None:
-        def chosen(action: str | None) -> None:
+        def do_action(action: str | None) -> None:
             if action is not None:
                 self._do(action)
 
-        self.app.push_screen(PaletteScreen(self.NAME), chosen)
+        self.app.push_screen(PaletteScreen(self.NAME), do_action)
 
     def action_catalog(self) -> None:
         self.top.catalog()
@@ -305,7 +305,7 @@ class Frame(Screen[None], inherit_bindings=False):
             self.action_back()
 
     def action_find(self) -> None:
-        self._searched = self.listing
+        self._search_list = self.listing
         self.add_class("-finding")
         field = self.query_one("#find", Input)
         field.value = ""
@@ -313,24 +313,24 @@ class Frame(Screen[None], inherit_bindings=False):
 
     def close_find(self) -> bool:
         """End the search. False if there is none."""
-        was = bool(self.needle) or self.has_class("-finding")
+        was_open = bool(self.needle) or self.has_class("-finding")
         self.needle = ""
         self.remove_class("-finding")
-        if was:
+        if was_open:
             self.listing.focus()
-        return was
+        return was_open
 
     @on(Input.Submitted, "#find")
     def _find(self, event: Input.Submitted) -> None:
         self.remove_class("-finding")
         self.needle = event.value
-        target = self._searched or self.listing
+        target = self._search_list or self.listing
         target.focus()
         if self.needle:
             self.find_from(target, 1)
 
     @on(Input.Changed, "#find")
-    def _typed(self, event: Input.Changed) -> None:
+    def _take_needle(self, event: Input.Changed) -> None:
         self.needle = event.value
 
     def find_from(self, listing: Listing, by: int) -> None:
@@ -344,7 +344,7 @@ class Frame(Screen[None], inherit_bindings=False):
             self.top.tell("nothing is searched: / finds")
 
     @on(Listing.Opened)
-    def _opened(self, event: Listing.Opened) -> None:
+    def _open_clicked(self, event: Listing.Opened) -> None:
         event.stop()
         self._do("open")
 
@@ -363,7 +363,7 @@ class Views(Frame):
         self.topic = topic
         self.view = 1
         self.folds: dict[str, bool] = {}
-        self.feed = Feed(topic, self.stale)
+        self.feed = Feed(topic, self.mark_stale)
 
     def on_mount(self) -> None:
         self.run_worker(self.feed.run(self.top.hub, self.top.project.clock))
@@ -377,7 +377,7 @@ class Views(Frame):
         return self.feed.head
 
     @property
-    def called(self) -> str:
+    def topic_name(self) -> str:
         return str(self.head.get("name") or self.id_there)
 
     def section(self, name: str) -> list[Row]:
@@ -386,8 +386,8 @@ class Views(Frame):
     def pane(self, id_: str) -> Listing:
         return self.query_one(f"#{id_}", Listing)
 
-    def instead(self, what: str, hint: str = "") -> list[TextLine]:
-        return self.feed.instead(what, self.size.width, f"{self.id_there} cannot be read: ", hint)
+    def instead(self, subject: str, hint: str = "") -> list[TextLine]:
+        return self.feed.instead(subject, self.size.width, f"{self.id_there} cannot be read: ", hint)
 
     def action_view(self, number: int) -> None:
         raise NotImplementedError

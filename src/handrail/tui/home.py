@@ -48,8 +48,8 @@ class HomeScreen(Frame):
 
     def __init__(self) -> None:
         super().__init__()
-        self.more: list[Row] = []
-        self.beside: Feed | None = None
+        self.older_rows: list[Row] = []
+        self.side_feed: Feed | None = None
         self._worker: Worker[None] | None = None
 
     def panes(self) -> Iterable[Widget]:
@@ -63,7 +63,7 @@ class HomeScreen(Frame):
     @property
     def row(self) -> Row | None:
         """The selected run or session."""
-        return next((row for row in self.shown if row["id"] == self.entries.selected), None)
+        return next((row for row in self.listed_rows if row["id"] == self.entries.selected), None)
 
     @property
     def goes_on(self) -> bool:
@@ -79,28 +79,28 @@ class HomeScreen(Frame):
         top, width = self.top, self.size.width
         self._draw_head(width)
         lines = top.home.instead("the runs of this project", width)
-        lines = lines or list(home_lines(self.shown, self.times, self.entries.room(width), self._left))
+        lines = lines or list(home_lines(self.listed_rows, self.times, self.entries.room(width), self._unlisted_count))
         self.entries.show(lines, is_held=is_held)
         if self.has_class("-wide"):
             self._follow()
-            self.query_one("#beside", Listing).show(list(self._beside()))
+            self.query_one("#beside", Listing).show(list(self._side_lines()))
 
     def _draw_head(self, width: int) -> None:
         top = self.top
         head = top.home.head
         name = clean(os.path.basename(top.project.project))
         branch = head.get("scope") if width >= TWO_PANES and head.get("branch") else head.get("branch")
-        left = f"handrail  {name}" + (f" · {branch}" if branch else "")
+        title = f"handrail  {name}" + (f" · {branch}" if branch else "")
         middle = group_counts(top.entries) if top.home.is_ready else ""
-        clock = self.times.of_day(self.times.now)
+        clock = self.times.time_of_day(self.times.now)
         clock = clock if self.goes_on else clock[:5]
         trust = "" if top.is_trusted else " not trusted ·"
-        used = columns(trust) + columns(middle) + columns(clock)
-        room = max(0, min(width - used - 3, max(24, (width - columns(middle)) // 2)))
-        gap = " " * max(1, width - room - used - 2)
-        style = "need" if top.needing else ""
+        used_width = columns(trust) + columns(middle) + columns(clock)
+        room = max(0, min(width - used_width - 3, max(24, (width - columns(middle)) // 2)))
+        gap = " " * max(1, width - room - used_width - 2)
+        style = "need" if top.need_count else ""
         parts = (
-            Piece(cell(left, room), "bold"),
+            Piece(cell(title, room), "bold"),
             Piece(trust, "need"),
             Piece(f" {middle}", style),
             Piece(f"{gap}{clock} "),
@@ -108,22 +108,22 @@ class HomeScreen(Frame):
         self.query_one("#head", Bar).show(parts)
 
     def _follow(self) -> None:
-        wanted = self.entries.selected if self.row is not None else None
-        if (self.beside.topic if self.beside else None) == wanted:
+        topic = self.entries.selected if self.row is not None else None
+        if (self.side_feed.topic if self.side_feed else None) == topic:
             return
         if self._worker is not None:
             self._worker.cancel()
-        self.beside = self._worker = None
-        if wanted is not None:
-            self.beside = Feed(wanted, self.stale)
-            self._worker = self.run_worker(self._rest_and_follow(self.beside))
+        self.side_feed = self._worker = None
+        if topic is not None:
+            self.side_feed = Feed(topic, self.mark_stale)
+            self._worker = self.run_worker(self._rest_and_follow(self.side_feed))
 
     async def _rest_and_follow(self, feed: Feed) -> None:
         await asyncio.sleep(SOON)
         await feed.run(self.top.hub, self.top.project.clock)
 
-    def _beside(self) -> Iterable[TextLine]:
-        row, feed = self.row, self.beside
+    def _side_lines(self) -> Iterable[TextLine]:
+        row, feed = self.row, self.side_feed
         width = self.query_one("#beside", Listing).room(41)
         if row is None or feed is None:
             return
@@ -148,7 +148,7 @@ class HomeScreen(Frame):
         return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         if self.has_class("-wide"):
             self.redraw()
         else:
@@ -171,18 +171,18 @@ class HomeScreen(Frame):
             self.action_catalog()
 
     def action_again(self) -> None:
-        row = self._chosen_run()
+        row = self._selected_run()
         if row is not None:
             run_again(self.top, _id(row), str(row.get("name")), row.get("modes") or [])
 
     def action_stop(self) -> None:
-        row = self._chosen_run()
+        row = self._selected_run()
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
             stop_run(self.top, _id(row), str(row.get("name")))
 
-    def _chosen_run(self) -> Row | None:
+    def _selected_run(self) -> Row | None:
         row = self.row
         if row is None or row.get("kind") != "run":
             self.top.tell("select a run first")
@@ -199,31 +199,31 @@ class HomeScreen(Frame):
     def action_older(self) -> None:
         """Read the next hundred of what ended."""
 
-        async def read() -> None:
+        async def read_older() -> None:
             live = await asyncio.to_thread(LiveHome, self.top.project)
-            after = str(self.more[-1]["id"]) if self.more else None
-            self.more += await asyncio.to_thread(live.topic.older, after)
+            after = str(self.older_rows[-1]["id"]) if self.older_rows else None
+            self.older_rows += await asyncio.to_thread(live.topic.older, after)
             self.redraw()
 
-        if self._left:
-            try_action(self.top, read)
+        if self._unlisted_count:
+            try_action(self.top, read_older)
         else:
             self.top.tell("nothing is older")
 
     @property
-    def _left(self) -> int:
+    def _unlisted_count(self) -> int:
         """How many ended ones are not listed."""
-        return max(0, int(self.top.home.head.get("older") or 0) - len(self.more))
+        return max(0, int(self.top.home.head.get("older") or 0) - len(self.older_rows))
 
     @property
-    def shown(self) -> list[Row]:
+    def listed_rows(self) -> list[Row]:
         """All rows that are listed. Those that were read with `o` come last."""
         entries = self.top.entries
-        known = {row["id"] for row in entries}
-        return [*entries, *(row for row in self.more if row["id"] not in known)]
+        ids = {row["id"] for row in entries}
+        return [*entries, *(row for row in self.older_rows if row["id"] not in ids)]
 
     def action_unread(self) -> None:
-        row = self._chosen_run()
+        row = self._selected_run()
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:

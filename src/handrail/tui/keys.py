@@ -40,14 +40,14 @@ PANES = (*WORK, CATALOG)
 
 
 class Key(NamedTuple):
-    """A key and what it does. `keys` are Textual's names, `shown` is what a person reads.
+    """A key and what it does. `keys` are Textual's names, `label` is what a person reads.
 
     The keys of a group are one line of the help.
     """
 
     id: str
     keys: str
-    shown: str
+    label: str
     short: str
     about: str
     screens: tuple[str, ...]
@@ -120,7 +120,7 @@ KEYS: tuple[Key, ...] = (
 )  # fmt: skip
 
 
-def of_screen(screen: str) -> list[Key]:
+def keys_of_screen(screen: str) -> list[Key]:
     return [key for key in KEYS if screen in key.screens]
 
 
@@ -130,27 +130,29 @@ LEFT_OUT = ("move", "page", "pane", "escape", "palette")
 
 def help_lines(screen: str, look: TerminalLook, width: int) -> list[TextLine]:
     """Every key of a screen, then the signs. In two columns if there is room."""
-    two = width >= 140
-    room = (width - 4) // 2 if two else width - 3
-    rows = grouped(screen, look)
-    first = max(22, *(columns(keys) for keys, _ in rows))
-    cells = [f"{cell(keys, first)} {cell(about, room - first - 1)}" for keys, about in rows]
-    half = (len(cells) + 1) // 2 if two else len(cells)
-    found = [
-        line(None, f"  {cells[at]}" + (f"  {cells[at + half]}" if two and at + half < len(cells) else ""))
-        for at in range(half)
+    is_wide = width >= 140
+    room = (width - 4) // 2 if is_wide else width - 3
+    rows = grouped_keys(screen, look)
+    key_width = max(22, *(columns(keys) for keys, _ in rows))
+    cells = [f"{cell(keys, key_width)} {cell(about, room - key_width - 1)}" for keys, about in rows]
+    half = (len(cells) + 1) // 2 if is_wide else len(cells)
+    lines = [
+        line(
+            None, f"  {cells[number]}" + (f"  {cells[number + half]}" if is_wide and number + half < len(cells) else "")
+        )
+        for number in range(half)
     ]
     words = in_lines([f"{sign.char} {sign.word}" for sign in ALL_SIGNS], width - 3, "   ")
-    return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in words)]
+    return [*lines, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in words)]
 
 
-def grouped(screen: str, look: TerminalLook) -> list[tuple[str, str]]:
+def grouped_keys(screen: str, look: TerminalLook) -> list[tuple[str, str]]:
     """The keys of a screen and what they do. Those of a group are together."""
-    found: dict[str, tuple[list[str], str]] = {}
-    for key in of_screen(screen):
-        names, _ = found.setdefault(key.group or f"{key.id} {key.about}", ([], key.group or key.about))
-        names.append(look.key(key.shown))
-    return [(" ".join(names), about) for names, about in found.values()]
+    groups: dict[str, tuple[list[str], str]] = {}
+    for key in keys_of_screen(screen):
+        names, _ = groups.setdefault(key.group or f"{key.id} {key.about}", ([], key.group or key.about))
+        names.append(look.key(key.label))
+    return [(" ".join(names), about) for names, about in groups.values()]
 
 
 class HelpScreen(ModalScreen[None]):
@@ -165,9 +167,9 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,question_mark,h,f1,b,backspace,q,enter", "dismiss"),
     ]
 
-    def __init__(self, of: str) -> None:
+    def __init__(self, screen_name: str) -> None:
         super().__init__()
-        self.of = of
+        self.screen_name = screen_name
 
     def compose(self) -> ComposeResult:
         yield Bar("head")
@@ -176,10 +178,10 @@ class HelpScreen(ModalScreen[None]):
 
     def on_resize(self) -> None:
         width = self.size.width
-        title = f"Help · {SCREENS[self.of]}"
+        title = f"Help · {SCREENS[self.screen_name]}"
         self.query_one("#head", Bar).show(spread(title, "every key of this screen ", width, "bold"))
         look = cast("HandrailApp", self.app).look
-        self.query_one(Listing).show(help_lines(self.of, look, width))
+        self.query_one(Listing).show(help_lines(self.screen_name, look, width))
         self.query_one("#keys", Bar).show((Piece("Esc", "bold"), Piece(" close")))
 
     def action_move(self, by: int) -> None:
@@ -199,9 +201,9 @@ class PaletteScreen(ModalScreen[str | None]):
         Binding("escape", "dismiss(None)"),
     ]
 
-    def __init__(self, of: str) -> None:
+    def __init__(self, screen_name: str) -> None:
         super().__init__()
-        self.keys = [key for key in of_screen(of) if key.id.partition("(")[0] not in LEFT_OUT]
+        self.keys = [key for key in keys_of_screen(screen_name) if key.id.partition("(")[0] not in LEFT_OUT]
 
     def compose(self) -> ComposeResult:
         yield Bar("head")
@@ -214,12 +216,12 @@ class PaletteScreen(ModalScreen[str | None]):
         self._show("")
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _show_matches(self, event: Input.Changed) -> None:
         self._show(event.value)
 
     def _show(self, text: str) -> None:
         keys = [key for key in self.keys if text.casefold() in f"{key.about} {key.short}".casefold()]
-        lines = [line(key.id, f"  {cell(key.shown, 10)} {key.about}") for key in keys]
+        lines = [line(key.id, f"  {cell(key.label, 10)} {key.about}") for key in keys]
         self.query_one(Listing).show(lines or [line(None, Piece("  no such command", "dim"))])
 
     @on(Input.Submitted)

@@ -26,7 +26,7 @@ from handrail.source.plain_text import plain
 from handrail.tui import keys
 from handrail.tui.decisions import try_action
 from handrail.tui.frame import Frame, bindings_of
-from handrail.tui.lines.run import AGENT, FACTS, STEPS, LogEntry, given_lines, log_entries, log_lines
+from handrail.tui.lines.run import AGENT, FACTS, STEPS, LogEntry, log_entries, log_lines, try_lines
 from handrail.tui.lines.words import Piece, TextLine, cell, error_lines, line, wrapped
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live import artifacts
@@ -42,23 +42,23 @@ _COLON = ("hx", "helix", "subl", "zed")
 _GOTO = ("code", "code-insiders", "codium")
 
 
-def editor_command(editor: str, path: str, at: int | None) -> list[str]:
+def editor_command(editor: str, path: str, number: int | None) -> list[str]:
     """The command that opens a file, at a line. An unknown editor gets `+LINE`, as most of them understand it."""
     words = shlex.split(editor)
-    if at is None:
+    if number is None:
         return [*words, path]
     name = os.path.basename(words[0]) if words else ""
     if name in _GOTO:
-        return [*words, "--wait", "--goto", f"{path}:{at}"]
-    return [*words, f"{path}:{at}"] if name in _COLON else [*words, f"+{at}", path]
+        return [*words, "--wait", "--goto", f"{path}:{number}"]
+    return [*words, f"{path}:{number}"] if name in _COLON else [*words, f"+{number}", path]
 
 
-def edit_at(top: HandrailApp, path: str, at: int | None = None) -> None:
+def edit_at(top: HandrailApp, path: str, number: int | None = None) -> None:
     """Open a file of the project, at a line. The screen comes back afterwards."""
     editor = top.project.env.get("VISUAL") or top.project.env.get("EDITOR") or ""
     real = os.path.join(top.project.project, path)
     try:
-        command: Sequence[str] = editor_command(editor, real, at)
+        command: Sequence[str] = editor_command(editor, real, number)
     except ValueError:
         top.tell("✗ EDITOR has a quote that is not closed")
         return
@@ -90,7 +90,7 @@ class ReaderScreen(Frame):
     def __init__(self, title: str, lines: Sequence[TextLine], path: str = "") -> None:
         super().__init__()
         self.heading = plain(title)
-        self.shown = [one._replace(id=None) for one in lines]
+        self.lines = [one._replace(id=None) for one in lines]
         self.path = path
 
     def panes(self) -> Iterable[Widget]:
@@ -99,13 +99,13 @@ class ReaderScreen(Frame):
     def draw(self, *, is_held: bool = False) -> None:
         del is_held
         self.query_one("#head", Bar).show((Piece(cell(self.heading, self.size.width), "bold"),))
-        self.query_one("#text", Listing).show(self.shown)
+        self.query_one("#text", Listing).show(self.lines)
 
     def is_usable(self, action: str) -> bool:
         return action != "edit" or bool(self.path)
 
     def action_copy(self) -> None:
-        self.top.copy_to_clipboard("\n".join(one.text for one in self.shown))
+        self.top.copy_to_clipboard("\n".join(one.text for one in self.lines))
         self.top.tell("copied")
 
     def action_edit(self) -> None:
@@ -130,8 +130,8 @@ def show_step(top: HandrailApp, run: str, path: str, title: str, lines: Sequence
     """Show a step: what is known of it, then what it was given, printed and returned."""
 
     async def show() -> None:
-        found = await asyncio.to_thread(step_of, top.project.runs, run, path)
-        top.push_screen(ReaderScreen(title, [*lines, *given_lines(found, top.times, width)]))
+        step = await asyncio.to_thread(step_of, top.project.runs, run, path)
+        top.push_screen(ReaderScreen(title, [*lines, *try_lines(step, top.times, width)]))
 
     try_action(top, show)
 
@@ -140,14 +140,14 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
     """Compare a file with its previous version. A line that is wider than this is broken."""
 
     async def show() -> None:
-        found = await asyncio.to_thread(artifacts.diff, top.project.runs.shelves, str(row["id"]))
+        diff = await asyncio.to_thread(artifacts.diff, top.project.runs.shelves, str(row["id"]))
         path = str(row.get("path"))
-        if found["previous"] is None:
+        if diff["previous"] is None:
             top.tell(f"`{path}` has no previous version")
-        elif found["lines"] is None:
+        elif diff["lines"] is None:
             top.tell(f"`{path}` is large or not text, so it is not compared")
         else:
-            changes = ((one["sign"] + one["text"], _STYLES.get(one["sign"], "")) for one in found["lines"])
+            changes = ((one["sign"] + one["text"], _STYLES.get(one["sign"], "")) for one in diff["lines"])
             lines = [line(None, Piece(f" {part}", style)) for text, style in changes for part in wrapped(text, width)]
             top.push_screen(ReaderScreen(f"{path}: changes", lines or [line(None, " no difference")], path))
 
@@ -179,14 +179,14 @@ class LogScreen(Frame):
     COUNTS = False
     BINDINGS = bindings_of(keys.LOG)
 
-    def __init__(self, topic: str, called: str) -> None:
+    def __init__(self, topic: str, topic_name: str) -> None:
         super().__init__()
         self.topic = topic
-        self.called = called
+        self.topic_name = topic_name
         self.kinds: tuple[str, ...] = USUAL
         self.entries: list[LogEntry] = []
         self.error: HandrailError | None = None
-        self._dropped = 0
+        self._dropped_count = 0
         self._offset = 0
         self._mark: Any = None
         self._story: Story | None = None
@@ -205,38 +205,38 @@ class LogScreen(Frame):
     async def _follow(self) -> None:
         while True:
             try:
-                news = await asyncio.to_thread(self._read)
+                news = await asyncio.to_thread(self._read_entries)
             except HandrailError as error:
                 self.error = error
                 self.redraw()
                 return
             if news:
                 entries = [*self.entries, *news]
-                self._dropped += max(0, len(entries) - MOST)
+                self._dropped_count += max(0, len(entries) - MOST)
                 self.entries = entries[-MOST:]
-                self.stale()
+                self.mark_stale()
             await asyncio.sleep(AGAIN)
 
-    def _read(self) -> list[LogEntry]:
+    def _read_entries(self) -> list[LogEntry]:
         """The entries since the last call."""
         kind, _, id_ = self.topic.partition(":")
         if kind == "session":
-            return list(self._told(id_))[self._dropped + len(self.entries) :]
+            return list(self._session_entries(id_))[self._dropped_count + len(self.entries) :]
         runs = self.top.project.runs
         if self._story is None:
             self._story = Story(runs.load(id_).plan, lambda _: "")
         records, self._offset = runs.events(id_, self._offset)
-        entries = [*log_entries(self._story, masked_records(records)), *self._printed(id_)]
+        entries = [*log_entries(self._story, masked_records(records)), *self._printed_entries(id_)]
         return sorted(entries, key=lambda entry: entry.at)
 
-    def _printed(self, id_: str) -> Iterator[LogEntry]:
-        """What agents said and programs printed since the last call: that is in no journal."""
+    def _printed_entries(self, id_: str) -> Iterator[LogEntry]:
+        """What agents said and programs printed since the last call. No journal has it."""
         lines, self._mark = self.top.project.runs.engine.activity(id_, self._mark)
         for one in lines:
             if one["kind"] in PRINTED:
                 yield LogEntry(one["t"], AGENT, one["node"], f"{one['kind']}  {clean(one['text'])}")
 
-    def _told(self, id_: str) -> Iterator[LogEntry]:
+    def _session_entries(self, id_: str) -> Iterator[LogEntry]:
         """Everything that happened in a session."""
         for event in whole_story(self.top.project.sessions.session(id_)):
             kind = STEPS if event.kind in ("entered", "finished") else AGENT
@@ -244,16 +244,20 @@ class LogScreen(Frame):
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
-        found = f"find: {self.needle}  {self._position()}" if self.needle else ""
-        left = f"log · {self.called} {self.topic.partition(':')[2]}"
-        room = max(10, width - columns(found) - 2)
-        self.query_one("#head", Bar).show((Piece(cell(left, room), "bold"), Piece(f" {found} ")))
+        search_words = f"find: {self.needle}  {self._position()}" if self.needle else ""
+        title = f"log · {self.topic_name} {self.topic.partition(':')[2]}"
+        room = max(10, width - columns(search_words) - 2)
+        self.query_one("#head", Bar).show((Piece(cell(title, room), "bold"), Piece(f" {search_words} ")))
         boxes = "  ".join(f"[{'x' if kind in self.kinds else ' '}] {kind}" for kind in LOG_KINDS)
         self.query_one("#tabs", Bar).show((Piece(f" {boxes}"),))
         if self.error is not None:
             self.lines.show(list(error_lines(self.error.message, [self.error.hint], width)))
             return
-        entries = ((at, entry) for at, entry in enumerate(self.entries, self._dropped) if entry.kind in self.kinds)
+        entries = (
+            (number, entry)
+            for number, entry in enumerate(self.entries, self._dropped_count)
+            if entry.kind in self.kinds
+        )
         self.lines.show(list(log_lines(entries, self.times, self.lines.room(width), wraps=self.wraps)), is_held=is_held)
         if self._at_end and self.entries:
             self._at_end = False
@@ -262,8 +266,8 @@ class LogScreen(Frame):
     def _position(self) -> str:
         needle = self.needle.casefold()
         matches = [one.id for one in self.lines.lines if one.id is not None and needle in one.text.casefold()]
-        at = matches.index(self.lines.selected) + 1 if self.lines.selected in matches else 0
-        return f"{at} of {len(matches)}"
+        number = matches.index(self.lines.selected) + 1 if self.lines.selected in matches else 0
+        return f"{number} of {len(matches)}"
 
     def on_listing_moved(self) -> None:
         if self.needle:
@@ -274,8 +278,8 @@ class LogScreen(Frame):
         self.call_after_refresh(self.redraw)
 
     def action_open(self) -> None:
-        chosen = self.lines.selected
-        path = self.entries[int(chosen) - self._dropped].path if chosen is not None else ""
+        selected_id = self.lines.selected
+        path = self.entries[int(selected_id) - self._dropped_count].path if selected_id is not None else ""
         if path and self.topic.startswith("run:"):
             self.dismiss(path)  # type: ignore[arg-type]  # a frame returns None, this one a path
 
@@ -285,7 +289,7 @@ class LogScreen(Frame):
         self.redraw()
 
     def action_copy(self) -> None:
-        chosen = next((one.text.strip() for one in self.lines.lines if one.id == self.lines.selected), "")
-        if chosen:
-            self.top.copy_to_clipboard(chosen)
+        text = next((one.text.strip() for one in self.lines.lines if one.id == self.lines.selected), "")
+        if text:
+            self.top.copy_to_clipboard(text)
             self.top.tell("copied")

@@ -13,16 +13,16 @@ from handrail.base.errors import NotFound
 from handrail.tui import keys
 from handrail.tui.decisions import mark_opened, resume_words, run_again, stop_run
 from handrail.tui.frame import THREE_PANES, Views, bindings_of
-from handrail.tui.lines.home import asked
+from handrail.tui.lines.home import question_by_path
 from handrail.tui.lines.run import (
     MOST_WHY,
     artifact_lines,
     check_lines,
     head_pieces,
+    reason_lines,
     step_lines,
     summary_lines,
     tail_lines,
-    why_lines,
 )
 from handrail.tui.lines.run_tree import FoldedTree, timeline_lines, tree_lines
 from handrail.tui.lines.words import OVER, Piece, TextLine, line, rule
@@ -50,9 +50,9 @@ class RunScreen(Views):
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
-        self._cleared = 0
+        self._cleared_to = 0
         self._has_opened = False
-        self._placed: str | None = None
+        self._placed_id: str | None = None
         self._status: object = None
         self.steps = FoldedTree(())
 
@@ -79,11 +79,11 @@ class RunScreen(Views):
             return
         head = head_pieces(self.head, self.id_there, self.times, width, self.section("bars"))
         self.query_one("#head", Bar).show(head)
-        failed = sum(1 for row in self.section("checks") if row.get("held") is False)
-        self.draw_tabs({ARTIFACTS: len(self.section("artifacts")), CHECKS: f"✗{failed}" if failed else ""})
+        failed_count = sum(1 for row in self.section("checks") if row.get("held") is False)
+        self.draw_tabs({ARTIFACTS: len(self.section("artifacts")), CHECKS: f"✗{failed_count}" if failed_count else ""})
         self.steps = FoldedTree(self.section("nodes"))
         if not self._has_opened:
-            self._open_first()
+            self._open_first_step()
         elif not is_held:
             self._go_to_failure()
         self._draw_tree(is_held=is_held)
@@ -91,12 +91,12 @@ class RunScreen(Views):
 
     def _draw_tree(self, *, is_held: bool) -> None:
         """The tree; above it, where it is not scrolled away, why the run ended."""
-        tree, why = self.pane("tree"), self.pane("why")
-        shown = tree.room(self.size.width)
-        reasons = list(why_lines(self.head, shown, max(MOST_WHY, self.size.height // 4)))
-        why.display, why.styles.height = bool(reasons), len(reasons)
-        why.show(reasons)
-        steps = tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs")))
+        tree, reason_pane = self.pane("tree"), self.pane("why")
+        width = tree.room(self.size.width)
+        reasons = list(reason_lines(self.head, width, max(MOST_WHY, self.size.height // 4)))
+        reason_pane.display, reason_pane.styles.height = bool(reasons), len(reasons)
+        reason_pane.show(reasons)
+        steps = tree_lines(self.steps, self.folds, self.times, width, question_by_path(self.section("needs")))
         tree.show(list(steps), is_held=is_held)
 
     def _arrange(self) -> None:
@@ -114,22 +114,22 @@ class RunScreen(Views):
     def _focus_view(self) -> None:
         self.set_focus(self.pane("tree" if self.view == PROGRESS else "side"))
 
-    def _open_first(self) -> None:
+    def _open_first_step(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary.
 
         A run that has only just begun has none of these: it is opened as soon as it has, unless the person has moved.
         """
-        first, is_over = self.steps.first(), self.head.get("status") in OVER
+        first_step, is_over = self.steps.first_step(), self.head.get("status") in OVER
         tree = self.pane("tree")
         has_moved = tree.selected is not None and tree.selected != next(iter(self.steps.rows), None)
-        self._has_opened = first is not None or is_over or has_moved
+        self._has_opened = first_step is not None or is_over or has_moved
         self._status = self.head.get("status")
         if is_over:
             mark_opened(self.top, self.topic, is_seen=True)
         if has_moved:
             return
-        if first is not None:
-            self._place(first)
+        if first_step is not None:
+            self._place(first_step)
         elif is_over and self.head.get("summary"):
             self.action_view(SUMMARY)
 
@@ -138,51 +138,51 @@ class RunScreen(Views):
 
         What a person sees end is nothing new on home.
         """
-        status, before = self.head.get("status"), self._status
+        status, old_status = self.head.get("status"), self._status
         self._status = status
-        if status in OVER and before not in OVER and self.is_current:
+        if status in OVER and old_status not in OVER and self.is_current:
             mark_opened(self.top, self.topic, is_seen=True)
-        first, has_moved = self.steps.first(), self.pane("tree").selected != self._placed
-        if status == "failed" and before != "failed" and first is not None and not has_moved:
-            self._place(first)
+        first_step, has_moved = self.steps.first_step(), self.pane("tree").selected != self._placed_id
+        if status == "failed" and old_status != "failed" and first_step is not None and not has_moved:
+            self._place(first_step)
 
     def _place(self, id_: str) -> None:
         """Select a step for the person, and remember that it was not the person who did it."""
         self._unfold_above(id_)
         self._draw_tree(is_held=False)
         self.pane("tree").select(id_)
-        self._placed = id_
+        self._placed_id = id_
 
     def _unfold_above(self, id_: str) -> None:
-        above = self.steps.parent(id_)
-        while above is not None:
-            self.folds[above] = False
-            above = self.steps.parent(above)
+        parent = self.steps.parent(id_)
+        while parent is not None:
+            self.folds[parent] = False
+            parent = self.steps.parent(parent)
 
     def _draw_side(self, *, is_held: bool) -> None:
         view = TAIL if self.view == PROGRESS else self.view
         about, side, bottom, third = map(self.pane, ("step", "side", "bottom", "third"))
         if about.display:
-            shown = about.room(self.size.width)
+            room = about.room(self.size.width)
             is_failed = self.steps.rows.get(self.pane("tree").selected or "", {}).get("status") == "failed"
-            most = self.size.height * (2 if is_failed else 1) // 3
-            lines = [*list(self._step(shown))[:most], self._title(side, shown)]
+            max_lines = self.size.height * (2 if is_failed else 1) // 3
+            lines = [*list(self._step(room))[:max_lines], self._title(side, room)]
             about.styles.height = len(lines)
             about.show(lines)
         if self.query_one("#side-pane").display:
             side.follows = side.follows if view == TAIL else False
             side.show(list(self._lines(view, side.room(self.size.width))), is_held=is_held and view != TAIL)
         if bottom.display:
-            shown = bottom.room(self.size.width)
-            self.query_one("#tail-title", Bar).show(self._title(bottom, shown).pieces)
-            bottom.show(list(self._tail(shown)))
+            room = bottom.room(self.size.width)
+            self.query_one("#tail-title", Bar).show(self._title(bottom, room).pieces)
+            bottom.show(list(self._tail(room)))
         if third.display:
             third.show(list(self._step(third.room(50))))
 
     def _title(self, pane: Listing, width: int) -> TextLine:
         """The heading of the tail: of which step its last line is, and whether it follows."""
-        last = self.feed.tail[-1].get("node") if self.feed.tail else None
-        title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
+        path = self.feed.tail[-1].get("node") if self.feed.tail else None
+        title = f"─ tail: {self.steps.place(str(path))}" if path else "─ tail"
         return rule(title, width, "following" if pane.follows else "held: f follows")
 
     def _lines(self, view: int, width: int) -> Iterable[TextLine]:
@@ -197,10 +197,10 @@ class RunScreen(Views):
         return timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
 
     def _tail(self, width: int) -> Iterable[TextLine]:
-        rows = [row for row in self.feed.tail if row.get("n", 0) > self._cleared]
+        rows = [row for row in self.feed.tail if row.get("n", 0) > self._cleared_to]
         if not rows:
             return [line(None, Piece("   no output yet", "dim"))]
-        return tail_lines(rows, self.times, width, wraps=self.wraps, lost=self.feed.lost)
+        return tail_lines(rows, self.times, width, wraps=self.wraps, lost_count=self.feed.lost_count)
 
     def _step(self, width: int, id_: str | None = None) -> Iterable[TextLine]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}
@@ -217,11 +217,11 @@ class RunScreen(Views):
         self._focus_view()
 
     def _log(self) -> None:
-        def closed(path: Any) -> None:
+        def go_to_path(path: Any) -> None:
             if isinstance(path, str) and path:
                 self.go_to(path)
 
-        self.app.push_screen(LogScreen(self.topic, self.called), closed)
+        self.app.push_screen(LogScreen(self.topic, self.topic_name), go_to_path)
 
     def go_to(self, path: str) -> None:
         self._unfold_above(path)
@@ -229,7 +229,7 @@ class RunScreen(Views):
         self.pane("tree").select(path)
 
     @on(Listing.Moved, "#tree")
-    def _moved(self) -> None:
+    def _draw_selected(self) -> None:
         self._draw_side(is_held=False)
 
     def is_usable(self, action: str) -> bool:
@@ -262,10 +262,10 @@ class RunScreen(Views):
     @property
     def _step_of_line(self) -> str | None:
         """The step that the selected line is about: a line of the tree, or a check."""
-        chosen = self.listing.selected
+        selected_id = self.listing.selected
         if self.listing.id == "side" and self.view == CHECKS:
-            return next((str(row["node"]) for row in self.section("checks") if row["id"] == chosen), None)
-        return chosen if self._is_at_tree else None
+            return next((str(row["node"]) for row in self.section("checks") if row["id"] == selected_id), None)
+        return selected_id if self._is_at_tree else None
 
     def action_fold(self, is_folded: bool) -> None:
         """Fold or unfold the selected row; if it is folded already, go to the row above."""
@@ -293,15 +293,15 @@ class RunScreen(Views):
 
     def action_again(self) -> None:
         if self._driver:
-            self.top.tell(f"{self.called} is running")
+            self.top.tell(f"{self.topic_name} is running")
         else:
-            run_again(self.top, self.id_there, self.called, self.head.get("modes") or [])
+            run_again(self.top, self.id_there, self.topic_name, self.head.get("modes") or [])
 
     def action_stop(self) -> None:
         if self.head.get("status") in OVER:
-            self.top.tell(f"{self.called} is over")
+            self.top.tell(f"{self.topic_name} is over")
         else:
-            stop_run(self.top, self.id_there, self.called)
+            stop_run(self.top, self.id_there, self.topic_name)
 
     def action_escape(self) -> None:
         """Close what is open; on a running run, ask whether to stop it; else back."""
@@ -310,7 +310,7 @@ class RunScreen(Views):
         if self.view != PROGRESS:
             self.action_view(PROGRESS)
         elif self._driver and self.head.get("status") not in OVER:
-            stop_run(self.top, self.id_there, self.called)
+            stop_run(self.top, self.id_there, self.topic_name)
         else:
             self.action_back()
 
@@ -321,15 +321,15 @@ class RunScreen(Views):
 
     def action_clear(self) -> None:
         if self.feed.tail:
-            self._cleared = self.feed.tail[-1].get("n", 0)
+            self._cleared_to = self.feed.tail[-1].get("n", 0)
         super().action_clear()
 
     def _artifact(self) -> Row | None:
-        chosen = self.pane("side").selected if self.view == ARTIFACTS else None
-        found = next((row for row in self.section("artifacts") if row["id"] == chosen), None)
-        if found is None:
+        selected_id = self.pane("side").selected if self.view == ARTIFACTS else None
+        row = next((row for row in self.section("artifacts") if row["id"] == selected_id), None)
+        if row is None:
             self.top.tell("select a file in 4 Artifacts first")
-        return found
+        return row
 
     def action_show(self) -> None:
         if row := self._artifact():

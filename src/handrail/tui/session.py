@@ -41,8 +41,8 @@ class SessionScreen(Views):
 
     @property
     def notice(self) -> str:
-        last = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
-        return self.top.news_on(self) or (f" ─ {last}" if last else self.top.standing)
+        words = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
+        return self.top.news_on(self) or (f" ─ {words}" if words else self.top.standing_notice)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
@@ -76,7 +76,7 @@ class SessionScreen(Views):
 
     def action_view(self, number: int) -> None:
         if number == LOG:
-            self.app.push_screen(LogScreen(self.topic, self.called))
+            self.app.push_screen(LogScreen(self.topic, self.topic_name))
             return
         self.view = number
         if number == CONTEXT:
@@ -84,11 +84,11 @@ class SessionScreen(Views):
         self.redraw()
 
     def _read_context(self) -> None:
-        async def read() -> None:
+        async def read_text() -> None:
             self.context = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_there))
             self.redraw()
 
-        try_action(self.top, read)
+        try_action(self.top, read_text)
 
     def is_usable(self, action: str) -> bool:
         if action == "open":
@@ -113,14 +113,14 @@ class SessionScreen(Views):
             return
 
         async def show() -> None:
-            found = await asyncio.to_thread(text_of_phase, self.top.project, self.id_there, int(stop["order"]))
-            lines = [line(None, f" {one}") for one in wrapped(found["text"], max(10, self.size.width - 3))]
-            self.top.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
+            phase = await asyncio.to_thread(text_of_phase, self.top.project, self.id_there, int(stop["order"]))
+            lines = [line(None, f" {one}") for one in wrapped(phase["text"], max(10, self.size.width - 3))]
+            self.top.push_screen(ReaderScreen(f"{self.topic_name} › {stop.get('name')}", lines))
 
         try_action(self.top, show)
 
     def action_cancel_workflow(self) -> None:
-        cancel_session(self.top, self.id_there, self.called)
+        cancel_session(self.top, self.id_there, self.topic_name)
 
     def action_reload(self) -> None:
-        reload_session(self.top, self.id_there, self.called)
+        reload_session(self.top, self.id_there, self.topic_name)

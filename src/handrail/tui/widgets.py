@@ -87,26 +87,26 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         if is_held and self._ids and [line.id for line in lines] != [line.id for line in self.lines]:
             news = {line.id: line for line in lines if line.id is not None}
             lines = [news.get(line.id, line) if line.id is not None else line for line in self.lines]
-        before, self.lines = self.lines, lines
-        was = self._ids.index(self.selected) if self.selected in self._ids else 0
-        self._place = {line.id: at for at, line in enumerate(lines) if line.id is not None}
+        old_lines, self.lines = self.lines, lines
+        old_place = self._ids.index(self.selected) if self.selected in self._ids else 0
+        self._place = {line.id: number for number, line in enumerate(lines) if line.id is not None}
         self._ids = list(self._place)
-        chosen = self.selected if self.selected in self._place else None
-        if chosen is None and self._ids:  # the line that is now where it was
-            chosen = self._ids[min(was, len(self._ids) - 1)]
-        old_y = next((at for at, line in enumerate(before) if line.id == self.selected), None)
-        has_moved = chosen != self.selected
-        self.selected = chosen
-        if len(before) != len(lines):
+        selected_id = self.selected if self.selected in self._place else None
+        if selected_id is None and self._ids:  # the line that is now where it was
+            selected_id = self._ids[min(old_place, len(self._ids) - 1)]
+        old_y = next((number for number, line in enumerate(old_lines) if line.id == self.selected), None)
+        has_moved = selected_id != self.selected
+        self.selected = selected_id
+        if len(old_lines) != len(lines):
             self.virtual_size = Size(self.size.width, len(lines))
             self.refresh()
         else:
-            for at, (one, other) in enumerate(zip(before, lines, strict=True)):
+            for number, (one, other) in enumerate(zip(old_lines, lines, strict=True)):
                 if one != other:
-                    self._refresh_line(at)
+                    self._refresh_line(number)
         if self.follows:
             self.scroll_to(y=max(0, len(lines) - self.size.height), animate=False, immediate=True)
-        elif chosen is not None and self._place[chosen] != old_y:
+        elif selected_id is not None and self._place[selected_id] != old_y:
             self._keep_in_sight()
         if has_moved:
             self.refresh()
@@ -180,11 +180,11 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self.rich_style)
         line = self.lines[at]
         is_selected = line.id is not None and line.id == self.selected
-        found = segments(line.pieces)
-        if is_selected and found:
-            first = found[0]
-            found = [Segment(MARK, first.style), Segment(first.text[1:], first.style), *found[1:]]
-        strip = Strip(found).adjust_cell_length(width).apply_style(self.rich_style)
+        parts = segments(line.pieces)
+        if is_selected and parts:
+            first_part = parts[0]
+            parts = [Segment(MARK, first_part.style), Segment(first_part.text[1:], first_part.style), *parts[1:]]
+        strip = Strip(parts).adjust_cell_length(width).apply_style(self.rich_style)
         return strip.apply_style(REVERSE) if is_selected and self.has_focus else strip
 
     def on_click(self, event: events.Click) -> None:

@@ -94,25 +94,25 @@ def declared_params(plan: FlowPlan) -> tuple[Param, ...]:
     return tuple(Param(name, required=True, default=None, about="") for name, *_ in plan.reads)
 
 
-def request_of(app: App, flow: FoundFlow, wanted: LaunchForm) -> RunRequest:
+def request_of(app: App, flow: FoundFlow, form: LaunchForm) -> RunRequest:
     """The request that `Runs.begin` takes. Raises `WrongFields` with a problem for each field that is not accepted."""
     assert flow.plan is not None
     problems: list[AnswerProblem] = []
-    params = _params(flow.plan, wanted, problems)
-    limits = _limits(wanted.limits, problems)
-    problems += _routes(app, wanted)
+    params = _params(flow.plan, form, problems)
+    limits = _limits(form.limits, problems)
+    problems += _routes(app, form)
     bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(Bounded(**limits))
     request = RunRequest(
         params=params,
-        task=wanted.task if TASK not in params else "",
-        scope=wanted.scope,
-        agent=wanted.agent or None,
-        model=wanted.model or None,
-        routes={group: route for group, route in wanted.routes.items() if route},
-        table=app.runs.presets.get(wanted.preset, {}),
-        preset=wanted.preset,
-        start=wanted.start or None,
-        until=wanted.until or None,
+        task=form.task if TASK not in params else "",
+        scope=form.scope,
+        agent=form.agent or None,
+        model=form.model or None,
+        routes={group: route for group, route in form.routes.items() if route},
+        table=app.runs.presets.get(form.preset, {}),
+        preset=form.preset,
+        start=form.start or None,
+        until=form.until or None,
         limits=bounds.named,
         limit_places=bounds.places,
     )
@@ -122,31 +122,31 @@ def request_of(app: App, flow: FoundFlow, wanted: LaunchForm) -> RunRequest:
     return request
 
 
-def _params(plan: FlowPlan, wanted: LaunchForm, problems: list[AnswerProblem]) -> dict[str, Any]:
+def _params(plan: FlowPlan, form: LaunchForm, problems: list[AnswerProblem]) -> dict[str, Any]:
     """The values of the params. Empty fields are left out, so that their defaults hold."""
-    known = {param.name: param for param in declared_params(plan)}
-    task = {TASK: wanted.task} if TASK in known and wanted.task else {}
+    params = {param.name: param for param in declared_params(plan)}
+    task = {TASK: form.task} if TASK in params and form.task else {}
     values: dict[str, Any] = {}
-    for name, value in {**task, **wanted.params}.items():
-        param = known.get(name)
+    for name, value in {**task, **form.params}.items():
+        param = params.get(name)
         if param is None and plan.params is not None and not plan.is_foreign:
-            close = did_you_mean(name, sorted(known))
+            close = did_you_mean(name, sorted(params))
             problems.append(AnswerProblem(name, "is not a param of this flow" + (f"; {close}" if close else ""), True))
         elif value is None or (isinstance(value, str) and not value.strip()):
             continue
         else:
-            values[name] = _value(param, value, problems) if param is not None else _typed(value)
-    if wanted.task and TASK not in known and plan.params is not None and not plan.is_foreign:
+            values[name] = _value(param, value, problems) if param is not None else _typed_value(value)
+    if form.task and TASK not in params and plan.params is not None and not plan.is_foreign:
         problems.append(AnswerProblem(TASK, "is not taken by this flow"))
-    lost = [name for name, param in known.items() if param.required and name not in values]
-    wrong = {problem.field for problem in problems}
-    problems += [AnswerProblem(name, "is required") for name in lost if name not in wrong]
-    if plan.params is None and wanted.task:
+    missing_names = [name for name, param in params.items() if param.required and name not in values]
+    wrong_fields = {problem.field for problem in problems}
+    problems += [AnswerProblem(name, "is required") for name in missing_names if name not in wrong_fields]
+    if plan.params is None and form.task:
         values.pop(TASK, None)
     return values
 
 
-def _typed(value: Any) -> Any:
+def _typed_value(value: Any) -> Any:
     return typed_value(value) if isinstance(value, str) else value
 
 
@@ -159,46 +159,46 @@ _KINDS: dict[str, tuple[type | UnionType, str]] = {
 
 
 def _value(param: Param, value: Any, problems: list[AnswerProblem]) -> Any:
-    kind, read = kind_of_param(param), _typed(value)
+    kind, typed = kind_of_param(param), _typed_value(value)
     if kind == "text":
         return value if isinstance(value, str) else shown(value)
     if kind == "choice":
         for choice in param.choices:
-            if same(value, choice) or same(read, choice):
+            if same(value, choice) or same(typed, choice):
                 return choice
-        wanted = f"one of {', '.join(f'`{shown(choice)}`' for choice in param.choices)}"
+        expectation = f"one of {', '.join(f'`{shown(choice)}`' for choice in param.choices)}"
     else:
-        types, wanted = _KINDS.get(kind, (object, ""))
-        if isinstance(read, types) and (kind != "number" or not isinstance(read, bool)):
-            return read
+        types, expectation = _KINDS.get(kind, (object, ""))
+        if isinstance(typed, types) and (kind != "number" or not isinstance(typed, bool)):
+            return typed
     text = json.dumps(value, ensure_ascii=False) if kind == "json" else shown(value)
-    problems.append(AnswerProblem(param.name, f"has to be {wanted}, found `{text[:40]}`"))
-    return read
+    problems.append(AnswerProblem(param.name, f"has to be {expectation}, found `{text[:40]}`"))
+    return typed
 
 
 def _limits(fields: Mapping[str, Any], problems: list[AnswerProblem]) -> dict[str, Any]:
     limits: dict[str, Any] = {}
     for name, value in fields.items():
-        read, field_ = _typed(value), f"limits.{name}"
+        number, field_ = _typed_value(value), f"limits.{name}"
         if name not in BOUND_NAMES:
             problems.append(AnswerProblem(field_, f"is not a limit; there are {', '.join(BOUND_NAMES)}", True))
-        elif isinstance(read, int | float) and not isinstance(read, bool) and 0 < read < float("inf"):
-            limits[name] = read
+        elif isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < float("inf"):
+            limits[name] = number
         elif value is not None and value != "":
             problems.append(AnswerProblem(field_, f"has to be a number above 0, found `{str(value)[:40]}`"))
     return limits
 
 
-def _routes(app: App, wanted: LaunchForm) -> Iterator[AnswerProblem]:
+def _routes(app: App, form: LaunchForm) -> Iterator[AnswerProblem]:
     """What is wrong with the chosen agents. `routes.GROUP` is the field of a route."""
-    if wanted.preset:
+    if form.preset:
         try:
-            find_preset(app.runs.presets, wanted.preset)
+            find_preset(app.runs.presets, form.preset)
         except UsageError as error:
             yield AnswerProblem("preset", f"is not a preset: {error.message}")
-    if wanted.agent and not app.registry.has_executor(wanted.agent):
-        yield AnswerProblem("agent", _no_agent(app.registry, wanted.agent))
-    yield from wrong_routes(app.registry, wanted.routes)
+    if form.agent and not app.registry.has_executor(form.agent):
+        yield AnswerProblem("agent", _no_agent(app.registry, form.agent))
+    yield from wrong_routes(app.registry, form.routes)
 
 
 def wrong_routes(registry: Registry, routes: Mapping[str, str]) -> Iterator[AnswerProblem]:
@@ -226,8 +226,8 @@ def _parts(app: App, plan: FlowPlan, request: RunRequest) -> Iterator[AnswerProb
         refuse_phases(plan, request)
     except UsageError as error:
         ids = [phase.id for phase in plan.phases]
-        wrong = "start" if request.start is not None and request.start not in ids else "until"
-        yield AnswerProblem(wrong, f"is wrong: {error.message}")
+        field_ = "start" if request.start is not None and request.start not in ids else "until"
+        yield AnswerProblem(field_, f"is wrong: {error.message}")
     try:
         scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
     except UsageError as error:
@@ -238,16 +238,16 @@ ResumeMode = Literal["resume", "continue", "restart"]
 
 
 class LateAnswer(RefusedError):
-    """Somebody else answered first, or the question has changed. `answered` has `by`, `at` and `verdict`, if known."""
+    """Somebody else answered first, or the question has changed. `first_answer`: `by`, `at`, `verdict`, if known."""
 
     code = "late"
 
     def __init__(
-        self, message: str, hint: str | None = None, *, has_changed: bool, answered: Mapping[str, Any] | None = None
+        self, message: str, hint: str | None = None, *, has_changed: bool, first_answer: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(message, hint)
         self.has_changed = has_changed
-        self.answered = answered
+        self.first_answer = first_answer
 
 
 class Actions:
@@ -264,19 +264,19 @@ class Actions:
         """
         self.app.refuse_agents(f"{self.surface}: {action}", run=run, session=session)
 
-    def launch(self, wanted: LaunchForm) -> str:
+    def launch(self, form: LaunchForm) -> str:
         """Begin a run and drive it in the background. Returns its id. Raises `WrongFields`."""
         self.refuse("launch")
         app = self.app.reread()
-        flow = app.definitions.flow_named(wanted.name)
+        flow = app.definitions.flow_named(form.name)
         app.check_settings()
-        request = request_of(app, flow, wanted)
+        request = request_of(app, flow, form)
         app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))
-        begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
-        self._drive(begun.id, "resume", "--first")
-        return begun.id
+        run = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
+        self._drive(run.id, "resume", "--first")
+        return run.id
 
-    def again(self, id_: str, mode: ResumeMode, start: str | None = None) -> None:
+    def resume(self, id_: str, mode: ResumeMode, start: str | None = None) -> None:
         """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted.
 
         What that process would refuse is raised here, because nobody sees what it prints.
@@ -303,30 +303,30 @@ class Actions:
         await asyncio.to_thread(self.refuse, "answer", run=id_)
         run = self.app.runs.load(id_)
         if question in run.state.closed:
-            raise _late(run, question)
+            raise _late_answer(run, question)
         refuse_unless_waiting(id_, run.state, is_driven=run.driver is not None)
-        asked = next((one for one in run.state.questions.values() if one.id == question), None)
-        if asked is None or asked.input != digest:
+        open_question = next((one for one in run.state.questions.values() if one.id == question), None)
+        if open_question is None or open_question.input != digest:
             raise LateAnswer("the question has changed since you opened it", has_changed=True)
         self.app.trust.refuse(lambda: programs_of_run(run))
         try:
-            accepted = accept(form_params.form_from(asked.question), values)
+            answers = accept(form_params.form_from(open_question.question), values)
         except WrongAnswers as error:
             raise WrongFields(error.problems) from error
         try:
-            await refuse_changed(self.app.runs, run, asked, accepted)
+            await refuse_changed(self.app.runs, run, open_question, answers)
         except ChangedError as error:
             if error.can_ask_again and await self.app.runs.engine.ask_again(id_):
                 self._drive(id_, "resume", "--answered")
             raise LateAnswer(error.message, error.hint, has_changed=True) from error
         try:
-            has_no_driver = await self.app.runs.answer(run, question, accepted, self.surface)
+            has_no_driver = await self.app.runs.answer(run, question, answers, self.surface)
         except RefusedError as error:
             run = self.app.runs.load(id_)  # somebody stopped it, or gave another answer
-            is_open = any(asked.id == question for asked in run.state.questions.values())
+            is_open = any(open_question.id == question for open_question in run.state.questions.values())
             if is_open and run.state.status != "waiting" and run.driver is None:
                 raise
-            raise _late(run, question) from error
+            raise _late_answer(run, question) from error
         if has_no_driver:
             self._drive(id_, "resume", "--answered")
 
@@ -358,7 +358,7 @@ class Actions:
         start_detached(argv, self.app.env, self.app.runs.engine.log(id_))
 
 
-def _late(run: LoadedRun, question: str) -> LateAnswer:
+def _late_answer(run: LoadedRun, question: str) -> LateAnswer:
     """Why an answer comes too late: who gave another one and when, or that the question was asked again."""
     if path_of_question(run.records, question) in run.state.questions:
         return LateAnswer("what was asked has changed meanwhile, so it is asked again", has_changed=True)
@@ -368,7 +368,7 @@ def _late(run: LoadedRun, question: str) -> LateAnswer:
     if answer is None:
         return LateAnswer(f"question `{question}` already has an answer", has_changed=False)
     words = f"was {answer['verdict']} meanwhile" + (f" in {answer['by']}" if answer["by"] else "")
-    return LateAnswer(f"question `{question}` {words}", has_changed=False, answered=answer)
+    return LateAnswer(f"question `{question}` {words}", has_changed=False, first_answer=answer)
 
 
 def _refuse_if(report: SessionReport) -> None:

@@ -58,8 +58,8 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     assert flow.plan is not None
     plan = flow.plan
     request = RunRequest(params={}, scope=scope, preset="")
-    here = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
-    newest = _newest(app, flow.id, here)
+    current_scope = scope_of(request, app.project, app.runs.secrets, is_foreign=plan.is_foreign)
+    newest_run = _newest(app, flow.id, current_scope)
     route = partial(agent_of, Routed(None, None, {}, "", app.runs.table(plan, None)))
     plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
     absent = missing_agents(plans, route, app.registry, app.env)
@@ -76,11 +76,11 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "presets": app.runs.presets,
         "agents": app.registry.executors(),
         "phases": [phase.id for phase in plan.phases],
-        "scope": here,
+        "scope": current_scope,
         "limits": {name: app.settings.limits.get(name) for name in BOUND_NAMES},
-        **_previous(app, flow, newest),
+        **_previous(app, flow, newest_run),
         "estimate": brief_estimate(step_range(plan, request), estimate_run(app.runs, app.flows, flow, request)),
-        "warnings": [clean(line) for line in (*_going_on(newest), *absent, *app.warnings(flow))],
+        "warnings": [clean(line) for line in (*_going_on(newest_run), *absent, *app.warnings(flow))],
     }
 
 
@@ -96,10 +96,10 @@ def _field(param: Param) -> dict[str, Any]:
     }
 
 
-def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> list[dict[str, Any]]:
+def routed_groups(app: App, flow: FoundFlow, routing_of_run: Routed | None = None) -> list[dict[str, Any]]:
     """The groups of steps that call an agent, with the agent that they get and the steps in them."""
     assert flow.plan is not None
-    routing = chosen or Routed(None, None, {}, "", app.runs.table(flow.plan, None))
+    routing = routing_of_run or Routed(None, None, {}, "", app.runs.table(flow.plan, None))
     groups: dict[str, dict[str, Any]] = {}
     plans = (one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None)
     pairs = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
@@ -112,14 +112,16 @@ def routed_groups(app: App, flow: FoundFlow, chosen: Routed | None = None) -> li
         about = {"group": group, "about": GROUPS.get(group, ""), "route": str(route) if route else None}
         row = groups.setdefault(group, {**about, **agent, "steps": {}})
         name = f"{phase.shape or phase.id}/{step.id}"
-        rounds = max((within.last for within in phase.within), default=1)
-        own = agent_of(routing, step.routing_group, own_of(step) or (None, None))
-        row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": None if own is None else str(own)})
+        rounds = max((membership.last for membership in phase.within), default=1)
+        route_of_step = agent_of(routing, step.routing_group, own_of(step) or (None, None))
+        row["steps"].setdefault(
+            name, {"step": name, "rounds": rounds, "route": None if route_of_step is None else str(route_of_step)}
+        )
     return [{**row, "steps": list(row["steps"].values())} for row in groups.values()]
 
 
 def _going_on(run: LoadedRun | None) -> Iterator[str]:
-    """What to know before another run of the same flow and scope begins."""
+    """Warnings before another run of the same flow and scope begins."""
     if run is not None and run.state.status == "waiting":
         yield f"{run.id} of this flow waits for an answer"
     elif run is not None and run.driver is not None:
@@ -133,25 +135,27 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     """
     if run is None or run.driver is not None or run.state.status == "waiting":
         return {"mode": "new", "modes": ["new"], "run": None}
-    allowed = available_modes(run.state, run.plan)
-    mode = allowed[0] if allowed[0] != "restart" else "new"
+    modes = available_modes(run.state, run.plan)
+    mode = modes[0] if modes[0] != "restart" else "new"
     status = run.state.status
     is_changed = flow.id in run.about.flows and run.about.flows[flow.id][1] != flow.text
     assert flow.plan is not None
-    ids, first = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
+    ids, first_phase = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
     return {
         "mode": mode,
-        "modes": ["new", *allowed],
+        "modes": ["new", *modes],
         "run": {
             "id": run.id,
             "status": "interrupted" if status == "running" else status,
             "at": run.records[-1][0] if run.records else None,
             "why": clean(reason_words(run.state.error or run.state.reason or ""))[:500] or None,
-            "next": _next(run),
+            "next": _next_path(run),
             "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
             "routes": [{"group": row["group"], "route": row["route"]} for row in routed_groups(app, flow, run.routing)],
             "limits": run.bounds.named,
-            "from": ids if first is None else ids[: ids.index(first) + 1],  # all phases before it are finished
+            "from": ids
+            if first_phase is None
+            else ids[: ids.index(first_phase) + 1],  # all phases before it are finished
             "changed": [clean(one) for one in differences(run.plan, flow.plan)] if is_changed else [],
         },
     }
@@ -165,8 +169,8 @@ def _as_written(value: Any) -> Any:
 
 def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
     runs = app.runs
-    same = [one.id for one in runs.engine.summaries() if one.flow == flow and one.status != "damaged"]
-    for id_ in same[: -MOST_LOOKED_AT - 1 : -1]:
+    ids = [one.id for one in runs.engine.summaries() if one.flow == flow and one.status != "damaged"]
+    for id_ in ids[: -MOST_LOOKED_AT - 1 : -1]:
         try:
             if about_from_text(id_, runs.engine.load(id_)[0]).request.scope == scope:
                 return runs.load(id_)
@@ -175,41 +179,43 @@ def _newest(app: App, flow: str, scope: str) -> LoadedRun | None:
     return None
 
 
-def _next(run: LoadedRun) -> str | None:
+def _next_path(run: LoadedRun) -> str | None:
     """The path of the first step that is not finished; None if all are."""
-    first = first_unfinished(run.state, run.plan.phases)
-    phase = next((one for one in run.plan.phases if one.id == first), None)
+    first_phase = first_unfinished(run.state, run.plan.phases)
+    phase = next((one for one in run.plan.phases if one.id == first_phase), None)
     if phase is None:
         return None
     name = path_segment(phase.id)
-    done = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
-    return next((path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in done), name)
+    finished_paths = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
+    return next(
+        (path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in finished_paths), name
+    )
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
     """How many steps run at least, and at most. Steps of nested flows are not counted."""
     ids = [phase.id for phase in plan.phases]
-    first = ids.index(request.start) if request.start in ids else 0
+    start = ids.index(request.start) if request.start in ids else 0
     end = ids.index(request.until) + 1 if request.until in ids else len(ids)
-    phases = plan.phases[first:end]
-    least, is_certain = 0, True
+    phases = plan.phases[start:end]
+    minimum, is_certain = 0, True
     for phase in phases:
         for step in phase.steps:
             is_sure = is_certain and not phase.guards and phase.when is None and step.when is None
-            least += is_sure
+            minimum += is_sure
             is_certain = is_certain and step.stop_if is None
-    return least, sum(len(phase.steps) for phase in phases)
+    return minimum, sum(len(phase.steps) for phase in phases)
 
 
-def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
+def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
     """What a launch would do: `rows` and `lines` of the dry run, each step with its route, and the `estimate`.
 
     `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `WrongFields`.
     """
     app = app.reread()
-    flow = app.definitions.flow_named(wanted.name)
+    flow = app.definitions.flow_named(form.name)
     app.check_settings()
-    request = request_of(app, flow, wanted)
+    request = request_of(app, flow, form)
     rows = app.runs.preview(app.flows, flow, request)
     assert flow.plan is not None
     table = {**app.runs.table(flow.plan, None), **request.table}
@@ -217,33 +223,35 @@ def preview_launch(app: App, wanted: LaunchForm) -> dict[str, Any]:
     plans = needed_flows(app.flows, flow)
     find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
     route = partial(_route_at, flow.plan, find, routing)
-    once = list(_once_per_repeat(flow.plan, rows))
+    rows_with_counts = list(_once_per_repeat(flow.plan, rows))
     estimate = estimate_run(app.runs, app.flows, flow, request)
     return {
         "rows": [
-            {**data, "route": route(row.path), "again": again}
-            for (row, again), data in zip(once, rows_to_json(row for row, _ in once), strict=True)
+            {**data, "route": route(row.path), "again": count}
+            for (row, count), data in zip(
+                rows_with_counts, rows_to_json(row for row, _ in rows_with_counts), strict=True
+            )
         ],
-        "lines": [line for row, again in once for line in _lines(row, route(row.path), again)],
+        "lines": [line for row, count in rows_with_counts for line in _lines(row, route(row.path), count)],
         "fails": [row.path for row in rows if row.verdict == "fails"],
         "estimate": brief_estimate(step_range(flow.plan, request), estimate),
         "warnings": list(bound_warnings(estimate.whole, request.bounds)),
     }
 
 
-def _lines(row: PreviewRow, route: str | None, again: int) -> Iterator[str]:
-    first, *more = preview_lines(row)
-    notes = [*([route] if route is not None else []), *([f"↻ up to {again}"] if again > 1 else [])]
-    yield f"{first}  {', '.join(notes)}" if notes else first
-    yield from more
+def _lines(row: PreviewRow, route: str | None, count: int) -> Iterator[str]:
+    head, *details = preview_lines(row)
+    notes = [*([route] if route is not None else []), *([f"↻ up to {count}"] if count > 1 else [])]
+    yield f"{head}  {', '.join(notes)}" if notes else head
+    yield from details
 
 
 def _route_at(plan: FlowPlan, find: FlowFinder, routing: Routed, path: str) -> str | None:
     step = step_at(plan, path, find)
     if step is None or not step.declared.routed:
         return None
-    own = own_of(step)
-    route = None if own is None else agent_of(routing, step.routing_group, own)
+    own_route = own_of(step)
+    route = None if own_route is None else agent_of(routing, step.routing_group, own_route)
     return None if route is None else str(route)
 
 
@@ -253,29 +261,29 @@ def _once_per_repeat(plan: FlowPlan, rows: list[PreviewRow]) -> Iterator[tuple[P
     blocks: dict[str, list[PreviewRow]] = {}
     for row in rows:
         blocks.setdefault(row.path.partition("/")[0], []).append(row)
-    first: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
+    first_blocks: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
     count: dict[str, int] = {}
     for top, block in blocks.items():
         alike = tuple((row.path.partition("/")[2], row.verdict) for row in block[1:])
-        name = first.setdefault((shapes.get(top, top), alike), top)
+        name = first_blocks.setdefault((shapes.get(top, top), alike), top)
         count[name] = count.get(name, 0) + 1
-    for top, again in count.items():
+    for top, times_ in count.items():
         for number, row in enumerate(blocks[top]):
-            yield row, 1 if number else again
+            yield row, 1 if number else times_
 
 
-def save_routes(app: App, where: RoutesTarget, name: str, routes: Mapping[str, str]) -> str:
+def save_routes(app: App, target: RoutesTarget, name: str, routes: Mapping[str, str]) -> str:
     """Store routes in the user's settings, for a flow or as a preset. Returns the path of the file.
 
     Raises `WrongFields` for routes that are not accepted, `RefusedError` for an agent or if the file cannot be edited.
     """
     app.refuse_agents("routes")
-    chosen = {group: route for group, route in routes.items() if route}
-    wrong = list(wrong_routes(app.registry, chosen))
-    if wrong:
-        raise WrongFields(wrong)
+    chosen_routes = {group: route for group, route in routes.items() if route}
+    problems = list(wrong_routes(app.registry, chosen_routes))
+    if problems:
+        raise WrongFields(problems)
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise RefusedError("the name is empty, too long or not printable", "use letters, digits and `-`")
-    if not chosen:
+    if not chosen_routes:
         raise RefusedError("there is no route to save", "choose an agent for a group first")
-    return save_entry(app.places.config, "presets" if where == "preset" else "flows", name, chosen)
+    return save_entry(app.places.config, "presets" if target == "preset" else "flows", name, chosen_routes)

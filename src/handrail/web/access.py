@@ -37,23 +37,28 @@ class Credentials:
     password: str = field(repr=False)
 
     def fit(self, user: str, password: str) -> bool:
-        """True if both are right. How long this takes says nothing about them."""
-        same = [hmac.compare_digest(_digest(a), _digest(b)) for a, b in ((self.user, user), (self.password, password))]
-        return all(same)
+        """True if both are right. Takes equally long for right and wrong ones."""
+        matches = [
+            hmac.compare_digest(_digest(a), _digest(b)) for a, b in ((self.user, user), (self.password, password))
+        ]
+        return all(matches)
 
 
 class Doorkeeper:
     """Gives out links and checks cookies. Only the digests of cookies are kept: whoever reads them cannot make one.
 
-    `kept` returns the digests that were kept, also by another server, with the times until which they are valid.
+    `read_cookies` returns the stored digests, also those of another server, with the times at which they expire.
     """
 
     def __init__(
-        self, clock: Callable[[], float], kept: Callable[[], ExpiryTimes] = dict, keep: Keep | None = None
+        self,
+        clock: Callable[[], float],
+        read_cookies: Callable[[], ExpiryTimes] = dict,
+        keep_cookies: Keep | None = None,
     ) -> None:
         self._clock = clock
-        self._kept = kept
-        self._keep = keep
+        self._read_cookies = read_cookies
+        self._keep_cookies = keep_cookies
         self._links: dict[str, float] = {}
         self._cookies: dict[str, float] = {}
 
@@ -67,29 +72,31 @@ class Doorkeeper:
 
     def admit(self, token: str) -> str | None:
         """The value of the cookie for a valid token, which is used up by this; None for any other."""
-        until = self._links.pop(_digest(token), None)
-        if until is None or until < self._clock():
+        expiry = self._links.pop(_digest(token), None)
+        if expiry is None or expiry < self._clock():
             return None
         return self.new_cookie()
 
     def new_cookie(self) -> str:
         cookie, now = secrets.token_urlsafe(32), self._clock()
-        valid = {digest: until for digest, until in {**self._kept(), **self._cookies}.items() if until >= now}
-        self._cookies = dict(list(valid.items())[1 - MOST_COOKIES :])
+        valid_cookies = {
+            digest: expiry for digest, expiry in {**self._read_cookies(), **self._cookies}.items() if expiry >= now
+        }
+        self._cookies = dict(list(valid_cookies.items())[1 - MOST_COOKIES :])
         self._cookies[_digest(cookie)] = now + COOKIE_SECONDS
-        if self._keep is not None:
-            self._keep(self._cookies)
+        if self._keep_cookies is not None:
+            self._keep_cookies(self._cookies)
         return cookie
 
     def knows(self, cookie: str) -> bool:
         """True if the cookie is one of ours and still valid."""
         digest = _digest(cookie)
-        until = self._cookies.get(digest) or self._kept().get(digest)
-        return until is not None and until >= self._clock()
+        expiry = self._cookies.get(digest) or self._read_cookies().get(digest)
+        return expiry is not None and expiry >= self._clock()
 
 
 def _digest(token: str) -> str:
-    """Tokens are looked up by their digest, so how long a look takes says nothing about them."""
+    """The digest of a token. Tokens are looked up by it, so the time of a lookup says nothing about them."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -135,12 +142,12 @@ def exposure(
     if host in ("0.0.0.0", "::") and not origin:  # noqa: S104  # this is where it is refused
         hint = "name the address under which the page is opened, or give `--behind-proxy URL`"
         raise UsageError(f"`--host {host}` does not say under which name the page is opened", hint)
-    missing = [name for name in (USER, PASSWORD) if not env.get(name)]
+    missing_names = [name for name in (USER, PASSWORD) if not env.get(name)]
     if cert is None and not origin:
-        missing += ["`--tls-cert` and `--tls-key`, or `--behind-proxy URL`"]
-    if missing:
+        missing_names += ["`--tls-cert` and `--tls-key`, or `--behind-proxy URL`"]
+    if missing_names:
         raise UsageError(
-            f"a page that other machines can reach needs a log-in and encryption; missing: {', '.join(missing)}",
+            f"a page that other machines can reach needs a log-in and encryption; missing: {', '.join(missing_names)}",
             f"set {USER} and {PASSWORD} in the environment; leave `--host` out to serve this machine only",
         )
     if len(env[PASSWORD]) < SHORTEST_PASSWORD:
@@ -225,21 +232,21 @@ class ServerFolder:
     def __init__(self, state: str, project: str) -> None:
         self.folder = os.path.join(state, FOLDER, file_name(os.path.realpath(project)))
         make_private(self.folder)
-        self._read: tuple[int, int] | None = None
+        self._read_mark: tuple[int, int] | None = None
         self._cookies: dict[str, float] = {}
 
     def cookies(self) -> Mapping[str, float]:
         """The digests of cookies, with the times until which they are valid. Read again only after a change."""
         path = self._path("cookies")
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return {}
-        if self._read != (found.st_mtime_ns, found.st_ino):
-            self._read, self._cookies = (found.st_mtime_ns, found.st_ino), {}
+        if self._read_mark != (status.st_mtime_ns, status.st_ino):
+            self._read_mark, self._cookies = (status.st_mtime_ns, status.st_ino), {}
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 data = json.loads(read_regular(path))
-                self._cookies = {str(digest): float(until) for digest, until in data.items()}
+                self._cookies = {str(digest): float(expiry) for digest, expiry in data.items()}
         return self._cookies
 
     def keep(self, cookies: Mapping[str, float]) -> None:

@@ -71,7 +71,7 @@ class Api:
         self.actions = actions
         self.app = actions.app
         self.hub = hub
-        self._close = close
+        self._end_server = close
 
     @property
     def routes(self) -> list[Route]:
@@ -80,12 +80,12 @@ class Api:
             _action("/api/runs", self.launch, *TEXTS, *MAPPINGS, "dryRun"),
             _action("/api/needs/{id}", self.answer, "of", "digest", "values"),
             _action("/api/runs/{id}/stop", self.stop),
-            _action("/api/runs/{id}/resume", partial(self.again, "resume")),
-            _action("/api/runs/{id}/continue", partial(self.again, "continue")),
-            _action("/api/runs/{id}/restart", partial(self.again, "restart"), "from"),
+            _action("/api/runs/{id}/resume", partial(self.resume, "resume")),
+            _action("/api/runs/{id}/continue", partial(self.resume, "continue")),
+            _action("/api/runs/{id}/restart", partial(self.resume, "restart"), "from"),
             _action("/api/sessions/{id}/cancel", partial(self.session, actions.cancel)),
             _action("/api/sessions/{id}/reload", partial(self.session, actions.reload)),
-            _action("/api/seen", self.seen, "ids"),
+            _action("/api/seen", self.mark_seen_rows, "ids"),
             _action("/api/told", self.claim, "of", "need"),
             _action("/api/routes", self.save, "where", "name", "routes"),
             _action("/api/close", self.close),
@@ -110,31 +110,31 @@ class Api:
         for name in TEXTS:
             if not isinstance(body.get(name), str | None):
                 raise UsageError(f"`{name}` has to be text")
-        wanted = LaunchForm(**{name: value for name, value in body.items() if value is not None})
-        return preview_launch(self.app, wanted) if is_dry else {"run": self.actions.launch(wanted)}
+        form = LaunchForm(**{name: value for name, value in body.items() if value is not None})
+        return preview_launch(self.app, form) if is_dry else {"run": self.actions.launch(form)}
 
     def save(self, _: Request, body: Body) -> Any:
-        where, name, routes = body.get("where"), body.get("name"), body.get("routes")
-        if where not in ("flow", "preset") or not isinstance(name, str):
+        target, name, routes = body.get("where"), body.get("name"), body.get("routes")
+        if target not in ("flow", "preset") or not isinstance(name, str):
             raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
         if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
             raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "AGENT:MODEL"}`')
         self.actions.refuse("routes")
-        return {"file": save_routes(self.app, where, name, routes)}
+        return {"file": save_routes(self.app, target, name, routes)}
 
     async def answer(self, request: Request, body: Body) -> Any:
-        of, digest, values = (body.get(name) for name in ("of", "digest", "values"))
-        if not isinstance(of, str) or not isinstance(digest, str) or not isinstance(values, dict):
+        topic, digest, values = (body.get(name) for name in ("of", "digest", "values"))
+        if not isinstance(topic, str) or not isinstance(digest, str) or not isinstance(values, dict):
             raise UsageError("an answer needs `of`, `digest` and `values`")
         question = request.path_params["id"]
-        await self.actions.answer(_run_of(of), question, digest, values)
+        await self.actions.answer(_run_of(topic), question, digest, values)
         return {"accepted": question}
 
     def session(self, action: Callable[[str], None], request: Request, _: Body) -> Any:
         action(request.path_params["id"])
         return {"session": request.path_params["id"]}
 
-    def seen(self, _: Request, body: Body) -> Any:
+    def mark_seen_rows(self, _: Request, body: Body) -> Any:
         ids = body.get("ids")
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SEEN or not all(map(_is_row, ids)):
             raise UsageError("`ids` has to be a list of rows of home", "such as `run:ID`")
@@ -142,33 +142,33 @@ class Api:
         rows = {f"run:{id_}" for id_ in self.app.runs.engine.ids()} | {
             f"session:{one.id}" for one in self.app.sessions.all()
         }
-        known = [id_ for id_ in ids if id_ in rows]  # others are ignored: a run may have been removed meanwhile
-        for id_ in known:
+        known_ids = [id_ for id_ in ids if id_ in rows]  # others are ignored: a run may have been removed meanwhile
+        for id_ in known_ids:
             mark_seen(self.app, id_)
-        return {"seen": len(known)}
+        return {"seen": len(known_ids)}
 
     def claim(self, _: Request, body: Body) -> Any:
-        of, need = body.get("of"), body.get("need")
-        if not isinstance(of, str) or not isinstance(need, str):
+        topic, need = body.get("of"), body.get("need")
+        if not isinstance(topic, str) or not isinstance(need, str):
             raise UsageError("`of` and `need` have to be text")
-        return {"isFirst": self.actions.claim(_run_of(of), need)}
+        return {"isFirst": self.actions.claim(_run_of(topic), need)}
 
     async def close(self, _: Request, __: Body) -> Any:
         await asyncio.to_thread(self.actions.refuse, "close")
-        if self._close is None:
+        if self._end_server is None:
             raise RefusedError("this server cannot be ended from the page", "end it where it was started")
-        asyncio.get_running_loop().call_later(AFTER_ANSWER, self._close)
+        asyncio.get_running_loop().call_later(AFTER_ANSWER, self._end_server)
         return {"closed": True}
 
     async def stop(self, request: Request, _: Body) -> Any:
         await self.actions.stop(request.path_params["id"])
         return {"stopped": request.path_params["id"]}
 
-    def again(self, mode: ResumeMode, request: Request, body: Body) -> Any:
+    def resume(self, mode: ResumeMode, request: Request, body: Body) -> Any:
         start = body.get("from")
         if not isinstance(start, str | None):
             raise UsageError("`from` has to be text")
-        self.actions.again(request.path_params["id"], mode, start)
+        self.actions.resume(request.path_params["id"], mode, start)
         return {"run": request.path_params["id"]}
 
     def offer(self, request: Request) -> Any:
@@ -189,14 +189,14 @@ class Api:
 
     async def nodes(self, request: Request) -> Any:
         """The rows directly below a row."""
-        under, start = request.query_params.get("under", ""), _number(request, "start") or 0
-        async with self.hub.watching(f"run:{request.path_params['id']}") as watched:
+        parent, start = request.query_params.get("under", ""), _number(request, "start") or 0
+        async with self.hub.watching(f"run:{request.path_params['id']}") as topic:
 
-            def below(live: object) -> dict[str, Any]:
+            def rows_below(live: object) -> dict[str, Any]:
                 assert isinstance(live, LiveRun)
-                return live.nodes(under, start)
+                return live.nodes(parent, start)
 
-            return await watched.read(below)
+            return await topic.read(rows_below)
 
     def step(self, request: Request) -> Any:
         """One try of a step: the last one, or the one that `try` names."""
@@ -207,8 +207,10 @@ class Api:
         """A page of the log, the newest first."""
         query = request.query_params
         kinds = tuple(filter(None, query.get("kind", "").split(",")))
-        wanted = LogQuery(query.get("q", "")[:MOST_QUERY], kinds, query.get("under", ""), query.get("before") or None)
-        page = search_log(self.app.runs, self._run(request), wanted)
+        log_query = LogQuery(
+            query.get("q", "")[:MOST_QUERY], kinds, query.get("under", ""), query.get("before") or None
+        )
+        page = search_log(self.app.runs, self._run(request), log_query)
         return {**page, "rows": page["rows"][::-1]}
 
     def changes(self, request: Request) -> Any:
@@ -217,19 +219,19 @@ class Api:
 
     async def summary(self, request: Request) -> Any:
         """What a run says about itself, as a tree."""
-        async with self.hub.watching(f"run:{request.path_params['id']}") as watched:
-            head = await watched.read(lambda live: live.topic.rows.get(HEAD, ""))
+        async with self.hub.watching(f"run:{request.path_params['id']}") as topic:
+            head = await topic.read(lambda live: live.topic.rows.get(HEAD, ""))
         return artifacts.markdown((head or {}).get("summary") or "")
 
     def artifact(self, request: Request) -> Any:
-        id_, way, kept = request.path_params["id"], request.query_params.get("as", "tree"), self.app.runs.shelves
+        id_, way, shelves = request.path_params["id"], request.query_params.get("as", "tree"), self.app.runs.shelves
         if way not in WAYS:
             raise UsageError("`as` has to be `tree`, `diff` or `raw`")
         if way != "raw":
-            return (artifacts.preview if way == "tree" else artifacts.diff)(kept, id_)
-        name = artifacts.about(kept, id_)["file"]
+            return (artifacts.preview if way == "tree" else artifacts.diff)(shelves, id_)
+        name = artifacts.about(shelves, id_)["file"]
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
-        return Response(artifacts.raw(kept, id_), media_type="application/octet-stream", headers=headers)
+        return Response(artifacts.raw(shelves, id_), media_type="application/octet-stream", headers=headers)
 
     def _run(self, request: Request) -> str:
         """The id of the run in the address. Raises `NotFound` if there is no such run."""
@@ -244,8 +246,8 @@ def _route(path: str, work: Callable[..., Any], keys: tuple[str, ...] | None = N
 
     async def endpoint(request: Request) -> Response:
         try:
-            given = (request,) if keys is None else (request, await _body(request, keys))
-            answer = await (work(*given) if iscoroutinefunction(work) else asyncio.to_thread(work, *given))
+            arguments = (request,) if keys is None else (request, await _body(request, keys))
+            answer = await (work(*arguments) if iscoroutinefunction(work) else asyncio.to_thread(work, *arguments))
         except HandrailError as error:
             return error_response(error)
         except ClientDisconnect:  # more than the guard lets through
@@ -302,7 +304,7 @@ def error_response(error: HandrailError, status: int | None = None) -> Response:
     if isinstance(error, WrongFields):
         data["fields"] = [{"field": one.field, "message": one.message} for one in error.problems]
     if isinstance(error, LateAnswer):
-        data["answered"] = error.answered
+        data["answered"] = error.first_answer
     return JSONResponse({"error": data}, status or _status(error))
 
 

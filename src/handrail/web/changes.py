@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from handrail.base.errors import HandrailError, NotFound, UsageError
 from handrail.view.live.home import LiveHome
-from handrail.view.live.hub import Hub, Watched
+from handrail.view.live.hub import Hub, WatchedTopic
 from handrail.web.api import error_response
 from handrail.web.guard import BROWSER, RequestRefusal, refusal_page
 
@@ -43,8 +43,12 @@ Cursors = dict[str, tuple[str, int, int]]
 
 def cursors_in(text: str) -> Cursors:
     """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213/880`. What is not one is left out."""
-    found = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
-    return {one["topic"]: (one["epoch"], int(one["seq"]), int(one["tail"] or 0)) for one in found if one is not None}
+    matches = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
+    return {
+        match["topic"]: (match["epoch"], int(match["seq"]), int(match["tail"] or 0))
+        for match in matches
+        if match is not None
+    }
 
 
 class Changes:
@@ -58,12 +62,12 @@ class Changes:
         self.clock = clock
         self.ending = ending
         self._streams: Counter[str] = Counter()  # by browser
-        self._asked: dict[str, float] = {}
+        self._last_requests: dict[str, float] = {}
         self._lingering: dict[str, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        since = cursors_in(request.headers.get("last-event-id") or request.query_params.get("since", ""))
+        all_cursors = cursors_in(request.headers.get("last-event-id") or request.query_params.get("since", ""))
         async with AsyncExitStack() as stack:
             answer: Response
             is_stream = STREAM in request.headers.get("accept", "")
@@ -71,13 +75,13 @@ class Changes:
                 answer = refusal_page(RequestRefusal.STREAMS, request.url.path)
             else:
                 try:
-                    watched = await self._watched(stack, request.query_params.get("topics", ""))
-                    cursors = {name: since.get(name, ("", 0, 0)) for name in watched}
+                    topics = await self._watch(stack, request.query_params.get("topics", ""))
+                    cursors = {name: all_cursors.get(name, ("", 0, 0)) for name in topics}
                     if is_stream:
-                        events = _Stream(watched, cursors, self.clock).events(self.ending)
+                        events = _Stream(topics, cursors, self.clock).events(self.ending)
                         answer = StreamingResponse(events, headers={"x-accel-buffering": "no"}, media_type=STREAM)
                     else:
-                        answer = JSONResponse(await self._messages(watched, cursors))
+                        answer = JSONResponse(await self._messages(topics, cursors))
                 except HandrailError as error:
                     answer = error_response(error, 404 if isinstance(error, NotFound) else 400)
             await answer(scope, receive, send)
@@ -85,10 +89,10 @@ class Changes:
     @asynccontextmanager
     async def _place(self, browser: str) -> AsyncIterator[bool]:
         """A place for one more stream. False if there is none for a second."""
-        waited = 0.0
-        while self._is_full(browser) and waited < PLACE_SECONDS:
+        seconds = 0.0
+        while self._is_full(browser) and seconds < PLACE_SECONDS:
             await asyncio.sleep(0.05)
-            waited += 0.05
+            seconds += 0.05
         if self._is_full(browser):
             yield False
             return
@@ -102,31 +106,31 @@ class Changes:
     def _is_full(self, browser: str) -> bool:
         return self._streams[browser] >= MOST_IN_BROWSER or self._streams.total() >= MOST_STREAMS
 
-    async def _watched(self, stack: AsyncExitStack, names: str) -> dict[str, Watched]:
+    async def _watch(self, stack: AsyncExitStack, names: str) -> dict[str, WatchedTopic]:
         topics = list(dict.fromkeys(filter(None, names.split(","))))
         if not topics or len(topics) > MOST_TOPICS:
             raise UsageError("one to four topics are needed", "such as `?topics=home,run:ID`")
         return {name: await stack.enter_async_context(self.hub.watching(name)) for name in topics}
 
-    async def _messages(self, watched: dict[str, Watched], cursors: Cursors) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for name, topic in watched.items():
+    async def _messages(self, topics: dict[str, WatchedTopic], cursors: Cursors) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for name, topic in topics.items():
             topic.check()
             epoch, seq, tail = cursors[name]
-            found += (await topic.messages(epoch, seq, self.clock(), tail))[0]
+            messages += (await topic.messages(epoch, seq, self.clock(), tail))[0]
             self.linger(name)
-        return found
+        return messages
 
     async def older(self, request: Request) -> Response:
         """The next page of what ended on home, behind the row with the id `after`."""
-        async with self.hub.watching("home") as watched:
-            assert isinstance(watched.live, LiveHome)
-            return JSONResponse(watched.live.topic.older(request.query_params.get("after")))
+        async with self.hub.watching("home") as topic:
+            assert isinstance(topic.live, LiveHome)
+            return JSONResponse(topic.live.topic.older(request.query_params.get("after")))
 
     def linger(self, name: str) -> None:
         """Keep a topic open for a while longer. One that is not open is opened: somebody will ask for it soon."""
         loop = asyncio.get_running_loop()
-        self._asked[name] = loop.time()
+        self._last_requests[name] = loop.time()
         if name not in self._lingering and len(self._lingering) < MOST_LINGERING:
             self._lingering[name] = loop.create_task(self._keep(name))
 
@@ -135,16 +139,16 @@ class Changes:
         try:
             with contextlib.suppress(HandrailError, OSError):  # who asks for the topic is told
                 async with self.hub.watching(name):
-                    while (left := self._asked[name] + LINGER - loop.time()) > 0:
-                        await asyncio.sleep(left)
+                    while (remaining := self._last_requests[name] + LINGER - loop.time()) > 0:
+                        await asyncio.sleep(remaining)
         finally:
-            self._asked.pop(name, None)
+            self._last_requests.pop(name, None)
             self._lingering.pop(name, None)
 
 
 class _Stream:
-    def __init__(self, watched: dict[str, Watched], cursors: Cursors, clock: Callable[[], float]) -> None:
-        self.watched = watched
+    def __init__(self, topics: dict[str, WatchedTopic], cursors: Cursors, clock: Callable[[], float]) -> None:
+        self.topics = topics
         self.cursors = cursors
         self.clock = clock
 
@@ -153,9 +157,9 @@ class _Stream:
         is_first = True
         while not ending.is_set():
             has_news = False
-            for name, watched in self.watched.items():
+            for name, topic in self.topics.items():
                 try:
-                    watched.check()
+                    topic.check()
                 except HandrailError as error:
                     yield self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
                     return
@@ -166,26 +170,26 @@ class _Stream:
             is_first = False
             if not has_news:
                 await self._wait(ending)
-                if not ending.is_set() and all(map(self._has_all, self.watched)):
+                if not ending.is_set() and all(map(self._has_all, self.topics)):
                     yield self._event("alive", {"now": self.clock()})
         yield self._event("bye", {"now": self.clock()})
 
     async def _news(self, name: str) -> AsyncIterator[bytes]:
         """What changed in a topic."""
         epoch, seq, tail = self.cursors[name]
-        messages, place = await self.watched[name].messages(epoch, seq, self.clock(), tail)
+        messages, place = await self.topics[name].messages(epoch, seq, self.clock(), tail)
         for message in messages:
             if not message["more"]:
                 self.cursors[name] = (*place, message["tail"]["seq"] if "tail" in message else tail)
             yield self._event("rows", message)
 
     def _has_all(self, name: str) -> bool:
-        watched = self.watched[name]
-        return (*watched.place, watched.tail) == self.cursors[name]
+        topic = self.topics[name]
+        return (*topic.place, topic.tail) == self.cursors[name]
 
     async def _wait(self, ending: asyncio.Event) -> None:
         """Wait until something changes, but not forever: after a while a reader is told that the stream is alive."""
-        changes = [watched.change(HEARTBEAT) for watched in self.watched.values()]
+        changes = [topic.change(HEARTBEAT) for topic in self.topics.values()]
         waits = [asyncio.ensure_future(one) for one in (*changes, ending.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

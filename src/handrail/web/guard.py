@@ -88,13 +88,13 @@ class RequestRefusal(Enum):
         self.help = help
 
 
-def refusal_page(refused: RequestRefusal, path: str) -> Response:
+def refusal_page(refusal: RequestRefusal, path: str) -> Response:
     """The answer: JSON for the page's own requests, else a small page."""
     if path.startswith(API):
-        error = {"code": refused.code, "message": refused.sentence, "hint": refused.help}
-        return JSONResponse({"error": error}, refused.status)
-    body = f'<p role="alert" class="banner">✗ {escape(refused.sentence)}</p>\n<p>{escape(refused.help)}</p>'
-    return html_page("Refused", body, refused.status)
+        error = {"code": refusal.code, "message": refusal.sentence, "hint": refusal.help}
+        return JSONResponse({"error": error}, refusal.status)
+    body = f'<p role="alert" class="banner">✗ {escape(refusal.sentence)}</p>\n<p>{escape(refusal.help)}</p>'
+    return html_page("Refused", body, refusal.status)
 
 
 MOST_BODY = 256 * 1024
@@ -139,17 +139,17 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no other protocol is spoken here, and nothing answers
-        refused = self.refusal(scope)
-        if refused is not None:
-            await self._answer(refused, scope["path"])(scope, receive, _with_headers(send))
+        refusal = self.refusal(scope)
+        if refusal is not None:
+            await self._answer(refusal, scope["path"])(scope, receive, _with_headers(send))
             return
-        await self.app(scope, _bounded(receive), _with_headers(send))
+        await self.app(scope, _limit_body(receive), _with_headers(send))
 
-    def _answer(self, refused: RequestRefusal, path: str) -> Response:
+    def _answer(self, refusal: RequestRefusal, path: str) -> Response:
         """The answer to a refused request. It closes the connection: nothing else on it is read."""
-        if refused is RequestRefusal.COOKIE and self.has_login and not path.startswith(API):
+        if refusal is RequestRefusal.COOKIE and self.has_login and not path.startswith(API):
             return RedirectResponse(LOGIN, 303)
-        answer = refusal_page(refused, path)
+        answer = refusal_page(refusal, path)
         answer.headers["connection"] = "close"
         return answer
 
@@ -203,8 +203,16 @@ class Guard:
 
 def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     """True for requests that no browser sends, and that servers and proxies read differently."""
-    once = ("content-length", "transfer-encoding", "content-type", "origin", "cookie", "sec-fetch-site", "x-handrail")
-    if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in once):
+    single_headers = (
+        "content-length",
+        "transfer-encoding",
+        "content-type",
+        "origin",
+        "cookie",
+        "sec-fetch-site",
+        "x-handrail",
+    )
+    if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in single_headers):
         return True
     if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEAD:
         return True
@@ -213,18 +221,18 @@ def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     return method != "POST" and headers.get("content-length", "0") != "0"
 
 
-def _wrong_length(headers: Headers, most: int) -> RequestRefusal | None:
+def _wrong_length(headers: Headers, limit: int) -> RequestRefusal | None:
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not _LENGTH.fullmatch(length):
         return RequestRefusal.LENGTH
-    return RequestRefusal.SIZE if int(length) > most else None
+    return RequestRefusal.SIZE if int(length) > limit else None
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Reads no more of a body than `MOST_BODY`, whatever its length was said to be."""
+def _limit_body(receive: Receive) -> Receive:
+    """Reads at most `MOST_BODY` bytes of a body, whatever length its header says."""
     total = 0
 
-    async def limited() -> Message:
+    async def receive_limited() -> Message:
         nonlocal total
         message = await receive()
         if message["type"] == "http.request":
@@ -233,11 +241,11 @@ def _bounded(receive: Receive) -> Receive:
                 return {"type": "http.disconnect"}
         return message
 
-    return limited
+    return receive_limited
 
 
 def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -247,7 +255,7 @@ def _with_headers(send: Send) -> Send:
                 del headers["server"]
         await send(message)
 
-    return sending
+    return send_with_headers
 
 
 MOST_TRIES, TRY_SECONDS = 5, 60.0
@@ -283,10 +291,10 @@ class LoginPage:
             return _page("Too many log-ins. Wait a minute, then try again.", 429)
         self.tries.append(now)
         try:
-            given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=4)
+            fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=4)
         except (ValueError, ClientDisconnect):
-            given = {}
-        user, password = (given.get(name, [""])[0] for name in ("user", "password"))
+            fields = {}
+        user, password = (fields.get(name, [""])[0] for name in ("user", "password"))
         if not self.credentials.fit(user, password):
             return _page("The user or the password is wrong.", 401)
         return self.admit(self.door.new_cookie())

@@ -66,7 +66,7 @@ class Edge:
             self.report(error)
 
 
-def answering(refusal: RequestRefusal) -> Callable[[Request, Exception], Response]:
+def answer_with(refusal: RequestRefusal) -> Callable[[Request, Exception], Response]:
     """The handler of an error that is answered with this refusal."""
     return lambda request, _: refusal_page(refusal, request.url.path)
 
@@ -74,8 +74,8 @@ def answering(refusal: RequestRefusal) -> Callable[[Request, Exception], Respons
 class PageFiles(StaticFiles):
     """The scripts and styles of the page. A browser keeps them, and asks each time whether they have changed."""
 
-    def file_response(self, *args: Any, **more: Any) -> Response:
-        answer = super().file_response(*args, **more)
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        answer = super().file_response(*args, **options)
         answer.headers["cache-control"] = "no-cache"
         return answer
 
@@ -116,12 +116,12 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     """The application of the server."""
     serving = serving or Serving()
     page, actions = web_page_folder(), Actions(app, "web")
-    why = READ_ONLY if actions.app.is_leashed else AS_ASKED if serving.is_read_only else ""
-    text = _index_page(page, {"PROJECT": os.path.basename(app.project), "READ-ONLY": why})
+    reason = READ_ONLY if actions.app.is_leashed else AS_ASKED if serving.is_read_only else ""
+    text = _index_page(page, {"PROJECT": os.path.basename(app.project), "READ-ONLY": reason})
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))
-        return refusal_page(RequestRefusal.LINK, request.url.path) if cookie is None else _entered(address, cookie)
+        return refusal_page(RequestRefusal.LINK, request.url.path) if cookie is None else _entrance(address, cookie)
 
     async def index(request: Request) -> Response:
         if "run" in request.path_params:  # the page asks for it when its scripts are loaded: begin to read it now
@@ -140,14 +140,22 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     ]
     has_login = serving.credentials is not None
     if serving.credentials is not None:
-        routes.append(LoginPage(door, serving.credentials, app.clock, partial(_entered, address)).route)
-    missing, state, bug = map(answering, (RequestRefusal.MISSING, RequestRefusal.STATE, RequestRefusal.BUG))
-    handlers: dict[Any, Any] = {404: missing, 405: missing, StateError: state, OSError: state, Exception: bug}
+        routes.append(LoginPage(door, serving.credentials, app.clock, partial(_entrance, address)).route)
+    answer_missing, answer_state, answer_bug = map(
+        answer_with, (RequestRefusal.MISSING, RequestRefusal.STATE, RequestRefusal.BUG)
+    )
+    handlers: dict[Any, Any] = {
+        404: answer_missing,
+        405: answer_missing,
+        StateError: answer_state,
+        OSError: answer_state,
+        Exception: answer_bug,
+    }
     inner = Starlette(routes=routes, exception_handlers=handlers)
     return Edge(Guard(inner, door, address, has_login=has_login, is_read_only=serving.is_read_only), serving.report)
 
 
-def _entered(address: Address, cookie: str) -> Response:
+def _entrance(address: Address, cookie: str) -> Response:
     """The first page, with the cookie that lets a browser in."""
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
@@ -167,8 +175,8 @@ class LimitedProtocol(H11Protocol):
 
     request_seconds = REQUEST_SECONDS
     reading_seconds = READING_SECONDS
-    _arriving: asyncio.TimerHandle | None = None
-    _stuck: asyncio.TimerHandle | None = None
+    _arrival_timer: asyncio.TimerHandle | None = None
+    _reading_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn itself
         super().connection_made(transport)
@@ -185,25 +193,25 @@ class LimitedProtocol(H11Protocol):
     def _watch(self) -> None:
         """The timer runs while the client still has to send something, and is not started anew by each byte."""
         is_arriving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-        if is_arriving and self._arriving is None:
-            self._arriving = self.loop.call_later(self.request_seconds, self.transport.abort)
-        elif not is_arriving and self._arriving is not None:
-            self._arriving.cancel()
-            self._arriving = None
+        if is_arriving and self._arrival_timer is None:
+            self._arrival_timer = self.loop.call_later(self.request_seconds, self.transport.abort)
+        elif not is_arriving and self._arrival_timer is not None:
+            self._arrival_timer.cancel()
+            self._arrival_timer = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._stuck is None:
-            self._stuck = self.loop.call_later(self.reading_seconds, self.transport.abort)
+        if self._reading_timer is None:
+            self._reading_timer = self.loop.call_later(self.reading_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._stuck is not None:
-            self._stuck.cancel()
-            self._stuck = None
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
+            self._reading_timer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._arriving, self._stuck):
+        for timer in (self._arrival_timer, self._reading_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -214,29 +222,29 @@ SEND_BUFFER = 128 * 1024
 Ready = Callable[[str, Address], None]
 
 
-def serve(app: App, exposed: Exposure, ready: Ready, new_link: Ready, report: ReportBug) -> None:
+def serve(app: App, exposure: Exposure, ready: Ready, new_link: Ready, report: ReportBug) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is called once with the link; `new_link` each time Enter is pressed.
 
     `report` is called with every bug.
     """
-    kept = ServerFolder(app.places.state, app.project)
-    port = kept.port if exposed.port is None else exposed.port
-    listening = _listen(exposed.host, port, is_chosen=exposed.port is not None)
-    with contextlib.closing(listening):
-        address = Address(exposed.host, listening.getsockname()[1], exposed.tls, exposed.proxy)
-        kept.port = address.port
-        door = Doorkeeper(app.clock, kept.cookies, kept.keep)
+    folder = ServerFolder(app.places.state, app.project)
+    port = folder.port if exposure.port is None else exposure.port
+    listener = _listen(exposure.host, port, is_chosen=exposure.port is not None)
+    with contextlib.closing(listener):
+        address = Address(exposure.host, listener.getsockname()[1], exposure.tls, exposure.proxy)
+        folder.port = address.port
+        door = Doorkeeper(app.clock, folder.cookies, folder.keep)
         serving = Serving(
             close=lambda: signal.raise_signal(signal.SIGTERM),
             report=report,
-            credentials=exposed.credentials,
-            is_read_only=exposed.is_read_only,
+            credentials=exposure.credentials,
+            is_read_only=exposure.is_read_only,
         )
-        server = _Server(_config(make_server(app, door, address, serving), exposed), serving.ending)
-        asyncio.run(_run(server, listening, door, address, (ready, new_link)))
+        server = _Server(_config(make_server(app, door, address, serving), exposure), serving.ending)
+        asyncio.run(_run(server, listener, door, address, (ready, new_link)))
 
 
-def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
+def _config(application: ASGIApp, exposure: Exposure) -> uvicorn.Config:
     config = uvicorn.Config(
         application,
         http=LimitedProtocol,
@@ -251,8 +259,8 @@ def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=32 * 1024,
         limit_concurrency=256,
-        ssl_certfile=exposed.cert,
-        ssl_keyfile=exposed.key,
+        ssl_certfile=exposure.cert,
+        ssl_keyfile=exposure.key,
     )
     try:
         config.load()
@@ -265,15 +273,15 @@ def _config(application: ASGIApp, exposed: Exposure) -> uvicorn.Config:
 
 
 async def _run(
-    server: _Server, listening: socket.socket, door: Doorkeeper, address: Address, tell: tuple[Ready, Ready]
+    server: _Server, listener: socket.socket, door: Doorkeeper, address: Address, callbacks: tuple[Ready, Ready]
 ) -> None:
-    ready, new_link = tell
+    ready, new_link = callbacks
     loop = asyncio.get_running_loop()
 
     def link() -> str:
         return f"{address.url}/enter?token={door.new_token()}"
 
-    def pressed() -> None:
+    def read_key() -> None:
         if sys.stdin.readline():
             new_link(link(), address)
         else:
@@ -281,14 +289,14 @@ async def _run(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, server.leave)
-    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    while not server.started and not serving.done():
+    task = asyncio.ensure_future(server.serve(sockets=[listener]))
+    while not server.started and not task.done():
         await asyncio.sleep(0.01)
     if server.started:
         ready(link(), address)
         if sys.stdin is not None and sys.stdin.isatty():
-            loop.add_reader(sys.stdin, pressed)
-    await serving
+            loop.add_reader(sys.stdin, read_key)
+    await task
 
 
 class _Server(uvicorn.Server):
@@ -311,13 +319,13 @@ class _Server(uvicorn.Server):
 def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
     """A socket at this address only. If a remembered port is taken, any other one."""
     for one in (port,) if is_chosen else (port, 0):
-        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         try:
-            listening.bind((host, one))
+            listener.bind((host, one))
         except (OSError, OverflowError) as error:
-            listening.close()
+            listener.close()
             if isinstance(error, OverflowError):
                 raise UsageError(f"`--port` has to be 0 to 65535, found {one}") from error
             if isinstance(error, socket.gaierror):
@@ -327,6 +335,6 @@ def _listen(host: str, port: int, *, is_chosen: bool) -> socket.socket:
                 message = f"port {one} of {host} cannot be used: {error.strerror}"
                 raise RefusedError(message, "choose another one, or leave `--port` out") from error
             continue
-        listening.listen(128)
-        return listening
+        listener.listen(128)
+        return listener
     raise RefusedError(f"no port of {host} can be used", "look whether it is an address of this machine")

@@ -248,7 +248,7 @@ def test_the_page_and_the_terminal_surface_show_it_and_run_nothing(clone: Clone)
             actions.launch(LaunchForm(name=flow))
     for mode in ("resume", "restart"):
         with pytest.raises(UntrustedError):
-            actions.again(clone.run_id, mode)
+            actions.resume(clone.run_id, mode)
     asked = next(iter(app.runs.load(clone.run_id).state.questions.values()))
     with pytest.raises(UntrustedError):
         asyncio.run(actions.answer(clone.run_id, asked.id, asked.input, {"approved": True}))

@@ -176,7 +176,7 @@ def test_keys_show_edit_and_launch_the_selected_definition(project: Project, mon
         assert "Launch release" in picture(app)
         await typed(pilot, "escape", "down", "down", "down", "down", "enter")
         assert isinstance(app.screen, LaunchScreen)  # the workflow, though a flow has the same name
-        assert app.screen.called == "workflow:ship"
+        assert app.screen.definition == "workflow:ship"
         assert "Launch ship" in picture(app)
         await typed(pilot, "escape", "escape")
         assert top_screen(app) == HomeScreen.__name__

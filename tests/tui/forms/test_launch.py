@@ -126,10 +126,10 @@ def test_the_launch_looks_as_designed(size: str, project: Project) -> None:
         await typed(pilot, "tab", "down", "tab", "enter", "tab", "x", "tab", "tab", "tab", "end", "tab", "«mine»")
         same_as(f"launch-routes-{size}", picture(app))
         assert screen.rows is not None
-        wanted = screen.rows.wanted("release")
+        wanted = screen.rows.launch_form("release")
         assert wanted.params == {"version": "1", "deep": True, "level": "major"}
         assert wanted.routes == {"review": "codex:x", "default": "codex"}
-        assert screen.rows.routes.saving == ("preset", "mine")
+        assert screen.rows.routes.save_target == ("preset", "mine")
         await typed(pilot, "escape")
 
     assert played(screen, SIZES[size], script).result() is None

@@ -60,7 +60,7 @@ def test_one_answer_counts_and_the_others_hear_who_gave_it(project: Project) -> 
     with pytest.raises(LateAnswer) as late:
         asyncio.run(tui.answer(run, need["id"], need["digest"], {"approved": True}))
     assert not late.value.has_changed
-    answered = late.value.answered
+    answered = late.value.first_answer
     assert answered is not None
     assert (answered["by"], answered["who"], answered["verdict"]) == ("web", "person", "rejected")
     assert needs(project, run)[0]["answered"] == answered

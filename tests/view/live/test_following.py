@@ -16,7 +16,7 @@ from handrail.app import App
 from handrail.base.errors import NotFound
 from handrail.driven.engines.embedded.run_journal import Ledger
 from handrail.driven.runs.run_events import Noticed
-from handrail.view.live.hub import MOST_KEPT, Hub, Watched
+from handrail.view.live.hub import MOST_KEPT, Hub, WatchedTopic
 from handrail.view.live.run import LiveRun
 from handrail.view.live.session import LiveSession
 from handrail.view.rows.home import HomeTopic
@@ -140,7 +140,7 @@ def test_a_topic_that_takes_long_to_open_holds_up_no_other_and_is_kept_for_a_whi
             assert may_open.wait(30)
         return Still()
 
-    async def watch(hub: Hub, name: str) -> Watched:
+    async def watch(hub: Hub, name: str) -> WatchedTopic:
         async with hub.watching(name) as watched:
             return watched
 

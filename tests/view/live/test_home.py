@@ -230,7 +230,7 @@ for number in range(25):
     assert [process.wait() for process in started] == [0, 0, 0]
     seen = OpenedRows(app_in(project))
     assert seen.refresh()
-    assert len(seen.opened) == 75
+    assert len(seen.times) == 75
     assert not seen.refresh()
 
 

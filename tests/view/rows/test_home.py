@@ -80,7 +80,7 @@ def test_a_failure_that_is_later_than_its_last_look_is_new_again() -> None:
 
 def test_a_damaged_run_is_a_row_that_says_what_is_wrong() -> None:
     topic = HomeTopic("p")
-    broken = SessionLine("s", "", "", "damaged", wrong="the journal `/state/s/journal` is damaged at record 4")
+    broken = SessionLine("s", "", "", "damaged", problem="the journal `/state/s/journal` is damaged at record 4")
     topic.update([run("a", "damaged", why="the journal `/state/a/1/journal` is damaged at record 41")], [broken], {})
     rows = {row["id"]: row for row in topic.rows.section("entries")}
     assert rows["run:a"]["why"]["message"] == (

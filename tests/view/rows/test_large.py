@@ -76,7 +76,7 @@ def test_a_snapshot_of_thousands_of_steps_has_at_most_a_megabyte(phases: int, st
             largest = max(largest, size_of(topic))
             for message in topic.rows.messages("run:r", received.seq, 0.0):
                 assert received.take(message)
-            assert received.rows == {(name, row["id"]): row for name, row in topic.rows.since(0)[0]}
+            assert received.rows == {(name, row["id"]): row for name, row in topic.rows.changes_since(0)[0]}
     assert largest <= 1_000_000
     assert len(topic.rows.section("nodes")) <= MOST_SHOWN
 
@@ -98,7 +98,7 @@ def test_what_runs_and_what_failed_is_in_the_topic_and_the_rest_can_be_fetched()
     assert len(shown()) == 100
     folded = topic.window.get("nodes", "p0/s0")
     assert folded is not None
-    assert (folded["status"], [bar["kind"] for bar in topic.window.of("p0/s0", "bars")]) == ("done", ["work"])
+    assert (folded["status"], [bar["kind"] for bar in topic.window.rows_of("p0/s0", "bars")]) == ("done", ["work"])
     topic.take(3.0, PhaseStarted("p1"))
     topic.take(3.0, StepStarted("p1/s3"))
     topic.take(4.0, StepFailed("p1/s3", "exit", "no"))

@@ -102,7 +102,7 @@ def new_topic(records: Sequence[EventRecord] = ()) -> RunTopic:
 
 
 def shown_in(topic: RunTopic) -> dict[RowKey, Row]:
-    return {(name, row["id"]): row for name, row in topic.rows.since(0)[0]}
+    return {(name, row["id"]): row for name, row in topic.rows.changes_since(0)[0]}
 
 
 def all_in(topic: RunTopic) -> dict[RowKey, Row]:
@@ -110,7 +110,10 @@ def all_in(topic: RunTopic) -> dict[RowKey, Row]:
     window = topic.window
     nodes = {("nodes", id_): row for id_, row in window.nodes.items()}
     others = {
-        (name, row["id"]): row for name in ("bars", "checks") for id_ in window.nodes for row in window.of(id_, name)
+        (name, row["id"]): row
+        for name in ("bars", "checks")
+        for id_ in window.nodes
+        for row in window.rows_of(id_, name)
     }
     return {**shown_in(topic), **nodes, **others}
 

@@ -53,7 +53,7 @@ def topic_after(*events: tuple[float, Event]) -> RunTopic:
         topic.take(at, event)
         for message in topic.rows.messages("run:r", received.seq if received.epoch == topic.rows.epoch else 0, at):
             assert received.take(message)
-        wanted = {(section, row["id"]): row for section, row in topic.rows.since(0)[0]}
+        wanted = {(section, row["id"]): row for section, row in topic.rows.changes_since(0)[0]}
         assert received.rows == wanted
     return topic
 

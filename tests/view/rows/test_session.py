@@ -36,7 +36,7 @@ def topic_after(*events: tuple[float, Event]) -> SessionTopic:
         base = received.seq if received.epoch == topic.rows.epoch else 0
         for message in topic.rows.messages("session:s", base, at):
             assert received.take(message)
-        assert received.rows == {(section, row["id"]): row for section, row in topic.rows.since(0)[0]}
+        assert received.rows == {(section, row["id"]): row for section, row in topic.rows.changes_since(0)[0]}
     return topic
 
 
@@ -150,7 +150,7 @@ def test_names_of_the_workflow_are_only_text() -> None:
     hostile = phase("plan", 1)._replace(name=name, emoji=name, deny=(name,))
     found = SessionTopic({"d1": plan(workflow("ship", hostile)._replace(name=name))}.get, {})
     found.take(1, BEGIN)
-    shown = repr([row for _, row in found.rows.since(0)[0]])
+    shown = repr([row for _, row in found.rows.changes_since(0)[0]])
     assert "Plan⟨U+202E⟩" in shown
     assert "\\x1b" not in shown
     assert "\\u202e" not in shown

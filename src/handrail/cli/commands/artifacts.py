@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @completing
 def complete_artifact(app: App, context: click.Context) -> list[tuple[str, str | None]]:
-    return [(path, None) for path in {one["path"] for one in _of_run(app, str(context.params.get("run")))[1]}]
+    return [(path, None) for path in {one["path"] for one in _artifacts_of_run(app, str(context.params.get("run")))[1]}]
 
 
 @click.command()
@@ -48,9 +48,9 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     """
     if run is None:
         return _list_all(shell, app.runs.shelves)
-    run_id, made = _of_run(app, run)
+    run_id, records = _artifacts_of_run(app, run)
     if artifact is not None:
-        current = [ArtifactVersion.from_json(one) for one in made]
+        current = [ArtifactVersion.from_json(one) for one in records]
         earlier = [
             record for record in app.runs.shelves.records(run_id) if record not in current
         ]  # of earlier attempts
@@ -58,19 +58,19 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
         return _print_content(shell, app.runs.shelves, run_id, pick_artifact([*earlier, *current], artifact))
     if shell.as_json:
-        return shell.data({"run": run_id, "artifacts": made})
-    if not made:
+        return shell.data({"run": run_id, "artifacts": records})
+    if not records:
         return shell.say("this run published no artifacts")
-    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, made)])
+    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, records)])
 
 
-def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
+def _artifacts_of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
     if id_ not in app.runs.engine.ids():
-        removed = app.runs.shelves.run_named(name)
-        if removed is not None:
-            return removed, [record.to_json() for record in app.runs.shelves.records(removed)]
+        removed_id = app.runs.shelves.run_named(name)
+        if removed_id is not None:
+            return removed_id, [record.to_json() for record in app.runs.shelves.records(removed_id)]
         one = artifact_named(app.runs.shelves.records(), name) if name not in ("", "last") else None
         if one is not None:
             hint = f"it is an artifact; `{command_line('handrail', 'artifacts', one.run, name)}` prints it"
@@ -78,34 +78,34 @@ def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     return id_, app.runs.load(id_).state.artifacts
 
 
-def _list_all(shell: Shell, kept: Shelves) -> None:
-    found = [record.to_json() for record in reversed(kept.records())]
-    for error in kept.errors:
+def _list_all(shell: Shell, shelves: Shelves) -> None:
+    rows_json = [record.to_json() for record in reversed(shelves.records())]
+    for error in shelves.errors:
         shell.insist(f"warning: {error.message}")
     if shell.as_json:
-        return shell.data({"artifacts": found})
-    if not found:
+        return shell.data({"artifacts": rows_json})
+    if not rows_json:
         return shell.say("no run of this project published an artifact; `makes` of a step publishes files")
-    rows = [(one["run"], *_artifact_row(one)) for one in found]
+    rows = [(one["run"], *_artifact_row(one)) for one in rows_json]
     return print_table(shell, [("RUN", "PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *rows])
 
 
 def _artifact_row(artifact: dict[str, Any]) -> tuple[str, ...]:
-    created = artifact.get("created")
-    made = date_and_time(created) if isinstance(created, int | float) else ""
-    return artifact["path"], made, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]
+    made_at = artifact.get("created")
+    time_text = date_and_time(made_at) if isinstance(made_at, int | float) else ""
+    return artifact["path"], time_text, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]
 
 
-def _print_content(shell: Shell, kept: Shelves, run: str, record: ArtifactVersion) -> None:
+def _print_content(shell: Shell, shelves: Shelves, run: str, record: ArtifactVersion) -> None:
     """Print the content: byte by byte, but without control characters if it goes to a terminal."""
-    content = kept.content(record)
+    content = shelves.content(record)
     try:
         text = content.decode()
     except UnicodeDecodeError:
         text = None
     if shell.as_json:
-        held = {"text": text} if text is not None else {"base64": base64.b64encode(content).decode()}
-        return shell.data({"run": run, "artifact": record.to_json(), **held})
+        body = {"text": text} if text is not None else {"base64": base64.b64encode(content).decode()}
+        return shell.data({"run": run, "artifact": record.to_json(), **body})
     if not sys.stdout.isatty():
         return echo_bytes(content)
     if text is None:
@@ -163,11 +163,11 @@ def _list_scopes(shell: Shell, views: list[ScopeView]) -> None:
     rows: list[tuple[str, ...]] = [("SCOPE", "LAST CHANGE", "RUNS", "STAGES")]
     for view in views:
         times = [one.evidence.time for one in view.standings if one.evidence.pieces]
-        there = [one for one in view.standings if one.state != "missing"]
-        stages = [one.stage.title + (f" ({one.state})" if one.state != "made" else "") for one in there]
+        present = [one for one in view.standings if one.state != "missing"]
+        stages = [one.stage.title + (f" ({one.state})" if one.state != "made" else "") for one in present]
         words = ", ".join(stages) or "empty" + (f", {counted(len(view.archives), 'archive')}" if view.archives else "")
-        changed = date_and_time(max(times)) if times else ""
-        rows.append((_scope_title(view), changed, str(len(view.runs) or ""), words))
+        last_change = date_and_time(max(times)) if times else ""
+        rows.append((_scope_title(view), last_change, str(len(view.runs) or ""), words))
     print_table(shell, rows)
     return _say_not_imported(shell, [path for view in views for path in view.not_imported])
 
@@ -203,30 +203,30 @@ def _say_not_imported(shell: Shell, files: list[str]) -> None:
 def _stage_row(view: ScopeView, one: StageStanding) -> tuple[str, ...]:
     newest, number = one.newest, str(one.evidence.iteration or "")
     state = f"{_STATE_SIGNS[one.state]} {one.state}"
-    made = date_and_time(newest.time) if newest is not None else ""
+    time_text = date_and_time(newest.time) if newest is not None else ""
     maker = (newest.run, newest.flow and f"({newest.flow})") if newest is not None else ()
-    by, command_ = " ".join(filter(None, maker)), _make_command(view, one)
-    return one.stage.title, state, number, made, by, command_, "; ".join(_stage_details(one))
+    maker_text, command_ = " ".join(filter(None, maker)), _make_command(view, one)
+    return one.stage.title, state, number, time_text, maker_text, command_, "; ".join(_stage_details(one))
 
 
 def _stage_details(one: StageStanding) -> list[str]:
     evidence = one.evidence
-    edited = ", ".join(piece.path for piece in evidence.pieces if piece.is_edited)
+    edited_paths = ", ".join(piece.path for piece in evidence.pieces if piece.is_edited)
     details = (
         evidence.problem,
         f"missing: {', '.join(evidence.absent)}" if evidence.absent and evidence.pieces else "",
         evidence.detail,
-        *(f"{stale.because} (by {stale.basis})" for stale in one.stale[:1]),
+        *(f"{reason.because} (by {reason.basis})" for reason in one.stale[:1]),
         counted(len(one.stale) - 1, "more reason") if len(one.stale) > 1 else "",
-        f"edited after it was published: {edited}" if edited else "",
+        f"edited after it was published: {edited_paths}" if edited_paths else "",
     )
     return [detail for detail in details if detail]
 
 
 def _make_command(view: ScopeView, one: StageStanding) -> str:
     """The command that makes a stage. A flow that fetches the task is given the issue until the task is understood."""
-    first, task = view.standings[:2]
-    is_given = one.stage.flow == first.stage.flow and (one is first or task.state == "missing")
+    first_standing, task = view.standings[:2]
+    is_given = one.stage.flow == first_standing.stage.flow and (one is first_standing or task.state == "missing")
     issue = issue_key(view.key.partition("@")[0]) if is_given else None
     return command_line("handrail", "run", one.stage.flow, *([issue] if issue else []), "--scope", view.key)
 
@@ -246,20 +246,20 @@ def _scope_json(view: ScopeView) -> dict[str, Any]:
 
 def _stage_json(view: ScopeView, one: StageStanding) -> dict[str, Any]:
     newest, evidence = one.newest, one.evidence
-    made = moment(newest.time) if newest is not None else None
+    time_text = moment(newest.time) if newest is not None else None
     return {
         "id": one.stage.id,
         "title": one.stage.title,
         "state": one.state,
         "iteration": evidence.iteration,
-        "made": made,
+        "made": time_text,
         **{name: getattr(newest, name, None) for name in ("basis", "run", "flow")},
         "files": [piece.path for piece in evidence.pieces if piece.path],
         "missing": list(evidence.absent) if evidence.pieces else [],
         "problem": evidence.problem,
         "detail": evidence.detail,
         **evidence.facts,
-        "stale": [{"because": stale.because, "basis": stale.basis} for stale in one.stale],
+        "stale": [{"because": reason.because, "basis": reason.basis} for reason in one.stale],
         "edited": [piece.path for piece in evidence.pieces if piece.is_edited],
         "make": _make_command(view, one),
     }
@@ -273,21 +273,21 @@ def _reset_scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, atte
     key = app.scopes.find(words[0])
     if attempt is not None:
         return _restore_scope(app, shell, key, attempt, yes)
-    done = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)
+    reset = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)
     if shell.as_json:
-        waiting = [run.summary.id for run in done.waiting]
-        archives = [dict(zip(("folder", "archive", "files", "bytes"), one, strict=True)) for one in done.archives]
-        return shell.data({"scope": key, "dryRun": not yes, "archives": archives, "openRuns": waiting})
-    for folder, path, files, size in done.archives:
+        open_runs = [run.summary.id for run in reset.waiting]
+        archives = [dict(zip(("folder", "archive", "files", "bytes"), one, strict=True)) for one in reset.archives]
+        return shell.data({"scope": key, "dryRun": not yes, "archives": archives, "openRuns": open_runs})
+    for folder, path, files, size in reset.archives:
         verb = "archived" if yes else "would archive"
-        what = f"{counted(files, 'file')} ({size} bytes) of {shown_path(folder, shell.cwd)}"
-        shell.say(plain(f"{verb}: {what} in {shown_path(path, shell.cwd)}"))
-    for run in done.waiting:
+        description = f"{counted(files, 'file')} ({size} bytes) of {shown_path(folder, shell.cwd)}"
+        shell.say(plain(f"{verb}: {description} in {shown_path(path, shell.cwd)}"))
+    for run in reset.waiting:
         shell.say(plain(f"run {run.summary.id} has not ended; after a reset, do not resume it: start a new run"))
-    if not done.archives:
+    if not reset.archives:
         return shell.say("the scope is empty; nothing to archive")
     if yes:
-        number = done.archives[0][1].rpartition("-")[2]
+        number = reset.archives[0][1].rpartition("-")[2]
         return shell.say(f"`{command_line('handrail', 'scope', RESET, key, '--restore', number, '--yes')}` undoes it")
     return shell.say("add `--yes` to do it")
 
@@ -297,11 +297,11 @@ def _restore_scope(app: App, shell: Shell, key: str, attempt: str, yes: bool) ->
         folders = app.scopes.having(key, attempt)
         if shell.as_json:
             return shell.data({"scope": key, "dryRun": True, "folders": folders})
-        told = ", ".join(shown_path(folder, shell.cwd) for folder in folders)
-        return shell.say(f"would restore archive {plain(attempt)} of {plain(told)}; add `--yes` to do it")
-    restored = app.scopes.restore(key, attempt)
+        names = ", ".join(shown_path(folder, shell.cwd) for folder in folders)
+        return shell.say(f"would restore archive {plain(attempt)} of {plain(names)}; add `--yes` to do it")
+    paths = app.scopes.restore(key, attempt)
     if shell.as_json:
-        return shell.data({"scope": key, "dryRun": False, "restored": restored})
-    for path in restored:
+        return shell.data({"scope": key, "dryRun": False, "restored": paths})
+    for path in paths:
         shell.say(plain(f"restored: {shown_path(path, shell.cwd)}; the archive is kept"))
     return None

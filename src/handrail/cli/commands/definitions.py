@@ -66,20 +66,20 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
     for agent in agents:
         installable(app, agent)
     with WaitingLine(shell, "checking the definitions"):
-        checked = app.validate([os.path.abspath(path) for path in paths], agents)
-    every = shown_problems(checked.problems, shell.cwd)
-    found = [problem for problem in every if problem.severity != "note"]
+        report = app.validate([os.path.abspath(path) for path in paths], agents)
+    every = shown_problems(report.problems, shell.cwd)
+    problems = [problem for problem in every if problem.severity != "note"]
     notes = [problem for problem in every if problem.severity == "note"]
     fails = bool(every) if strict else not is_usable(every)
     if shell.as_json:
-        parts = {"problems": [one.to_json() for one in found], "notes": [one.to_json() for one in notes]}
-        counts = {**checked.counts, "projects": len(checked.projects)}
+        parts = {"problems": [one.to_json() for one in problems], "notes": [one.to_json() for one in notes]}
+        counts = {**report.counts, "projects": len(report.projects)}
         shell.data({"ok": not fails, **parts, "checked": counts, "trusted": app.trust.holds()})
     else:
         if every or style == "github":
-            print_problems([*found, *notes], style)
+            print_problems([*problems, *notes], style)
         else:
-            shell.say(f"no problems in {checked}")
+            shell.say(f"no problems in {report}")
         tell_untrusted(app, shell)
     if fails:
         raise SystemExit(2)
@@ -100,7 +100,7 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow.
     """
     mark, bare = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
-    keys = {spec.command for spec in app.catalog.visible()} | {found.key for found in app.catalog.found}
+    keys = {spec.command for spec in app.catalog.visible()} | {definition.key for definition in app.catalog.found}
     is_workflow = mark == WORKFLOW_MARK or (not mark and bare in keys)  # also one with errors
     flow = None if is_workflow else app.definitions.with_shipped(bare).named(bare)
     if mark == FLOW_MARK or flow is not None:
@@ -137,7 +137,7 @@ def _workflow(app: App, name: str) -> WorkflowSpec:
     try:
         return app.catalog.find(name)
     except NotFound:
-        if any(name in found.ids for found in app.flows.found):
+        if any(name in flow.ids for flow in app.flows.found):
             app.flows.find(name)
         names = {spec.command for spec in app.catalog.visible()} | app.catalog.workflows.keys() | app.flows.flows.keys()
         hint = did_you_mean(name, sorted(names)) or "`handrail list` shows what there is"

@@ -31,13 +31,13 @@ def demo(keep: bool, pace: float | None) -> None:
     folder = tempfile.mkdtemp(prefix="handrail-demo-")
     pause = pace if pace is not None else (0.4 if sys.stdout.isatty() else 0.0)
     try:
-        done = asyncio.run(_walk(folder, pause))
+        is_finished = asyncio.run(_walk(folder, pause))
     finally:
         if keep:
             click.echo(f"kept: {folder}", err=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    if not done:
+    if not is_finished:
         hint = "run `handrail demo --keep` and look into the folder that it prints"
         raise HandrailError("the demo did not finish", hint)
 
@@ -45,15 +45,15 @@ def demo(keep: bool, pace: float | None) -> None:
 async def _walk(folder: str, pause: float) -> bool:
     project = os.path.join(folder, "slugs")
     env = _environment(folder)
-    shipped = resources.files("handrail") / "builtin" / "demo"
-    with resources.as_file(shipped) as source:
+    resource = resources.files("handrail") / "builtin" / "demo"
+    with resources.as_file(resource) as source:
         shutil.copytree(source / "project", project)
         shutil.copy(source / "script.yaml", os.path.join(folder, "script.yaml"))
     os.rename(os.path.join(project, "gitignore"), os.path.join(project, ".gitignore"))
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Slugs"]):
-        ended = await run(["git", *arguments], project, env, 30)
-        if ended.exit_code != 0:
-            raise HandrailError(f"git failed: {ended.output.strip()}", "the demo needs a working `git`")
+        result = await run(["git", *arguments], project, env, 30)
+        if result.exit_code != 0:
+            raise HandrailError(f"git failed: {result.output.strip()}", "the demo needs a working `git`")
     stage = DemoStage(pause)
     stage.title(project)
     app = App(project, env)
@@ -78,8 +78,8 @@ def _environment(folder: str) -> dict[str, str]:
         "HANDRAIL_HOME": os.path.join(folder, "state"),
         "LANG": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
-        **{f"GIT_{who}_NAME": "Scripted Agent" for who in ("AUTHOR", "COMMITTER")},
-        **{f"GIT_{who}_EMAIL": "scripted@example.invalid" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{role}_NAME": "Scripted Agent" for role in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{role}_EMAIL": "scripted@example.invalid" for role in ("AUTHOR", "COMMITTER")},
     }
 
 
@@ -96,11 +96,11 @@ class DemoStage:
         click.echo(f"A scripted agent works in a real git repository ({name}); the gate, the tool,")
         click.echo("the checks and the journal are the same as for a real agent.\n")
 
-    def line(self, who: str, text: str, colour: str | None = None) -> None:
+    def line(self, speaker: str, text: str, colour: str | None = None) -> None:
         head, *rest = text.split("\n")
-        click.echo(click.style(f"{who:>9}  ", dim=True) + click.style(head, fg=colour))
-        for more in rest:
-            click.echo(" " * 11 + click.style(more, fg=colour))
+        click.echo(click.style(f"{speaker:>9}  ", dim=True) + click.style(head, fg=colour))
+        for line in rest:
+            click.echo(" " * 11 + click.style(line, fg=colour))
         time.sleep(self.pause)
 
     def phase(self, status_line: str | None) -> None:
@@ -109,8 +109,8 @@ class DemoStage:
             click.secho(f"\n── {status_line} {rule}", bold=True)
 
     def close(self, phases: int, steps: int) -> None:
-        walked = f"{counted(phases, 'phase')}, {counted(steps, 'step')}"
-        click.echo(f"\n{walked}. To try it on your own project: `handrail init`, then `handrail list`.")
+        numbers = f"{counted(phases, 'phase')}, {counted(steps, 'step')}"
+        click.echo(f"\n{numbers}. To try it on your own project: `handrail init`, then `handrail list`.")
 
     def show(self, event: dict[str, Any]) -> None:
         match event["event"]:

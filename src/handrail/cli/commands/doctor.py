@@ -53,11 +53,11 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     `--probe` starts the agent's program in a folder of its own, against a scripted model on this machine: it needs no
     key, costs nothing and takes some minutes. The result is kept, and a phase with `require: hard` needs it.
     """
-    known = app.registry.installable()
-    if agent is not None and agent not in known:
-        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+    agents = app.registry.installable()
+    if agent is not None and agent not in agents:
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, agents) or f"known: {', '.join(agents)}")
     only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))
-    examination.refuse_unknown((*only, *skip), known)
+    examination.refuse_unknown((*only, *skip), agents)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
             raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
@@ -66,82 +66,84 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
         raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
     subject = Subject(app, agent)
     with WaitingLine(shell, "checking") as line:
-        shown = lambda name: line.say(f"checking {name}: {examination.EXAMS[name].about}")  # noqa: E731 - one line
-        found = run_interruptibly(examination.examine(subject, examination.ExamChoice(only, skip), shown))
-    is_fine = is_ok(found, strict=options["strict"])
+        show_progress = lambda name: line.say(f"checking {name}: {examination.EXAMS[name].about}")  # noqa: E731 - one line
+        checkups = run_interruptibly(examination.examine(subject, examination.ExamChoice(only, skip), show_progress))
+    is_fine = is_ok(checkups, strict=options["strict"])
     if options["is_report"]:
-        _report(shell, subject, found, is_fine=is_fine)
+        _report(shell, subject, checkups, is_fine=is_fine)
     else:
-        _results(shell, subject, found, is_fine=is_fine)
+        _results(shell, subject, checkups, is_fine=is_fine)
     if not is_fine:
         raise SystemExit(5)
     return None
 
 
-def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
-    kept = kept_probe(subject.app, subject.agent) if subject.agent else None
+def _results(shell: Shell, subject: Subject, checkups: list[Checkup], *, is_fine: bool) -> None:
+    probe = kept_probe(subject.app, subject.agent) if subject.agent else None
     if shell.as_json:
-        data = {"ok": is_fine, "checks": [one.to_json() for one in found]}
-        return shell.data({**data, **({"probe": kept} if kept else {})})
-    _say(shell, found)
-    errors, warnings, fine = (sum(one.status == status for one in found) for status in ("error", "warning", "ok"))
-    line = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(found), 'check')} fine"
+        data = {"ok": is_fine, "checks": [one.to_json() for one in checkups]}
+        return shell.data({**data, **({"probe": probe} if probe else {})})
+    _say(shell, checkups)
+    errors, warnings, fine = (sum(one.status == status for one in checkups) for status in ("error", "warning", "ok"))
+    line = (
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(checkups), 'check')} fine"
+    )
     strict = ". Warnings do not change the exit code; with `--strict` they do" if warnings and is_fine else ""
     shell.say(line + strict)
-    return _say_rows(shell, kept) if kept else None
+    return _say_rows(shell, probe) if probe else None
 
 
-def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
+def _report(shell: Shell, subject: Subject, checkups: list[Checkup], *, is_fine: bool) -> None:
     with WaitingLine(shell, "asking the agents for their versions"):
         programs = run_interruptibly(subject.programs())
     versions = {agent: one.version for agent, one in programs.items() if one.version is not None}
-    text = examination.report(subject.app, found, versions)
+    text = examination.report(subject.app, checkups, versions)
     if shell.as_json:
         return shell.data({"ok": is_fine, "report": text})
     return shell.say(text.rstrip("\n"))
 
 
-def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None:
+def _probe(app: App, shell: Shell, agent: str | None, file: str | None) -> None:
     """Measure an agent and keep the result. Only a person may: an agent could name a program that pretends."""
     if agent is None:
         raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
     app.refuse_agents("doctor --probe")
-    own = app.registry.executor(agent).PROGRAM
-    program = examination.find_program(own, app.run_env, named)
+    program_name = app.registry.executor(agent).PROGRAM
+    program = examination.find_program(program_name, app.run_env, file)
     if program is None:
-        raise NotFound(f"`{named or own}` is not on the PATH", "name it with `--program FILE`")
-    probed = run_interruptibly(_measured(app, shell, agent, program))
-    phase_requirements.write_probe(app.places, probed)
-    why = phase_requirements.unmet(app.places, agent)
-    result = Checkup("ok", f"version {probed.version} meets `require: hard`")
-    if why is not None:
-        result = Checkup("warning", f"`require: hard` is not met: {why}")
+        raise NotFound(f"`{file or program_name}` is not on the PATH", "name it with `--program FILE`")
+    probe = run_interruptibly(_measure(app, shell, agent, program))
+    phase_requirements.write_probe(app.places, probe)
+    reason = phase_requirements.unmet(app.places, agent)
+    result = Checkup("ok", f"version {probe.version} meets `require: hard`")
+    if reason is not None:
+        result = Checkup("warning", f"`require: hard` is not met: {reason}")
     result = replace(result, id=f"{agent}.probe", category="probe")
     if shell.as_json:
-        return shell.data({"ok": is_ok([result]), "checks": [result.to_json()], "probe": probe_json(probed)})
-    _say_rows(shell, probe_json(probed))
+        return shell.data({"ok": is_ok([result]), "checks": [result.to_json()], "probe": probe_json(probe)})
+    _say_rows(shell, probe_json(probe))
     shell.say()
     return _say(shell, [result])
 
 
-async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
+async def _measure(app: App, shell: Shell, agent: str, program: str) -> Probe:
     version = await examination.version_of(program, app.env)
     shell.talk(f"probing {agent} {version}: {program}")
-    known: list[str] = []
-    what = f"{agent} works against the scripted model"
-    with WaitingLine(shell, what) as line:
+    rows: list[str] = []
+    work = f"{agent} works against the scripted model"
+    with WaitingLine(shell, work) as line:
 
-        def shown(row: ProbeRow) -> None:
-            known.append(row.row)
+        def show_row(row: ProbeRow) -> None:
+            rows.append(row.row)
             line.print(lambda: shell.talk(_row_line(row.row, row.level, "")))
-            line.say(f"{len(known)} of {len(ORDER)} measured; {what}")
+            line.say(f"{len(rows)} of {len(ORDER)} measured; {work}")
 
-        return await probe(app, agent, program, version, shown)
+        return await probe(app, agent, program, version, show_row)
 
 
-def _say(shell: Shell, found: list[Checkup]) -> None:
-    width = max((len(one.id) for one in found), default=0)
-    for one in found:
+def _say(shell: Shell, checkups: list[Checkup]) -> None:
+    width = max((len(one.id) for one in checkups), default=0)
+    for one in checkups:
         shell.say(painted(f"{_SIGNS[one.status]} {one.id.ljust(width)}  {plain(one.message)}"))
         if one.cure and one.status != "ok":
             shell.say(f"  {' ' * width}  {plain(one.cure)}")

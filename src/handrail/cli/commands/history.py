@@ -61,10 +61,10 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
     """
     if run is None:
         return list_runs(shell, app.runs.engine.summaries())
-    loaded = app.runs.load(app.runs.named(run))
-    print_run(shell, loaded)
-    if loaded.state.status == "running" and loaded.driver is None and not shell.as_json:
-        shell.talk(f"no process drives this run; `handrail resume {loaded.id}` resumes it")
+    loaded_run = app.runs.load(app.runs.named(run))
+    print_run(shell, loaded_run)
+    if loaded_run.state.status == "running" and loaded_run.driver is None and not shell.as_json:
+        shell.talk(f"no process drives this run; `handrail resume {loaded_run.id}` resumes it")
     return None
 
 
@@ -95,15 +95,15 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
 
 
 def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool, attempt: int | None) -> None:
-    known = app.runs.attempts(run_id)
-    if follow and attempt not in (None, known[-1]):
+    attempts = app.runs.attempts(run_id)
+    if follow and attempt not in (None, attempts[-1]):
         raise UsageError("only the last attempt can be followed", f"leave out `--attempt {attempt}`")
-    chosen = known if attempt is None else [attempt]
+    numbers = attempts if attempt is None else [attempt]
     if shell.as_json:
-        found = [(number, app.runs.records(run_id, number)) for number in chosen]
-        return shell.data({"events": [_data(t, event, n) for n, many in found for t, event in many]})
-    teller = RunTeller(app.runs.load(run_id), events=events, is_restarted=len(known) > 1)
-    for number in chosen if not follow else chosen[:-1]:
+        record_lists = [(number, app.runs.records(run_id, number)) for number in numbers]
+        return shell.data({"events": [_data(t, event, n) for n, records in record_lists for t, event in records]})
+    teller = RunTeller(app.runs.load(run_id), events=events, is_restarted=len(attempts) > 1)
+    for number in numbers if not follow else numbers[:-1]:
         if not teller.tell(number, app.runs.records(run_id, number)):
             return None
     if follow:
@@ -137,7 +137,7 @@ def _session_lines(report: SessionReport, news: list[GuideNews]) -> Iterator[str
 
 def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
-    offset, pause, idle = 0, LOOK_AGAIN, 0.0
+    offset, pause, idle_seconds = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
         is_driven = (
             app.runs.engine.driver(run_id) is not None
@@ -146,11 +146,13 @@ def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
         if records:
             if not teller.tell(app.runs.attempts(run_id)[-1], records):
                 return
-            last = next((event for _, event in reversed(records) if not isinstance(event, run_events.Noticed)), None)
-            if isinstance(last, run_events.RunEnded | run_events.RunParked):
+            last_event = next(
+                (event for _, event in reversed(records) if not isinstance(event, run_events.Noticed)), None
+            )
+            if isinstance(last_event, run_events.RunEnded | run_events.RunParked):
                 return
-        idle = 0.0 if records or is_driven else idle + pause
-        if idle > PATIENCE:
+        idle_seconds = 0.0 if records or is_driven else idle_seconds + pause
+        if idle_seconds > PATIENCE:
             shell.talk(f"! interrupted: no process drives this run; `handrail resume {run_id}` resumes it")
             return
         pause = LOOK_AGAIN if records else min(pause * 1.5, SELDOM)
@@ -177,8 +179,8 @@ class RunTeller:
     def _lines(self, attempt: int, records: list[EventRecord]) -> Iterator[str]:
         if not self.attempt:
             request = self.run.about.request
-            given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
-            yield styled("  ".join(filter(None, (self.run.id, plain(self.run.plan.id), given))), BOLD)
+            words = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
+            yield styled("  ".join(filter(None, (self.run.id, plain(self.run.plan.id), words))), BOLD)
         if attempt != self.attempt:
             self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
             if self.is_restarted or attempt > 1:
@@ -206,7 +208,7 @@ def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
 @click.option("--damaged", is_flag=True, help="Move damaged runs to the folder `aside`; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do it. Without this, only print what would be removed.")
 @command
-def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> None:
+def prune(app: App, shell: Shell, yes: bool, damaged: bool, **options: Any) -> None:
     """Remove old runs and ended sessions of this project.
 
     What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
@@ -217,26 +219,26 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     handrail prune --older-than 14d --keep 20
     """
     app.refuse_agents("prune")
-    text, seconds = chosen["older_than"], None
+    text, seconds = options["older_than"], None
     if text is not None and (seconds := parse_duration(text)) is None:
         raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
-    rule = PruneRule(seconds, chosen["keep"], chosen["statuses"], damaged)
+    rule = PruneRule(seconds, options["keep"], options["statuses"], damaged)
     if rule == PruneRule():
         rule = PruneRule(older_than=MONTH)
     with WaitingLine(shell, "removing what is old" if yes else "looking for what is old"):
-        done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
+        result = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
     if shell.as_json:
-        rows = [item.to_json() for item in done.removed]
-        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})
+        rows = [item.to_json() for item in result.removed]
+        return shell.data({"dryRun": not yes, "removed": rows, "kept": result.kept, "held": result.held})
     verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
-    for item in done.removed:
-        ended = "" if item.ended is None else date_and_time(item.ended)
-        shell.say(plain(f"{verb}: {item.kind} {item.id}  {item.name}  {item.status}  {ended}").rstrip())
-    if not done.removed:
-        kept = "1 run or session is" if done.kept == 1 else f"{done.kept or 'no'} runs and sessions are"
-        shell.say(f"nothing to remove; {kept} kept")
+    for item in result.removed:
+        end_text = "" if item.ended is None else date_and_time(item.ended)
+        shell.say(plain(f"{verb}: {item.kind} {item.id}  {item.name}  {item.status}  {end_text}").rstrip())
+    if not result.removed:
+        number = "1 run or session is" if result.kept == 1 else f"{result.kept or 'no'} runs and sessions are"
+        shell.say(f"nothing to remove; {number} kept")
     elif not yes:
-        shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
-    for words in done.held:
+        shell.say(f"{len(result.removed)} of {len(result.removed) + result.kept}; add `--yes` to do it")
+    for words in result.held:
         shell.talk(f"kept: {plain(words)}; `handrail worktrees` shows it")
     return None

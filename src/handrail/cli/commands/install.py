@@ -35,21 +35,21 @@ def apply_changes(
         shell.talk(f"warning: {warning}")
     if not dry:
         installer.apply(changes)
-    changed = {change.path: _CHANGE_WORDS[change.verb] for change in changes}
-    paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
-    files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
+    change_words = {change.path: _CHANGE_WORDS[change.verb] for change in changes}
+    paths = sorted({*change_words, *installer.next.get("owned", ()), *installer.next.get("after", ())})
+    files = [{"path": path, "change": change_words.get(path, "unchanged")} for path in paths]
     rows = [{"path": change.path, "change": change.verb} for change in changes]
     about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
     return {**about, "files": files, "changes": rows, "notes": installer.notes, "warnings": [*warnings], "dryRun": dry}
 
 
 def _apply_and_report(
-    shell: Shell, installer: Installer, changes: list[FileChange], done: str, dry: bool, warnings: Sequence[str] = ()
+    shell: Shell, installer: Installer, changes: list[FileChange], success: str, dry: bool, warnings: Sequence[str] = ()
 ) -> None:
     report = apply_changes(shell, installer, changes, dry, warnings)
     if shell.as_json:
         return shell.data(report)
-    shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
+    shell.say("nothing was changed (--dry-run)" if dry and changes else success if changes else "nothing to do")
     return None
 
 
@@ -70,21 +70,21 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
     """
     for name in [agent] if agent else _offered_agents(app, shell):
         installer = installer_for(app, installable(app, name), for_project=not for_user)
-        done = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
+        success = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
-            changes, unknown = installer.plan_install(), app.names_unknown_to([name])
-        _apply_and_report(shell, installer, changes, done, dry_run, unknown)
+            changes, warnings = installer.plan_install(), app.names_unknown_to([name])
+        _apply_and_report(shell, installer, changes, success, dry_run, warnings)
 
 
 def _offered_agents(app: App, shell: Shell) -> list[str]:
     """The agents that the person chooses. Without a terminal nobody can choose, so the command has to name one."""
-    found = found_agents(app.registry, app.env)
-    if not found:
-        known = ", ".join(app.registry.installable())
-        raise HandrailError("no agent was found on the PATH", f"install one of these first: {known}")
+    agents = found_agents(app.registry, app.env)
+    if not agents:
+        names = ", ".join(app.registry.installable())
+        raise HandrailError("no agent was found on the PATH", f"install one of these first: {names}")
     if shell.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in found)}")
-    return [name for name in found if click.confirm(f"Install Handrail into {name}?", default=True, err=True)]
+        raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in agents)}")
+    return [name for name in agents if click.confirm(f"Install Handrail into {name}?", default=True, err=True)]
 
 
 @click.command()
@@ -106,13 +106,13 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 @command
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
-    known = app.registry.markets()
-    market = app.registry.market(known_agent(agent or known[0], known, "there is no marketplace for"))
-    written = write_marketplace(market, os.path.abspath(folder))
-    for path in written if not shell.quiet else ():
+    agents = app.registry.markets()
+    market = app.registry.market(known_agent(agent or agents[0], agents, "there is no marketplace for"))
+    paths = write_marketplace(market, os.path.abspath(folder))
+    for path in paths if not shell.quiet else ():
         shell.say(f"create   {shown_path(path, shell.cwd)}")
     if shell.as_json:
-        return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
+        return shell.data({"changes": [{"path": path, "change": "create"} for path in paths], "dryRun": False})
     shell.say("then type:")
     for line in market.marketplace_steps(folder):
         shell.say(f"  {line}")

@@ -42,9 +42,9 @@ def init_with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     if options["agent"] is None and DEFAULT not in app.settings.routes and "planning" not in app.settings.routes:
         hint = "name one: `--agent AGENT`, or make it from the files alone: `--no-agent`"
         raise UsageError("no agent was named, and the settings name none", hint)
-    own = {"agent": options["agent"], "answers": options["answers"], "accept_playbook_draft": options["is_accepted"]}
-    shared = {"project": app.project, "as_json": shell.as_json, "quiet": shell.quiet, "verbose": False}
-    click.get_current_context().invoke(run, name="playbook-init", task=(), scope="playbook", **own, **shared)
+    values = {"agent": options["agent"], "answers": options["answers"], "accept_playbook_draft": options["is_accepted"]}
+    shared_options = {"project": app.project, "as_json": shell.as_json, "quiet": shell.quiet, "verbose": False}
+    click.get_current_context().invoke(run, name="playbook-init", task=(), scope="playbook", **values, **shared_options)
 
 
 def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
@@ -71,8 +71,8 @@ def init_without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         write_whole(target, text.encode(), durable=True)
         shell.say(f"created: {path}")
-    found = read_playbook(app.project)
-    if found.playbook is None:
+    lookup = read_playbook(app.project)
+    if lookup.playbook is None:
         raise HandrailError("the written playbook has errors", "`handrail playbook check` shows them")
     if shell.as_json:
         return shell.data({"created": list(files), "folder": OWN})
@@ -116,12 +116,12 @@ def init(app: App, shell: Shell, **options: Any) -> None:
         app.refuse_agents("playbook init --yes")
     if options["agent"] and options["no_agent"]:
         raise UsageError("`--agent` and `--no-agent` exclude each other")
-    found = read_playbook(app.project)
-    if found.playbook is not None:
-        shell.say(f"`{found.folder}` is a valid playbook; it stays as it is")
-        return shell.data({"created": [], "folder": found.folder}) if shell.as_json else None
-    if found.has_manifest:
-        return _report(shell, found)
+    lookup = read_playbook(app.project)
+    if lookup.playbook is not None:
+        shell.say(f"`{lookup.folder}` is a valid playbook; it stays as it is")
+        return shell.data({"created": [], "folder": lookup.folder}) if shell.as_json else None
+    if lookup.has_manifest:
+        return _report(shell, lookup)
     return init_without_agent(app, shell, options) if options["no_agent"] else init_with_agent(app, shell, options)
 
 
@@ -130,53 +130,55 @@ def init(app: App, shell: Shell, **options: Any) -> None:
 @command
 def check(app: App, shell: Shell, style: str) -> None:
     """Check all files of the playbook. `handrail validate` checks them, too."""
-    _report(shell, _found(app), style)
+    _report(shell, _require_playbook(app), style)
 
 
-def _found(app: App) -> FoundPlaybook:
+def _require_playbook(app: App) -> FoundPlaybook:
     """The playbook of the project, valid or not. Raises `NotFound` if there is none."""
-    found = read_playbook(app.project)
-    if found.folder is None:
+    lookup = read_playbook(app.project)
+    if lookup.folder is None:
         raise NotFound("the project has no playbook", MAKE)
-    return found
+    return lookup
 
 
-def _report(shell: Shell, found: FoundPlaybook, style: str = "text") -> None:
-    problems, fails = shown_problems(found.problems, shell.cwd), has_errors(found.problems)
+def _report(shell: Shell, lookup: FoundPlaybook, style: str = "text") -> None:
+    problems, fails = shown_problems(lookup.problems, shell.cwd), has_errors(lookup.problems)
     if shell.as_json:
         shell.data({"ok": not fails, "problems": [problem.to_json() for problem in problems]})
     elif problems or style == "github":
         print_problems(problems, style)
-    elif found.playbook is not None:
-        book = found.playbook
+    elif lookup.playbook is not None:
+        book = lookup.playbook
         parts = ((book.practices, "practice"), (book.examples, "example"), (book.templates, "template"))
         numbers = [counted(len(part), noun) for part, noun in parts if part]
-        shell.say(f"no problems in `{found.folder}`: {', '.join(numbers) or 'no practices'}")
+        shell.say(f"no problems in `{lookup.folder}`: {', '.join(numbers) or 'no practices'}")
     if fails:
         raise SystemExit(2)
 
 
-def _valid(app: App) -> tuple[FoundPlaybook, Playbook]:
+def _valid_playbook(app: App) -> tuple[FoundPlaybook, Playbook]:
     """The valid playbook of the project. Raises `DefinitionError` if it has errors."""
-    found = _found(app)
-    if found.playbook is None:
-        errors = counted(sum(problem.severity == "error" for problem in found.problems), "error")
-        raise DefinitionError(f"`{found.folder}` has {errors}", "`handrail playbook check` shows them")
-    return found, found.playbook
+    lookup = _require_playbook(app)
+    if lookup.playbook is None:
+        errors = counted(sum(problem.severity == "error" for problem in lookup.problems), "error")
+        raise DefinitionError(f"`{lookup.folder}` has {errors}", "`handrail playbook check` shows them")
+    return lookup, lookup.playbook
 
 
 @playbook.command()
 @command
 def show(app: App, shell: Shell) -> None:
     """List the practices, examples, templates and budgets of the playbook."""
-    found, book = _valid(app)
+    lookup, book = _valid_playbook(app)
     if shell.as_json:
-        return shell.data(_whole(book))
-    shell.say(f"{book.name} ({found.folder}/{MANIFEST})")
+        return shell.data(_playbook_json(book))
+    shell.say(f"{book.name} ({lookup.folder}/{MANIFEST})")
     rows: list[tuple[str, ...]] = []
     for entry in book.entries:
-        of = entry.applies
-        tasks = ", ".join(chain(of.languages or (), of.frameworks or (), of.globs or (), of.keywords or ()))
+        filters = entry.applies
+        tasks = ", ".join(
+            chain(filters.languages or (), filters.frameworks or (), filters.globs or (), filters.keywords or ())
+        )
         rows.append((entry.id, entry.kind, ", ".join(entry.phases) or "all", tasks or "every task", entry.title))
     rows += [(path, "template", "", "", "") for path in book.templates]
     rows += [(path, "always", "all", "every task", "") for path in book.always]
@@ -189,7 +191,7 @@ def show(app: App, shell: Shell) -> None:
     return None
 
 
-def _whole(book: Playbook) -> dict[str, Any]:
+def _playbook_json(book: Playbook) -> dict[str, Any]:
     rules = {"includeExamples": book.include_examples, "maxExamples": book.max_examples, "matching": book.matching}
     return {
         "folder": book.folder,
@@ -205,8 +207,8 @@ def _whole(book: Playbook) -> dict[str, Any]:
 def _entry(entry: PlaybookEntry) -> dict[str, Any]:
     applies = {name: list(value) for name, value in vars(entry.applies).items() if value}
     row = {"id": entry.id, "title": entry.title, "path": entry.path, "phases": list(entry.phases)}
-    more = {"priority": entry.priority or 0, "severity": entry.severity or "info", "related": list(entry.related)}
-    return {**row, "appliesTo": applies, **more}
+    details = {"priority": entry.priority or 0, "severity": entry.severity or "info", "related": list(entry.related)}
+    return {**row, "appliesTo": applies, **details}
 
 
 @playbook.command()
@@ -223,36 +225,36 @@ def guidance(app: App, shell: Shell, phase: str, task: str, files: tuple[str, ..
     """
     if more and not files:
         raise UsageError(f"`{more[0]}` was not expected", "name files with `--files FILE...`")
-    _valid(app)
+    _valid_playbook(app)
     if not phase.strip():
         raise UsageError("`--phase` is blank", f"name a phase, such as {PHASES[0]}")
     inside = {path: os.path.relpath(os.path.abspath(path), app.project) for path in (*files, *more)}
-    paths = [path if short.startswith("..") else short for path, short in inside.items()]  # as globs see them
-    told = guide(app.project, phase, task, paths)
-    selection = told.selection
+    paths = [path if inner.startswith("..") else inner for path, inner in inside.items()]  # as globs see them
+    guidance_text = guide(app.project, phase, task, paths)
+    selection = guidance_text.selection
     assert selection is not None
-    items = _items(told, selection)
+    items = _items(guidance_text, selection)
     if shell.as_json:
         sizes = {"characters": selection.characters, "budget": selection.limit * TOKEN}
         tokens = {"used": selection.used, "budget": selection.limit}
         left_out = [one.entry.id for one in selection.dropped]
         data = {"phase": selection.phase, "items": items, **sizes, "tokens": tokens, "leftOut": left_out}
-        return shell.data({**data, "text": told.text})
+        return shell.data({**data, "text": guidance_text.text})
     shell.talk(f"{counted(len(items), 'item')}, {selection.used} of {selection.limit} tokens, in the phase `{phase}`")
     if not items:
         return shell.say("nothing in the playbook is for this task in this phase")
     print_table(shell, [("ID", "TOLD", "WHY"), *((item["id"], item["told"], item["why"]) for item in items)])
-    return shell.say(f"\n{told.text}")
+    return shell.say(f"\n{guidance_text.text}")
 
 
-def _items(told: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:
+def _items(guidance_: TaskGuidance, selection: Selection) -> list[dict[str, Any]]:
     """What an agent is told. `told`: its `text`, or only its `path`."""
-    folder = told.source.folder
-    chosen = {one.entry.path for one in selection.chosen}
+    folder = guidance_.source.folder
+    chosen_paths = {one.entry.path for one in selection.chosen}
     rows: list[dict[str, Any]] = [
         {"id": path, "title": path, "path": f"{folder}/{path}", "why": "for every task", "kind": "page", "told": "path"}
         for path in selection.always
-        if path not in chosen
+        if path not in chosen_paths
     ]
     for one in selection.chosen:
         entry = one.entry

@@ -92,13 +92,13 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
     request = RunRequest(params={}, **part_of_request(app, options))
     refuse_phases(flow.plan, request)
     with WaitingLine(shell, f"reading past runs of `{flow.id}`"):
-        found = estimate_run(app.runs, app.flows, flow, request)
+        run_estimate = estimate_run(app.runs, app.flows, flow, request)
     bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
-    warnings = list(bound_warnings(found.whole, bounds))
+    warnings = list(bound_warnings(run_estimate.whole, bounds))
     if shell.as_json:
-        return shell.data({**found.to_json(), "warnings": warnings})
-    print_table(shell, estimate_rows(found))
-    shell.talk(meaning_of_estimate(found))
+        return shell.data({**run_estimate.to_json(), "warnings": warnings})
+    print_table(shell, estimate_rows(run_estimate))
+    shell.talk(meaning_of_estimate(run_estimate))
     for warning in warnings:
         shell.talk(f"warning: {warning}")
     return None
@@ -114,13 +114,13 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
         if end is not None or base is not None:
             name = "--base" if base is not None else f"--{end}"
             raise UsageError(f"`{name}` needs `--worktree`", f"`handrail run NAME --worktree {name}`")
-        here = app.worktrees.here() if app.folder != app.project else None
-        return {} if here is None else here.to_json()
-    tree, left = asyncio.run(app.worktrees.plan(run, options["scope"] or run, base, end))
-    if left:
-        files = plain(some([name.rstrip("/") for name in left], 4))
-        stay = f"{counted(len(left), 'uncommitted change')} {'stays' if len(left) == 1 else 'stay'}"
-        shell.talk(f"{stay} in `{app.folder}`, not in the worktree: {files}")
+        current = app.worktrees.here() if app.folder != app.project else None
+        return {} if current is None else current.to_json()
+    tree, uncommitted = asyncio.run(app.worktrees.plan(run, options["scope"] or run, base, end))
+    if uncommitted:
+        files = plain(some([name.rstrip("/") for name in uncommitted], 4))
+        phrase = f"{counted(len(uncommitted), 'uncommitted change')} {'stays' if len(uncommitted) == 1 else 'stay'}"
+        shell.talk(f"{phrase} in `{app.folder}`, not in the worktree: {files}")
     return tree.to_json()
 
 
@@ -159,7 +159,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
-    request = _requested(app, task, options)
+    request = _request(app, task, options)
     if request.params.get(ACCEPT_PLAYBOOK):
         app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
     for warning in unused_inputs(app.flows, flow, request):
@@ -176,28 +176,28 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     setup = programs_of_setup(request.worktree)
     need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
-    begun = app.runs.begin(app.flows, flow, request, id_)
-    for warning in missing_agents(begun.plans.values(), partial(agent_of, begun.routing), app.registry, app.env):
+    new_run = app.runs.begin(app.flows, flow, request, id_)
+    for warning in missing_agents(new_run.plans.values(), partial(agent_of, new_run.routing), app.registry, app.env):
         shell.talk(f"warning: {warning}")
     for line in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(line)
-    shell.talk(f"run {begun.id}")
+    shell.talk(f"run {new_run.id}")
     if issue_key(options["scope"]) is not None:
-        shell.talk(f"scope {begun.about.request.scope}")
+        shell.talk(f"scope {new_run.about.request.scope}")
     if options["is_detached"]:
-        return _detach(app, shell, begun, options["answers"])
-    return drive(app, shell, begun, "run", DriveOptions(options["events"], options["answers"]))
+        return _detach(app, shell, new_run, options["answers"])
+    return drive(app, shell, new_run, "run", DriveOptions(options["events"], options["answers"]))
 
 
 def _prune_by_settings(app: App, shell: Shell) -> None:
     """Remove what the user's settings say, if they say it."""
-    if (wanted := app.settings.prune) is None:
+    if (rule := app.settings.prune) is None:
         return
-    if removed := app.prune(PruneRule(wanted.older_than, wanted.keep), dry_run=False).removed:
+    if removed := app.prune(PruneRule(rule.older_than, rule.keep), dry_run=False).removed:
         shell.talk(f"removed {len(removed)} old runs and sessions, as `prune` in your settings says")
 
 
-def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
+def _request(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
     bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
     return RunRequest(
         params={**params_of_task(options), **given_params(options["given"], options["file"])},
@@ -213,19 +213,19 @@ def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunR
 
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> None:
     rows = app.runs.preview(app.flows, flow, request)
-    failing = [row.path for row in rows if row.verdict == "fails"]
+    failing_paths = [row.path for row in rows if row.verdict == "fails"]
     likely = estimate_run(app.runs, app.flows, flow, request)
     if shell.as_json:
         preview = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
-        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, **preview})
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing_paths, **preview})
     else:
         for line in itertools.chain.from_iterable(map(preview_lines, rows)):
             shell.say(line)
         shell.talk("this was a dry run: no step was run")
         for line in estimate_lines(likely, request.bounds):
             shell.talk(line)
-    if failing:
-        shell.talk(f"the run would fail: {some(failing)}")
+    if failing_paths:
+        shell.talk(f"the run would fail: {some(failing_paths)}")
         raise SystemExit(2)
 
 
@@ -263,11 +263,11 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 @command
 def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
-    how = _drive_options(app, "resume", run_id, options)
-    loaded = app.runs.load(run_id)
-    for line in changed_files_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
+    drive_settings = _drive_options(app, "resume", run_id, options)
+    run = app.runs.load(run_id)
+    for line in changed_files_words(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)]):
         shell.talk(line)
-    drive(app, shell, loaded, cause or "resume", how)
+    drive(app, shell, run, cause or "resume", drive_settings)
 
 
 @click.command("continue")
@@ -276,8 +276,8 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
-    how = _drive_options(app, "continue", run_id, options)
-    drive(app, shell, app.runs.load(run_id), "continue", how)
+    drive_settings = _drive_options(app, "continue", run_id, options)
+    drive(app, shell, app.runs.load(run_id), "continue", drive_settings)
 
 
 @click.command()
@@ -287,22 +287,24 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
-    how = _drive_options(app, "restart", run_id, options)
+    drive_settings = _drive_options(app, "restart", run_id, options)
     app.check_settings()
-    loaded = app.runs.load(run_id)
-    need_trust(app, shell, lambda: programs_of_run(loaded))
-    flows = app.definitions.with_shipped(loaded.about.flow)
+    run = app.runs.load(run_id)
+    need_trust(app, shell, lambda: programs_of_run(run))
+    flows = app.definitions.with_shipped(run.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
-        made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, how.choice))
-    for change in made.changes:
+        attempt = asyncio.run(
+            make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
+        )
+    for change in attempt.changes:
         shell.talk(f"since the last attempt, {change}")
-    if made.kept_phases:
-        shell.talk(f"kept: {', '.join(made.kept_phases)}")
-    for path in made.removed:
+    if attempt.kept_phases:
+        shell.talk(f"kept: {', '.join(attempt.kept_phases)}")
+    for path in attempt.removed:
         shell.talk(f"removed: {path}")
-    for path, why in made.left.items():
-        shell.talk(f"not removed: {path} ({why})")
-    drive(app, shell, made.run, "restart", replace(how, choice=None))
+    for path, reason in attempt.left.items():
+        shell.talk(f"not removed: {path} ({reason})")
+    drive(app, shell, attempt.run, "restart", replace(drive_settings, choice=None))
 
 
 @click.command()
@@ -312,8 +314,8 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
     app.refuse_agents("stop", run=run_id)
     with WaitingLine(shell, f"waiting for the processes of `{run_id}` to end"):
-        stopped = asyncio.run(app.runs.stop(app.runs.load(run_id)))
-    print_run(shell, stopped)
+        run = asyncio.run(app.runs.stop(app.runs.load(run_id)))
+    print_run(shell, run)
 
 
 @click.command()
@@ -327,28 +329,30 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
-    waiting = app.runs.load(run_id)
+    run = app.runs.load(run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
-    refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
-    asked = question_to_answer(run_id, waiting.state, options["question"], options["step"])
-    form, file = form_params.form_from(asked.question), options["file"]
+    refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
+    question = question_to_answer(run_id, run.state, options["question"], options["step"])
+    form, file = form_params.form_from(question.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
-            question = {"question": asked.id, "path": asked.path, "form": asked.question}
-            shell.data({"run": run_id, **question, "answers": {form.id: initial(form)}})
+            fields = {"question": question.id, "path": question.path, "form": question.question}
+            shell.data({"run": run_id, **fields, "answers": {form.id: initial(form)}})
         print_form(shell, form, is_asked_for=options["show"])
         if not options["show"]:
-            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
+            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {question.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
-    need_trust(app, shell, lambda: programs_of_run(waiting))
-    values = ask(form) if file is None else answers_for(read_answers(file), form, asked.path, asked.id, is_only=True)
-    if asyncio.run(app.runs.answer(waiting, asked.id, values)):
+    need_trust(app, shell, lambda: programs_of_run(run))
+    values = (
+        ask(form) if file is None else answers_for(read_answers(file), form, question.path, question.id, is_only=True)
+    )
+    if asyncio.run(app.runs.answer(run, question.id, values)):
         try:
-            return drive(app, shell, waiting, "answer", DriveOptions(options["events"], is_answered=True))
+            return drive(app, shell, run, "answer", DriveOptions(options["events"], is_answered=True))
         except RefusedError as error:  # another command was faster
             shell.talk(f"the answer was accepted; {error.message}")
-    return print_run(shell, app.runs.with_new_events(waiting), events=options["events"])
+    return print_run(shell, app.runs.with_new_events(run), events=options["events"])
 
 
 @click.command()
@@ -359,13 +363,13 @@ def worktrees(app: App, shell: Shell) -> None:
     The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
     """
     with WaitingLine(shell, "asking git about the worktrees"):
-        found = asyncio.run(app.worktrees.with_states())
+        trees = asyncio.run(app.worktrees.with_states())
     if shell.as_json:
-        return shell.data({"worktrees": [one.to_json() for one in found]})
-    if not found:
+        return shell.data({"worktrees": [one.to_json() for one in trees]})
+    if not trees:
         return shell.say("no run of this project has a worktree; `handrail run NAME --worktree` makes one")
     rows: list[tuple[str, ...]] = [("RUN", "BRANCH", "STATE", "CREATED", "AGE", "PATH")]
-    for one, tree in ((one, one.tree) for one in found):
+    for one, tree in ((one, one.tree) for one in trees):
         age = duration(app.clock() - tree.created)
         rows.append((tree.run, tree.branch, one.state, date_and_time(tree.created), age, tree.path))
     return print_table(shell, rows)
@@ -398,9 +402,9 @@ def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -
         elif action == "keep":
             words = kept_words(asyncio.run(app.worktrees.keep(tree)))
         else:
-            facts["lost"] = lost = asyncio.run(app.worktrees.remove(tree, force=options["force"]))
-            again = f"; `git branch {tree.branch} {lost}` brings its commits back" if lost else ""
-            words = f"removed `{tree.path}`{again}"
+            facts["lost"] = lost_commit = asyncio.run(app.worktrees.remove(tree, force=options["force"]))
+            hint = f"; `git branch {tree.branch} {lost_commit}` brings its commits back" if lost_commit else ""
+            words = f"removed `{tree.path}`{hint}"
     if shell.as_json:
         return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **facts})
     return shell.say(words)
@@ -409,7 +413,7 @@ def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -
 def _refuse_driven(app: App, tree: Worktree) -> None:
     """Refuse if the run, or another one that was started inside its worktree, is running there."""
     for id_ in (id_ for id_ in app.runs.engine.ids() if app.runs.engine.driver(id_) is not None):
-        used = app.runs.load(id_).about.request.worktree
-        if id_ == tree.run or (used is not None and used.path == tree.path):
+        tree_of_run = app.runs.load(id_).about.request.worktree
+        if id_ == tree.run or (tree_of_run is not None and tree_of_run.path == tree.path):
             message = f"run `{id_}` is running in the worktree"
             raise RefusedError(message, f"wait until it ends, or run `handrail stop {id_}`")

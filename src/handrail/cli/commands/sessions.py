@@ -64,15 +64,15 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 @command
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
-    leaving = app.sessions.leaving(session)
-    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit", app.registry), leaving.run)
+    departure = app.sessions.leaving(session)
+    need_trust(app, shell, lambda: programs_of_checks(departure.checks, "the exit", app.registry), departure.run)
     with WaitingLine(shell, "leaving the phase") as line:
 
-        def shown(check: ExitCheck) -> None:
+        def show_check(check: ExitCheck) -> None:
             line.print(lambda: shell.talk(f"checking: {check.name}"))
             line.say(f"waiting for the check `{check.name}`")
 
-        report = run_interruptibly(app.next(leaving, summary.strip(), shown))
+        report = run_interruptibly(app.next(departure, summary.strip(), show_check))
     print_session(shell, report, session)
 
 
@@ -124,8 +124,8 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
     """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
-    if agent is not None and agent not in (known := app.registry.hosts()):
-        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+    if agent is not None and agent not in (agents := app.registry.hosts()):
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, agents) or f"known: {', '.join(agents)}")
     try:
         call = json.loads(input_) if input_ is not None else {}
     except ValueError as error:

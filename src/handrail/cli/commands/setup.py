@@ -39,7 +39,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
         installer = installer_for(app, agent, for_project=True)
     changes = installer.plan_install() if installer else []
     is_new = not _has_own_files(app.project)
-    created = _create_files(app, shell)
+    paths = _create_files(app, shell)
     if is_new and not app.is_leashed and not app.trust.holds():
         app.trust.grant(app.clock())
         shell.talk(f"trusted: {app.project} (`handrail distrust` takes it back)")
@@ -47,7 +47,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     if installer:
         report = apply_changes(shell, installer, changes, warnings=app.names_unknown_to([installer.agent]))
     if shell.as_json:
-        return shell.data({"created": created, "trusted": app.trust.holds()} | ({"install": report} if agent else {}))
+        return shell.data({"created": paths, "trusted": app.trust.holds()} | ({"install": report} if agent else {}))
     shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     if agent and not installer:
         shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
@@ -68,17 +68,17 @@ def _create_files(app: App, shell: Shell) -> list[str]:
     """Create the files that do not exist yet. Returns their paths."""
     from importlib import resources
 
-    created: list[str] = []
-    own = os.path.join(app.project, ".handrail")
-    if os.path.realpath(own) != own:
+    new_paths: list[str] = []
+    folder = os.path.join(app.project, ".handrail")
+    if os.path.realpath(folder) != folder:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
     texts = {os.path.join("editor", name): text for name, text in schema_files(app.registry)}
     with resources.as_file(resources.files("handrail") / "builtin" / "init") as template:
         paths = [path for path in template.rglob("*") if path.is_file()]
         texts |= {str(path.relative_to(template)): path.read_text(encoding="utf-8") for path in paths}
     for name, text in sorted(texts.items()):
-        path = os.path.join(own, name)
-        if real_inside(own, name) is None:
+        path = os.path.join(folder, name)
+        if real_inside(folder, name) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
@@ -87,9 +87,9 @@ def _create_files(app: App, shell: Shell) -> list[str]:
         except FileExistsError:
             shell.talk(f"kept:    {os.path.join('.handrail', name)}")
             continue
-        created.append(os.path.join(".handrail", name))
+        new_paths.append(os.path.join(".handrail", name))
         shell.say(f"created: {os.path.join('.handrail', name)}")
-    return created
+    return new_paths
 
 
 @click.command()
@@ -113,13 +113,13 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
         if kind is not None:
             raise UsageError("`--write` writes the schemas of all kinds", f"remove `{kind}`")
         target = os.path.abspath(folder or os.path.join(app.project, SCHEMA_FOLDER))
-        written = write_schemas(app.project, target, app.registry)
-        files = {shown_path(path, shell.cwd): is_new for path, is_new in written.items()}
+        is_new_by_path = write_schemas(app.project, target, app.registry)
+        files = {shown_path(path, shell.cwd): is_new for path, is_new in is_new_by_path.items()}
         for path, is_new in files.items():
             shell.say(f"{'written: ' if is_new else 'unchanged:'} {path}")
         if shell.as_json:
-            new = [path for path, is_new in files.items() if is_new]
-            shell.data({"written": new, "unchanged": [path for path in files if path not in new]})
+            new_paths = [path for path, is_new in files.items() if is_new]
+            shell.data({"written": new_paths, "unchanged": [path for path in files if path not in new_paths]})
         return None
     if kind is None:
         raise UsageError("a kind of file is missing", f"write one of {', '.join(KINDS)}, or `--write`")
@@ -159,11 +159,11 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
             is_dry=dry_run,
         ).take_over()
     if shell.as_json:
-        found = {"items": [item.to_json() for item in items], "counts": result_counts(items)}
-        return shell.data({"project": app.project, "dryRun": dry_run, **found})
+        report = {"items": [item.to_json() for item in items], "counts": result_counts(items)}
+        return shell.data({"project": app.project, "dryRun": dry_run, **report})
     rows = [
         (one.kind, _word(one.result, dry_run), one.name, shown_path(one.path, shell.cwd), one.note)
-        for one in _grouped(items)
+        for one in _join_artifacts(items)
     ]
     print_table(shell, [("WHAT", "RESULT", "NAME", "WHERE", "NOTE"), *rows])
     for item in items:
@@ -190,15 +190,18 @@ def _word(result: ImportResult, dry_run: bool, count: int = 1) -> str:
     return "would be taken over" if dry_run and result == "taken" else RESULT_WORDS[result]
 
 
-def _grouped(items: list[ImportItem]) -> list[ImportItem]:
+def _join_artifacts(items: list[ImportItem]) -> list[ImportItem]:
     """The items for people: the artifacts of a scope that were taken over are one line."""
-    found: dict[tuple[str | None, str] | int, list[ImportItem]] = {}
+    groups: dict[tuple[str | None, str] | int, list[ImportItem]] = {}
     for number, item in enumerate(items):
         is_many = item.kind == "artifact" and item.result in ("taken", "already")
-        found.setdefault((item.scope, item.result) if is_many else number, []).append(item)
+        groups.setdefault((item.scope, item.result) if is_many else number, []).append(item)
     lines: list[ImportItem] = []
-    for first, *more in found.values():
-        name, path = f"{counted(1 + len(more), 'artifact')} of {first.scope}", [first.path, *(one.path for one in more)]
+    for item, *others in groups.values():
+        name, path = (
+            f"{counted(1 + len(others), 'artifact')} of {item.scope}",
+            [item.path, *(one.path for one in others)],
+        )
         note = "`handrail artifacts` lists them"
-        lines.append(replace(first, name=name, path=os.path.commonpath(path), note=note) if more else first)
+        lines.append(replace(item, name=name, path=os.path.commonpath(path), note=note) if others else item)
     return lines

@@ -39,10 +39,10 @@ def ui(app: App, shell: Shell) -> None:
         raise NotFound("the terminal surface needs a package that is not installed", "run `pip install textual`")
     from handrail.tui.app import HandrailApp
 
-    shown = HandrailApp(app)
-    shown.run()
-    if shown.bug is not None:
-        raise shown.bug
+    surface = HandrailApp(app)
+    surface.run()
+    if surface.bug is not None:
+        raise surface.bug
 
 
 @click.command()
@@ -79,8 +79,8 @@ def web(  # noqa: PLR0913  # one parameter per option
     from handrail.web.access import PASSWORD, USER, exposure
     from handrail.web.server import serve
 
-    wanted = exposure(host, tls_cert, tls_key, behind_proxy, app.env)
-    wanted = replace(wanted, port=port, is_read_only=read_only)
+    access = exposure(host, tls_cert, tls_key, behind_proxy, app.env)
+    access = replace(access, port=port, is_read_only=read_only)
     app.env = {name: value for name, value in app.env.items() if name not in (USER, PASSWORD)}  # not for runs
 
     def ready(link: str, address: Address) -> None:
@@ -94,7 +94,7 @@ def web(  # noqa: PLR0913  # one parameter per option
 
             webbrowser.open(link)
 
-    serve(app, wanted, ready, lambda link, _: shell.talk(link), lambda error: write_report(error, ["web"]))
+    serve(app, access, ready, lambda link, _: shell.talk(link), lambda error: write_report(error, ["web"]))
 
 
 LOOK_AGAIN = 0.2
@@ -117,17 +117,17 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
     from handrail.view.live.run import seq_of, with_tail
 
     del shell
-    found = open_topic(app, topic)
-    epoch, base, tail, quiet = "", 0, 0, 0.0
+    live = open_topic(app, topic)
+    epoch, base, tail, silence = "", 0, 0, 0.0
     while True:
-        rows = found.topic.rows
-        if (epoch, base, tail) != (rows.epoch, rows.seq, seq_of(found)) or quiet >= HEARTBEAT:
-            for message in with_tail(found, list(found.messages(epoch, base, app.clock())), epoch, tail):
+        rows = live.topic.rows
+        if (epoch, base, tail) != (rows.epoch, rows.seq, seq_of(live)) or silence >= HEARTBEAT:
+            for message in with_tail(live, list(live.messages(epoch, base, app.clock())), epoch, tail):
                 if not echo(json.dumps(message, ensure_ascii=False)):
                     return
-            epoch, base, tail, quiet = rows.epoch, rows.seq, seq_of(found), 0.0
+            epoch, base, tail, silence = rows.epoch, rows.seq, seq_of(live), 0.0
         if not follow or rows.head.get("status") in _ENDED or not has_reader(sys.stdout):
             return
         time.sleep(LOOK_AGAIN)
-        quiet += LOOK_AGAIN
-        found.refresh()
+        silence += LOOK_AGAIN
+        live.refresh()

@@ -41,15 +41,15 @@ def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -
     """
     if folder is not None and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is not a folder", "give the path of the project's folder")
-    at = app if folder is None else app.at(_project(app, folder, is_exact=below))
+    target = app if folder is None else app.at(_project(app, folder, is_exact=below))
     if show:
-        return _say_standing(at, shell)
+        return _say_trust(target, shell)
     app.refuse_agents("trust")
-    at.trust.grant(at.clock(), below=below)
+    target.trust.grant(target.clock(), below=below)
     if shell.as_json:
-        return shell.data(_standing(at, shell))
-    shell.say(f"trusted: {plain(at.project)}" + (", and every project below it" if below else ""))
-    return shell.talk(f"`{command_line('handrail', 'distrust', at.project)}` takes it back")
+        return shell.data(_trust_json(target, shell))
+    shell.say(f"trusted: {plain(target.project)}" + (", and every project below it" if below else ""))
+    return shell.talk(f"`{command_line('handrail', 'distrust', target.project)}` takes it back")
 
 
 @click.command()
@@ -59,16 +59,18 @@ def distrust(app: App, shell: Shell, folder: str | None) -> None:
     """Take back the trust in a project. It runs nothing any more until a person trusts it again."""
     exact = None if folder is None else os.path.realpath(folder)
     is_known = any(one.path == exact for one in app.trust.store.all())  # also if the folder does not exist any more
-    at = app if folder is None else app.at(_project(app, folder, is_exact=is_known))
-    revoked = at.trust.store.revoke(at.project)
-    above = at.trust.record
+    target = app if folder is None else app.at(_project(app, folder, is_exact=is_known))
+    was_trusted = target.trust.store.revoke(target.project)
+    record = target.trust.record
     if shell.as_json:
-        return shell.data({"project": at.project, "revoked": revoked, **_record(at)})
-    shell.say(f"not trusted any more: {plain(at.project)}" if revoked else f"was not trusted: {plain(at.project)}")
-    if above is not None:
+        return shell.data({"project": target.project, "revoked": was_trusted, **_record_json(target)})
+    shell.say(
+        f"not trusted any more: {plain(target.project)}" if was_trusted else f"was not trusted: {plain(target.project)}"
+    )
+    if record is not None:
         shell.insist(
-            f"warning: it is still trusted, because every project below `{plain(above.path)}` is; "
-            f"`{command_line('handrail', 'distrust', above.path)}` takes that back"
+            f"warning: it is still trusted, because every project below `{plain(record.path)}` is; "
+            f"`{command_line('handrail', 'distrust', record.path)}` takes that back"
         )
     return None
 
@@ -78,26 +80,26 @@ def _project(app: App, folder: str, *, is_exact: bool) -> str:
     return os.path.realpath(folder) if is_exact else owning_project(app.places, find_root(folder))
 
 
-def _record(app: App) -> dict[str, Any]:
+def _record_json(app: App) -> dict[str, Any]:
     record = app.trust.record
     data = None if record is None else {"path": record.path, "at": record.at, "below": record.below}
     return {"trusted": record is not None, "record": data}
 
 
-def _standing(app: App, shell: Shell) -> dict[str, Any]:
+def _trust_json(app: App, shell: Shell) -> dict[str, Any]:
     runs = programs_json(shell, app.definitions.programs_of_project(app.settings))
-    return {"project": app.project, **_record(app), "runs": runs}
+    return {"project": app.project, **_record_json(app), "runs": runs}
 
 
-def _say_standing(app: App, shell: Shell) -> None:
+def _say_trust(app: App, shell: Shell) -> None:
     if shell.as_json:
-        return shell.data(_standing(app, shell))
+        return shell.data(_trust_json(app, shell))
     programs, record = app.definitions.programs_of_project(app.settings), app.trust.record
     if record is None:
         shell.say(f"not trusted: {plain(app.project)}")
     else:
-        by = "" if record.path == app.project else f", by the record of `{plain(record.path)}`"
-        shell.say(f"trusted: {plain(app.project)}, since {date_and_time(record.at)}{by}")
+        source = "" if record.path == app.project else f", by the record of `{plain(record.path)}`"
+        shell.say(f"trusted: {plain(app.project)}, since {date_and_time(record.at)}{source}")
     if not programs:
         return shell.say("its definitions and settings run nothing; runs of other flows and agents need trust, too")
     shell.say(f"it {'runs' if record else 'would run'} {counted(len(programs), 'thing')}:")
@@ -114,19 +116,19 @@ def plugins(app: App, shell: Shell) -> None:
     Code that is trusted is tried in a process of its own, so that everything that is wrong with it is shown. Code that
     is not trusted is not run.
     """
-    known = app.definitions.plugins
-    checked: list[tuple[Plugin, list[Diagnostic]]] = []
+    all_plugins = app.definitions.plugins
+    rows_with_problems: list[tuple[Plugin, list[Diagnostic]]] = []
     with WaitingLine(shell, "reading the plugins") as line:
-        for one in known.found:
+        for one in all_plugins.found:
             line.say(f"trying the plugin `{one.id}`")
-            checked.append((one, shown_problems(known.problems(one, again=True), shell.cwd)))
+            rows_with_problems.append((one, shown_problems(all_plugins.problems(one, again=True), shell.cwd)))
     if shell.as_json:
-        return shell.data({"plugins": [_plugin_json(app, one, problems) for one, problems in checked]})
-    if not checked:
+        return shell.data({"plugins": [_plugin_json(app, one, problems) for one, problems in rows_with_problems]})
+    if not rows_with_problems:
         return shell.say("there are no plugins; `handrail plugin new ID` makes one")
-    rows = [_plugin_row(app, one, bool(problems)) for one, problems in checked]
+    rows = [_plugin_row(app, one, bool(problems)) for one, problems in rows_with_problems]
     print_table(shell, [("ID", "VERSION", "SOURCE", "CODE", "PROVIDES"), *rows])
-    every = [problem for _, problems in checked for problem in problems]
+    every = [problem for _, problems in rows_with_problems for problem in problems]
     return print_problems(every, "text") if every else None
 
 
@@ -147,7 +149,7 @@ def _provides(app: App, plugin: Plugin) -> dict[str, list[str]]:
         return {}
     definitions = {
         "flows": [flow.id for flow in app.flows.found if flow.source == plugin.id],
-        "workflows": [found.key for found in app.catalog.found if found.source == plugin.id],
+        "workflows": [workflow.key for workflow in app.catalog.found if workflow.source == plugin.id],
         "prompts": [name for name in app.definitions.known.prompts if name.startswith(f"{plugin.id}/")],
         "schemas": sorted(name for name in app.definitions.known.schemas if name.startswith(f"{plugin.id}/")),
     }
@@ -188,16 +190,16 @@ def new(app: App, shell: Shell, id_: str, user: bool) -> None:
     folder = os.path.join(plugin_folders(app.project, app.places)["user" if user else "project"], id_)
     if os.path.lexists(folder):
         raise RefusedError(f"`{folder}` exists", "choose another id, or remove the folder")
-    created = []
+    paths = []
     for name, text in skeleton_files(id_).items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
-        created.append(shown_path(path, app.project))
-        shell.say(f"created: {created[-1]}")
+        paths.append(shown_path(path, app.project))
+        shell.say(f"created: {paths[-1]}")
     if shell.as_json:
-        return shell.data({"id": id_, "created": created})
+        return shell.data({"id": id_, "created": paths})
     place = shown_path(folder, shell.cwd)
     return shell.talk(f"next: `handrail plugin trust {id_}`, `handrail run {id_}/hello`, `pytest {place}`")
 
@@ -214,16 +216,19 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
     """
     if not show:
         app.refuse_agents("plugin trust")
-    found = _folder_plugin(app, id_)
-    code = app.definitions.plugins.code(found)
+    plugin_ = _folder_plugin(app, id_)
+    code = app.definitions.plugins.code(plugin_)
     content, store = code.content, TrustedCode(app.places.state)
     if content is None:
         raise code.refusal or RefusedError(f"the files of the plugin `{id_}` cannot be read")
-    before = store.find(found.place.folder)
-    lines = sorted(content.files) if before is None else list(difference(before, content))
-    is_trusted = before is not None and not lines
+    old_content = store.find(plugin_.place.folder)
+    lines = sorted(content.files) if old_content is None else list(difference(old_content, content))
+    is_trusted = old_content is not None and not lines
     if not shell.as_json:
-        echo(f"{id_}: {'files' if before is None else 'changed since you trusted it'}, {found.place.folder}", err=True)
+        echo(
+            f"{id_}: {'files' if old_content is None else 'changed since you trusted it'}, {plugin_.place.folder}",
+            err=True,
+        )
         for line in lines:
             shell.say(plain(line))
     if not show and not is_trusted:
@@ -232,12 +237,12 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
             raise PluginUntrusted(f"there is no terminal to ask whether you trust the plugin `{id_}`", hint)
         if not yes and not click.confirm(f"Trust this code of `{id_}`?", default=False, err=True):
             raise RefusedError(f"the plugin `{id_}` is not trusted")
-        store.grant(found.place.folder, content, app.clock())
+        store.grant(plugin_.place.folder, content, app.clock())
         is_trusted = True
     if shell.as_json:
-        key = "files" if before is None else "changes"
-        return shell.data({"id": id_, "folder": found.place.folder, "trusted": is_trusted, key: lines})
-    if not show and found.place.source == "project" and not store.project_is_trusted(app.project):
+        key = "files" if old_content is None else "changes"
+        return shell.data({"id": id_, "folder": plugin_.place.folder, "trusted": is_trusted, key: lines})
+    if not show and plugin_.place.source == "project" and not store.project_is_trusted(app.project):
         shell.talk("the project itself is not trusted yet: `handrail trust`")
     return shell.talk(f"the plugin `{id_}` is {'' if is_trusted else 'not '}trusted")
 
@@ -248,25 +253,25 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
 def distrust_plugin(app: App, shell: Shell, id_: str) -> None:
     """Take back the trust in the code of a plugin."""
     app.refuse_agents("plugin distrust")
-    found = _folder_plugin(app, id_)
-    was_trusted = TrustedCode(app.places.state).revoke(found.place.folder)
+    plugin_ = _folder_plugin(app, id_)
+    was_trusted = TrustedCode(app.places.state).revoke(plugin_.place.folder)
     if shell.as_json:
-        return shell.data({"id": id_, "folder": found.place.folder, "wasTrusted": was_trusted})
+        return shell.data({"id": id_, "folder": plugin_.place.folder, "wasTrusted": was_trusted})
     return shell.say(f"the plugin `{id_}` is no longer trusted" if was_trusted else f"`{id_}` was not trusted")
 
 
 def _folder_plugin(app: App, id_: str) -> Plugin:
     """The plugin in a folder with this id. Raises an error if there is none, or if it needs no trust."""
-    found = app.definitions.plugins.used.get(id_)
-    if found is None:
-        broken = next((one for one in app.definitions.plugins.found if one.id == id_), None)
-        if broken is not None:
-            first = broken.problems[0]
-            raise RefusedError(f"the plugin `{id_}` cannot be used: {first.message}", first.hint)
-        known = list(app.definitions.plugins.used)
-        hint = did_you_mean(id_, known) or "`handrail plugins` lists them"
+    plugin_ = app.definitions.plugins.used.get(id_)
+    if plugin_ is None:
+        broken_plugin = next((one for one in app.definitions.plugins.found if one.id == id_), None)
+        if broken_plugin is not None:
+            problem = broken_plugin.problems[0]
+            raise RefusedError(f"the plugin `{id_}` cannot be used: {problem.message}", problem.hint)
+        ids = list(app.definitions.plugins.used)
+        hint = did_you_mean(id_, ids) or "`handrail plugins` lists them"
         raise NotFound(f"there is no plugin `{id_}`", hint)
-    if found.place.source == "package":
-        hint = f"uninstall the package `{found.place.package}` if you do not trust it"
+    if plugin_.place.source == "package":
+        hint = f"uninstall the package `{plugin_.place.package}` if you do not trust it"
         raise RefusedError(f"the plugin `{id_}` is an installed package, which you trusted when you installed it", hint)
-    return found
+    return plugin_

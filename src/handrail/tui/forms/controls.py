@@ -27,11 +27,11 @@ MOST_LINES = 5_000
 
 def safe_text(text: object, style: str = "") -> Content:
     """Text with line breaks, as it is safe to show. What is left out is counted."""
-    whole = "" if text is None else str(text)
-    lines = whole.split("\n", MOST_LINES)
+    full_text = "" if text is None else str(text)
+    lines = full_text.split("\n", MOST_LINES)
     if len(lines) > MOST_LINES:
-        rest = lines.pop()
-        lines.append(f"… ({rest.count(chr(10)) + 1} more lines)")
+        remainder = lines.pop()
+        lines.append(f"… ({remainder.count(chr(10)) + 1} more lines)")
     return Content.styled(clean("\n".join(lines)), style)
 
 
@@ -39,11 +39,11 @@ def safe_line(text: object, style: str = "") -> Content:
     return Content.styled(clean(" ".join(str(text or "").split())), style)
 
 
-def at_both_ends(left: Content, right: Content, width: int) -> Content:
+def at_both_ends(start: Content, end: Content, width: int) -> Content:
     """Two texts at both ends of a line. The left one is cut if there is no room."""
-    room = max(0, width - right.cell_length - 2)
-    left = left.truncate(room, ellipsis=True)
-    return Content.assemble(left, " " * max(1, width - left.cell_length - right.cell_length), right)
+    room = max(0, width - end.cell_length - 2)
+    start = start.truncate(room, ellipsis=True)
+    return Content.assemble(start, " " * max(1, width - start.cell_length - end.cell_length), end)
 
 
 def footer_keys(pairs: Iterable[tuple[str, str]]) -> Content:
@@ -80,9 +80,9 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
     match control:
         case Lines():
             return [("Enter", "new line"), ("Tab", "next")]
-        case Choices(several=True, choices=(_,)):
+        case Choices(is_multiple=True, choices=(_,)):
             return [("Space", "toggle"), ("Enter", "next")]
-        case Choices(several=True):
+        case Choices(is_multiple=True):
             return [("↑ ↓", "move"), ("Space", "toggle"), ("Enter", "next")]
         case Choices():
             return [("↑ ↓", "choose"), ("Enter", "next")]
@@ -93,13 +93,13 @@ def keys_of(control: Widget | None) -> list[tuple[str, str]]:
 
 
 def go_on(source: Widget) -> None:
-    """Enter was pressed in a control: the next one follows."""
+    """Go from a control, in which Enter was pressed, to the next one."""
     if isinstance(source.screen, Goes):
         source.screen.go_on()
 
 
 class Line(Input):
-    """Text in one line. A given value that cannot be shown as it is, is sent as it is unless it is edited."""
+    """Text in one line. Unless it is edited, `start` is sent unchanged, also if it cannot be shown unchanged."""
 
     DEFAULT_CSS = "Line { width: 1fr; &.-textual-compact { height: 1; } }"
     BINDINGS = [
@@ -107,16 +107,16 @@ class Line(Input):
         Binding("up", "leave(-1)", "previous field", show=False),
     ]
 
-    def __init__(self, given: str = "", placeholder: str = "", *, compact: bool = False) -> None:
-        self.given = given
-        self.known = clean_line(given)
+    def __init__(self, start: str = "", placeholder: str = "", *, compact: bool = False) -> None:
+        self.start = start
+        self.start_shown = clean_line(start)
         hint = clean_line(placeholder)
-        super().__init__(self.known, hint, compact=compact, select_on_focus=False)
+        super().__init__(self.start_shown, hint, compact=compact, select_on_focus=False)
         self.cursor_blink = False
 
     @property
     def answer(self) -> str:
-        return self.given if self.value == self.known else self.value
+        return self.start if self.value == self.start_shown else self.value
 
     def on_paste(self, event: events.Paste) -> None:
         event.text = clean(event.text)
@@ -168,23 +168,23 @@ class Slot(Horizontal):
 
 
 class Lines(TextArea):
-    """Text in several lines. What is too long to be edited here is shown in part, and sent as it is."""
+    """Text in several lines. A text that is too long cannot be edited: it is shown in part, and sent unchanged."""
 
     DEFAULT_CSS = "Lines { width: 1fr; border: solid $border-blurred; &:focus { border: solid $border; } }"
 
-    def __init__(self, given: str = "", rows: int | None = None, placeholder: str = "") -> None:
-        self.given = given
-        self.known = clean(given)
-        is_long = any(len(line) > MAX_LINE_LENGTH for line in given.split("\n"))
+    def __init__(self, start: str = "", rows: int | None = None, placeholder: str = "") -> None:
+        self.start = start
+        self.start_shown = clean(start)
+        is_long = any(len(line) > MAX_LINE_LENGTH for line in start.split("\n"))
         super().__init__(
-            self.known, soft_wrap=True, show_line_numbers=False, placeholder=clean(placeholder), read_only=is_long
+            self.start_shown, soft_wrap=True, show_line_numbers=False, placeholder=clean(placeholder), read_only=is_long
         )
         self.cursor_blink = False
         self.styles.height = 2 + min(12, max(_ROWS, rows or 0))
 
     @property
     def answer(self) -> str:
-        return self.given if self.text == self.known else self.text
+        return self.start if self.text == self.start_shown else self.text
 
     def on_paste(self, event: events.Paste) -> None:
         event.text = clean(event.text)
@@ -203,7 +203,7 @@ class ChoiceItem(NamedTuple):
 class Choices(Widget, can_focus=True):
     """One or several of some choices. In one line if they fit, otherwise one line each.
 
-    With `must`, one of them is always chosen.
+    With `is_required`, one of them is always chosen.
     """
 
     DEFAULT_CSS = """
@@ -219,66 +219,71 @@ class Choices(Widget, can_focus=True):
     ]
 
     def __init__(
-        self, choices: Sequence[ChoiceItem], chosen: Sequence[str] = (), *, several: bool = False, must: bool = False
+        self,
+        choices: Sequence[ChoiceItem],
+        values: Sequence[str] = (),
+        *,
+        is_multiple: bool = False,
+        is_required: bool = False,
     ) -> None:
         super().__init__()
-        self.must = must
+        self.is_required = is_required
         self.choices = tuple(choices)
-        self.several = several
-        self._chosen = list(chosen)
-        self.at = next((place for place, one in enumerate(self.choices) if one.value in self._chosen), 0)
+        self.is_multiple = is_multiple
+        self._selected_values = list(values)
+        self.cursor = next((place for place, one in enumerate(self.choices) if one.value in self._selected_values), 0)
 
     @property
-    def chosen(self) -> list[str]:
-        return [one.value for one in self.choices if one.value in self._chosen]
+    def values(self) -> list[str]:
+        return [one.value for one in self.choices if one.value in self._selected_values]
 
     def offer(self, choices: Sequence[ChoiceItem]) -> None:
         """Show other choices. What was chosen among those that are gone is remembered, in case they return."""
         if tuple(choices) != self.choices:
             self.choices = tuple(choices)
-            self.at = min(self.at, max(0, len(choices) - 1))
+            self.cursor = min(self.cursor, max(0, len(choices) - 1))
             self.refresh(layout=True)
 
     def action_move(self, by: int) -> None:
         if not self.choices:
             return
-        has_begun = self.several or bool(self.chosen)
-        self.at = min(max(0, self.at + (by if has_begun or abs(by) > 1 else 0)), len(self.choices) - 1)
-        if not self.several:
-            self._choose([self.choices[self.at].value])
+        has_begun = self.is_multiple or bool(self.values)
+        self.cursor = min(max(0, self.cursor + (by if has_begun or abs(by) > 1 else 0)), len(self.choices) - 1)
+        if not self.is_multiple:
+            self._choose([self.choices[self.cursor].value])
         self.refresh()
         self._reveal()
 
     def action_choose(self) -> None:
         if not self.choices:
             return
-        value, chosen = self.choices[self.at].value, self.chosen
-        others = [one for one in chosen if one != value] if self.several else []
-        is_cleared = value in chosen and not (self.must and not others)
-        self._choose(others if is_cleared else [*others, value])
+        value, values = self.choices[self.cursor].value, self.values
+        other_values = [one for one in values if one != value] if self.is_multiple else []
+        is_cleared = value in values and not (self.is_required and not other_values)
+        self._choose(other_values if is_cleared else [*other_values, value])
 
     def action_done(self) -> None:
         go_on(self)
 
-    def _choose(self, chosen: list[str]) -> None:
-        if chosen != self.chosen:
-            self._chosen = chosen
+    def _choose(self, values: list[str]) -> None:
+        if values != self.values:
+            self._selected_values = values
             self.refresh(layout=True)
             self.post_message(Changed(self))
 
     def on_click(self, event: events.Click) -> None:
         place = self._place_at(event.x, event.y)
         if place is not None:
-            self.at = place
+            self.cursor = place
             self.refresh()
             self.action_choose()
 
     def _place_at(self, x: int, y: int) -> int | None:
-        before = 0
+        edge = 0
         for place, part in enumerate(self._parts(self.content_size.width)):
             size = part.cell_length if self._is_flat(self.content_size.width) else self._height(part)
-            before += size
-            if (x if self._is_flat(self.content_size.width) else y) < before:
+            edge += size
+            if (x if self._is_flat(self.content_size.width) else y) < edge:
                 return place
         return None
 
@@ -293,12 +298,12 @@ class Choices(Widget, can_focus=True):
         return is_short and sum(safe_line(one.label).cell_length + 7 for one in self.choices) - 2 <= width
 
     def _parts(self, width: int) -> list[Content]:
-        chosen = self.chosen
-        return [self._part(place, one, one.value in chosen, width) for place, one in enumerate(self.choices)]
+        values = self.values
+        return [self._part(place, one, one.value in values, width) for place, one in enumerate(self.choices)]
 
     def _part(self, place: int, one: ChoiceItem, is_chosen: bool, width: int) -> Content:
-        marks = ("[x]", "[ ]") if self.several else ("(•)", "( )")
-        is_here = self.has_focus and place == self.at
+        marks = ("[x]", "[ ]") if self.is_multiple else ("(•)", "( )")
+        is_here = self.has_focus and place == self.cursor
         label = Content.assemble(f"{marks[not is_chosen]} ", safe_line(one.label))
         if is_here:
             label = label.stylize("reverse")
@@ -313,9 +318,9 @@ class Choices(Widget, can_focus=True):
             return Content.styled(" nothing to choose from", "dim")
         parts = self._parts(width)
         if self._is_flat(width):
-            count = len(self.chosen)
+            count = len(self.values)
             line = Content.assemble(*parts)
-            note = f"  {count} chosen" if self.several and len(self.choices) > 1 else ""
+            note = f"  {count} chosen" if self.is_multiple and len(self.choices) > 1 else ""
             return line.append_text(note, "dim") if line.cell_length + len(note) <= width else line.rstrip()
         return Content("\n").join(parts)
 
@@ -326,8 +331,8 @@ class Choices(Widget, can_focus=True):
         """Scroll so that the choice at the cursor can be seen."""
         scroll = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
         if scroll is not None and not self._is_flat(self.content_size.width):
-            above = sum(self._height(part) for part in self._parts(self.content_size.width)[: self.at])
-            y = self.region.y - scroll.region.y + int(scroll.scroll_y) + above
+            offset = sum(self._height(part) for part in self._parts(self.content_size.width)[: self.cursor])
+            y = self.region.y - scroll.region.y + int(scroll.scroll_y) + offset
             scroll.scroll_to_region(Region(0, y, 1, 1), animate=False)
 
 
@@ -380,17 +385,17 @@ class Pick(Choices):
     DEFAULT_CSS = "Pick { width: auto; height: 1; margin: 0 2 0 0; }"
 
     def __init__(self, label: str, values: Sequence[tuple[str, str]], value: str = "") -> None:
-        first = value if value in dict(values) else next((one for one, _ in values), "")
-        super().__init__([ChoiceItem(*one) for one in values], [first], must=True)
+        start = value if value in dict(values) else next((one for one, _ in values), "")
+        super().__init__([ChoiceItem(*one) for one in values], [start], is_required=True)
         self.label = label
 
     @property
     def value(self) -> str:
-        return self.choices[self.at].value if self.choices else ""
+        return self.choices[self.cursor].value if self.choices else ""
 
     @value.setter
     def value(self, value: str) -> None:
-        self._go(next((place for place, one in enumerate(self.choices) if one.value == value), self.at))
+        self._go(next((place for place, one in enumerate(self.choices) if one.value == value), self.cursor))
 
     def action_choose(self) -> None:
         self.action_move(1)
@@ -398,25 +403,25 @@ class Pick(Choices):
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""
         if len(letter) == 1 and letter.isalnum():
-            order = [*range(self.at + 1, len(self.choices)), *range(self.at + 1)]
+            order = [*range(self.cursor + 1, len(self.choices)), *range(self.cursor + 1)]
             fits = (place for place in order if self.choices[place].label.casefold().startswith(letter.casefold()))
-            self._go(next(fits, self.at))
+            self._go(next(fits, self.cursor))
             event.stop()
 
     def on_click(self, event: events.Click) -> None:
         event.prevent_default()
-        self._go((self.at + 1) % max(1, len(self.choices)))
+        self._go((self.cursor + 1) % max(1, len(self.choices)))
 
-    def _go(self, at: int) -> None:
-        self.action_move(at - self.at)
+    def _go(self, place: int) -> None:
+        self.action_move(place - self.cursor)
 
     def _is_flat(self, width: int) -> bool:
         del width
         return True
 
     def render(self) -> Content:
-        chosen = self.choices[self.at].label if self.choices else "–"
-        value = Content.assemble("[", safe_line(chosen).truncate(_WIDEST, ellipsis=True), " ▾]")
+        text = self.choices[self.cursor].label if self.choices else "–"
+        value = Content.assemble("[", safe_line(text).truncate(_WIDEST, ellipsis=True), " ▾]")
         label = Content.assemble(safe_line(self.label), " " if self.label else "")
         return Content.assemble(
             HERE if self.has_focus else " ", label, value.stylize("reverse") if self.has_focus else value

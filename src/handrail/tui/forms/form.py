@@ -65,7 +65,7 @@ class Field(Vertical):
         self.spec = spec
         self.label = safe_line(spec.label)
         self.control = _control(spec, start, is_compact=in_row)
-        self.wrong = ""
+        self.problem = ""
         self.set_class(in_row, "-row")
         is_short = isinstance(self.control, Choices) and self.label.cell_length <= BESIDE - 4
         self.set_class(is_short and not in_row, "-beside")
@@ -91,24 +91,24 @@ class Field(Vertical):
         """The answer as it stands. None if there is none yet."""
         if not isinstance(self.control, Choices):
             return self.control.answer
-        chosen = self.control.chosen
+        values = self.control.values
         match self.spec.type:
             case "boolean":
-                return YES.value in chosen if self.control.several or chosen else None
+                return YES.value in values if self.control.is_multiple or values else None
             case "multi-select":
-                return chosen
+                return values
             case _:
-                return chosen[0] if chosen else None
+                return values[0] if values else None
 
     def offer(self, options: Sequence[Option]) -> None:
         if self.spec.is_select and isinstance(self.control, Choices):
             self.control.offer(_choices(options))
 
-    def say(self, wrong: str) -> None:
+    def say(self, problem: str) -> None:
         """Say what is wrong with the value; an empty text if nothing is."""
-        self.wrong = wrong
-        self.set_class(bool(wrong), "-wrong")
-        text = Content.assemble(f"{FAILED.char} ", self.label, " ", safe_line(wrong))
+        self.problem = problem
+        self.set_class(bool(problem), "-wrong")
+        text = Content.assemble(f"{FAILED.char} ", self.label, " ", safe_line(problem))
         self.query_one(".wrong", Static).update(text)
 
 
@@ -120,11 +120,11 @@ def _control(spec: FormField, start: Any, *, is_compact: bool) -> Control:
     if spec.type == "boolean":
         if spec.required and spec.default is None:
             return Choices((YES, NO), [] if start is None else [(NO, YES)[start is True].value])
-        box = Choices((YES,), [YES.value] if start is True else [], several=True)
+        box = Choices((YES,), [YES.value] if start is True else [], is_multiple=True)
         box.add_class("-yes")
         return box
-    chosen = start if isinstance(start, list) else [] if start is None else [start]
-    return Choices(_choices(spec.options), chosen, several=spec.type == "multi-select")
+    values = start if isinstance(start, list) else [] if start is None else [start]
+    return Choices(_choices(spec.options), values, is_multiple=spec.type == "multi-select")
 
 
 def _choices(options: Sequence[Option]) -> list[ChoiceItem]:
@@ -137,24 +137,24 @@ _TYPES: dict[str, Type] = {"boolean": "boolean", "choice": "single-select"}
 class ParamField(Field):
     """A param as `offer_launch` describes it. `value` is None if nothing is filled in."""
 
-    def __init__(self, offered: Mapping[str, Any]) -> None:
-        self.param = str(offered["name"])
-        self.offered = [one["value"] for one in offered.get("choices") or ()]
-        default, kind = offered.get("default"), offered.get("kind")
+    def __init__(self, field: Mapping[str, Any]) -> None:
+        self.param = str(field["name"])
+        self.choice_values = [one["value"] for one in field.get("choices") or ()]
+        default, kind = field.get("default"), field.get("kind")
         start = default if kind == "boolean" else None
         if kind == "choice":
-            start = next((str(place) for place, value in enumerate(self.offered) if same(value, default)), None)
+            start = next((str(place) for place, value in enumerate(self.choice_values) if same(value, default)), None)
         spec = FormField(
             id=self.param,
             type=_TYPES.get(str(kind), "text"),
             label=self.param,
-            help=" ".join(str(offered.get("about") or "").split()),
-            required=bool(offered.get("required")),
+            help=" ".join(str(field.get("about") or "").split()),
+            required=bool(field.get("required")),
             default=default,
             options=tuple(
-                Option(str(place), str(one["label"])) for place, one in enumerate(offered.get("choices") or ())
+                Option(str(place), str(one["label"])) for place, one in enumerate(field.get("choices") or ())
             ),
-            multiline=bool(offered.get("multiline")),
+            multiline=bool(field.get("multiline")),
             placeholder="" if default in (None, "") else f"default: {default_words(default)}",
         )
         super().__init__(spec, start, in_row=True)
@@ -162,8 +162,8 @@ class ParamField(Field):
     @property
     def value(self) -> Any:
         value = super().value
-        if self.offered and value is not None:
-            return self.offered[int(value)]
+        if self.choice_values and value is not None:
+            return self.choice_values[int(value)]
         return None if value == "" else value
 
 
@@ -192,10 +192,10 @@ class FormScreen(ModalScreen[Any]):
     FormScreen { background: $background; }
     FormScreen #box { width: 100%; height: 100%; }
     FormScreen #box > Static, FormScreen #fields > Static, FormScreen #beside > Static { height: auto; }
-    FormScreen #told, FormScreen #wrong { display: none; }
-    FormScreen #told { color: $text-warning; }
+    FormScreen #notice, FormScreen #wrong { display: none; }
+    FormScreen #notice { color: $text-warning; }
     FormScreen #wrong { color: $text-error; }
-    FormScreen.-over #told, FormScreen.-wrong #wrong { display: block; }
+    FormScreen.-over #notice, FormScreen.-wrong #wrong { display: block; }
     FormScreen #panes { height: 1fr; }
     FormScreen #fields, FormScreen #beside { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
     FormScreen #beside { display: none; border-left: solid $border-blurred; padding: 0 1; }
@@ -217,7 +217,7 @@ class FormScreen(ModalScreen[Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: Widget | None = None
+        self._focus_before: Widget | None = None
 
     def parts(self) -> FormParts:
         raise NotImplementedError
@@ -225,14 +225,14 @@ class FormScreen(ModalScreen[Any]):
     def draw(self, control: Widget | None) -> None:
         """Draw what depends on the size of the screen and on the focused control."""
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         """A control has another value."""
 
     def compose(self) -> ComposeResult:
         parts = self.parts()
         with Vertical(id="box"):
             yield Static(id="head")
-            yield Static(id="told")
+            yield Static(id="notice")
             with Horizontal(id="panes"):
                 yield VerticalScroll(*parts.fields, id="fields", can_focus=False)
                 yield VerticalScroll(*parts.beside, id="beside", can_focus=False)
@@ -250,9 +250,9 @@ class FormScreen(ModalScreen[Any]):
         self.draw(event.widget)
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         self.remove_class("-wrong")
-        self.changed(event.source)
+        self.after_change(event.source)
 
     def say_wrong(self, text: str) -> None:
         """Say above the buttons what is wrong, until something is changed."""
@@ -270,12 +270,12 @@ class FormScreen(ModalScreen[Any]):
         if is_covered == self.is_covered:
             return
         if is_covered:
-            self._before = self.focused
+            self._focus_before = self.focused
         self.set_class(is_covered, "-covered")
         for button in self.query(f"#{SHOW}").results(Press):
             button.say(self.TO_FIELDS if is_covered else button.first_text)
-        if not is_covered and self._before is not None:
-            self._before.focus(scroll_visible=False)
+        if not is_covered and self._focus_before is not None:
+            self._focus_before.focus(scroll_visible=False)
 
     def action_show(self) -> None:
         self.cover(is_covered=not self.is_covered)
@@ -292,7 +292,7 @@ class FormScreen(ModalScreen[Any]):
 
     def action_page(self, by: int) -> None:
         """Scroll what stands beside the fields if it is visible and long, else the fields."""
-        beside = self.query_one("#beside", VerticalScroll)
-        is_long = beside.display and beside.max_scroll_y > 0
-        pane = beside if self.is_covered or is_long else self.query_one("#fields", VerticalScroll)
+        preview = self.query_one("#beside", VerticalScroll)
+        is_long = preview.display and preview.max_scroll_y > 0
+        pane = preview if self.is_covered or is_long else self.query_one("#fields", VerticalScroll)
         pane.scroll_relative(y=by * max(1, pane.size.height - 1), animate=False)

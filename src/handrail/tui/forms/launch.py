@@ -54,7 +54,7 @@ _SAVED = ((RUN, "this run"), (FLOW, "this flow"), (PRESET, "a preset"))
 
 
 class Routes(Vertical):
-    """The routes of a launch. Nothing is saved here: `saving` says what is to be saved."""
+    """The routes of a launch. Nothing is saved here: `save_target` says what is to be saved."""
 
     DEFAULT_CSS = """
     Routes, Routes > Horizontal, Routes #groups { height: auto; }
@@ -74,13 +74,13 @@ class Routes(Vertical):
         super().__init__()
         self.groups = groups
         self.presets = presets
-        known = [("", "flow default"), *((name, name) for name in presets)]
-        self.preset = Pick("preset", known)
+        preset_choices = [("", "flow default"), *((name, name) for name in presets)]
+        self.preset = Pick("preset", preset_choices)
         choices = [("", NONE), *((name, name) for name in agents)]
         self.agents = {str(row["group"]): Pick("", choices, str(row.get("agent") or "")) for row in groups}
         self.models = {str(row["group"]): Line(str(row.get("model") or ""), compact=True) for row in groups}
-        self.where = Pick("for", _SAVED)
-        self.called = Line(compact=True)
+        self.target = Pick("for", _SAVED)
+        self.preset_name = Line(compact=True)
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -101,15 +101,15 @@ class Routes(Vertical):
                     yield Slot("model", self.models[group])
             with Horizontal():
                 yield Static(Content("   Use it"), classes="group")
-                yield self.where
-                yield Slot("name", self.called, id="saved")
+                yield self.target
+                yield Slot("name", self.preset_name, id="saved")
 
     @property
     def is_edited(self) -> bool:
         return self.has_class("-edits")
 
     @property
-    def chosen(self) -> dict[str, str]:
+    def edited_routes(self) -> dict[str, str]:
         """The routes that were edited, by group; empty if the preset or the flow decides."""
         if not self.is_edited:
             return {}
@@ -118,11 +118,11 @@ class Routes(Vertical):
         return {group: f"{agent}:{models[group]}" if models[group] else agent for group, agent in agents.items()}
 
     @property
-    def saving(self) -> tuple[str, str] | None:
+    def save_target(self) -> tuple[str, str] | None:
         """Where the edited routes are to be saved: `flow`, or `preset` and its name; None for this run only."""
-        if not self.is_edited or self.where.value == RUN:
+        if not self.is_edited or self.target.value == RUN:
             return None
-        return self.where.value, self.called.answer.strip()
+        return self.target.value, self.preset_name.answer.strip()
 
     def _edit(self) -> None:
         self.toggle_class("-edits")
@@ -131,20 +131,20 @@ class Routes(Vertical):
             next(iter(self.agents.values())).focus()
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         if event.source is self.preset:
             self.query_one("#groups", Static).update(self._words())
             for group, pick in self.agents.items():
                 agent, _, model = self._route(group).partition(":")
                 pick.value = agent
                 self.models[group].value = model
-        self.set_class(self.where.value == PRESET, "-names")
+        self.set_class(self.target.value == PRESET, "-names")
 
     def _route(self, group: str) -> str:
         """The route of a group under the chosen preset."""
-        own = next((str(row.get("route") or "") for row in self.groups if row["group"] == group), "")
+        flow_route = next((str(row.get("route") or "") for row in self.groups if row["group"] == group), "")
         preset = self.presets.get(self.preset.value, {})
-        return str(preset.get(group) or preset.get("default") or own)
+        return str(preset.get(group) or preset.get("default") or flow_route)
 
     def _words(self) -> Content:
         rows = [(str(row["group"]), row.get("steps") or ()) for row in self.groups]
@@ -174,65 +174,65 @@ ABOUT_SCOPE = "runs of one scope share their files; by default the branch"
 _LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
 
 
-class Offered(Vertical):
-    """What `offer_launch` offers, to be filled in."""
+class LaunchFields(Vertical):
+    """The fields of a launch. `offer` is the result of `offer_launch`."""
 
     DEFAULT_CSS = """
-    Offered, Offered > Static, Offered > Vertical, Offered > Horizontal { height: auto; }
-    Offered #new, Offered #again, Offered #start { display: none; }
-    Offered.-new #new, Offered.-again #again { display: block; }
-    Offered.-restart #start { display: block; }
-    Offered .rule { height: 1; border-top: solid $border-blurred; }
-    Offered #new > Horizontal { height: 1; }
-    Offered #new > Static, Offered #again { height: auto; }
-    Offered .title { width: 13; }
-    Offered #scope { min-width: 20; }
+    LaunchFields, LaunchFields > Static, LaunchFields > Vertical, LaunchFields > Horizontal { height: auto; }
+    LaunchFields #new, LaunchFields #again, LaunchFields #start { display: none; }
+    LaunchFields.-new #new, LaunchFields.-again #again { display: block; }
+    LaunchFields.-restart #start { display: block; }
+    LaunchFields .rule { height: 1; border-top: solid $border-blurred; }
+    LaunchFields #new > Horizontal { height: 1; }
+    LaunchFields #new > Static, LaunchFields #again { height: auto; }
+    LaunchFields .title { width: 13; }
+    LaunchFields #scope { min-width: 20; }
     """
 
-    def __init__(self, offered: Mapping[str, Any], now: float) -> None:
+    def __init__(self, offer: Mapping[str, Any], now: float) -> None:
         super().__init__()
-        self.offered = offered
+        self.offer = offer
         self.now = now
-        self.about: Mapping[str, Any] = offered.get("run") or {}
-        modes = [mode for mode in _VERBS if mode in offered.get("modes", (NEW,))]
-        self.modes = Choices([self._choice(mode) for mode in modes], [str(offered.get("mode") or NEW)], must=True)
-        self.params = [ParamField(given) for given in _params(offered)]
-        self.routes = Routes(offered.get("groups") or (), offered.get("presets") or {}, offered.get("agents") or ())
-        phases = [(name, name) for name in offered.get("phases") or ()]
+        self.about: Mapping[str, Any] = offer.get("run") or {}
+        modes = [mode for mode in _VERBS if mode in offer.get("modes", (NEW,))]
+        self.modes = Choices([self._choice(mode) for mode in modes], [str(offer.get("mode") or NEW)], is_required=True)
+        self.params = [ParamField(field) for field in _params(offer)]
+        self.routes = Routes(offer.get("groups") or (), offer.get("presets") or {}, offer.get("agents") or ())
+        phases = [(name, name) for name in offer.get("phases") or ()]
         starts = [(name, name) for name in self.about.get("from") or ()]
         self.again_from = Pick("restart from", [("", "the first phase"), *starts])
-        self.scope = Line(placeholder=str(offered.get("scope") or ""), compact=True)
+        self.scope = Line(placeholder=str(offer.get("scope") or ""), compact=True)
         self.first_phase = Pick("from", [("", "first"), *phases])
         self.last_phase = Pick("until", [("", "last"), *phases])
-        given = offered.get("limits") or {}
-        self.limits = {name: Line(_number(given.get(name)), compact=True) for name in _LIMITS}
-        self._wrong: list[Widget] = []
+        limits = offer.get("limits") or {}
+        self.limits = {name: Line(_number(limits.get(name)), compact=True) for name in _LIMITS}
+        self._wrong_controls: list[Widget] = []
 
     def _choice(self, mode: str) -> ChoiceItem:
-        at = str(self.about.get("next") or "").replace("/", " › ")
-        changed = self.about.get("changed") or ()
+        step = str(self.about.get("next") or "").replace("/", " › ")
+        changes = self.about.get("changed") or ()
         abouts = {
-            "resume": f"keeps finished steps; continues at {at}" if at else "keeps finished steps",
+            "resume": f"keeps finished steps; continues at {step}" if step else "keeps finished steps",
             "continue": "begins another round with what the run has made",
-            "restart": f"changed since: {'; '.join(map(str, changed))}" if changed else "repeats finished steps",
+            "restart": f"changed since: {'; '.join(map(str, changes))}" if changes else "repeats finished steps",
         }
         label = "New run" if mode == NEW else f"{_VERBS[mode]} it"
-        return ChoiceItem(mode, label, abouts.get(mode, "") if len(self.offered.get("modes", ())) > 1 else "")
+        return ChoiceItem(mode, label, abouts.get(mode, "") if len(self.offer.get("modes", ())) > 1 else "")
 
     def compose(self) -> ComposeResult:
         if self.about:
-            yield Static(self._last(), id="last")
+            yield Static(self._run_words(), id="last")
             yield self.modes
             with Horizontal(id="start"):
                 yield self.again_from
             yield Static(classes="rule")
         with Vertical(id="new"):
-            yield from self._new()
-        yield Static(safe_text("\n".join(self._again())), id="again")
-        for warning in self.offered.get("warnings") or ():
+            yield from self._new_run_fields()
+        yield Static(safe_text("\n".join(self._run_facts())), id="again")
+        for warning in self.offer.get("warnings") or ():
             yield Static(Content.assemble(f" {NOTICE.char} ", safe_line(warning)))
 
-    def _new(self) -> ComposeResult:
+    def _new_run_fields(self) -> ComposeResult:
         yield from self.params
         yield self.routes
         with Horizontal():
@@ -243,31 +243,31 @@ class Offered(Vertical):
             yield Static(Content(" Limits"), classes="title")
             for name, line in self.limits.items():
                 yield Slot(_LIMITS[name], line)
-        estimate = safe_line(self.offered.get("estimate") or UNKNOWN)
+        estimate = safe_line(self.offer.get("estimate") or UNKNOWN)
         yield Static(Content.assemble(" Estimate    ", estimate))
 
-    def _last(self) -> Content:
+    def _run_words(self) -> Content:
         run = self.about
-        since = f"{age(self.now - run['at'])} ago" if run.get("at") is not None else ""
-        at = str(run.get("next") or "").replace("/", " › ")
-        words = f"{run.get('id')} {run.get('status')} {since}{f' at {at}' if at else ''}"
-        why = f": {run['why']}" if run.get("why") else ""
-        return Content.assemble(" ", safe_line(words + why))
+        age_text = f"{age(self.now - run['at'])} ago" if run.get("at") is not None else ""
+        step = str(run.get("next") or "").replace("/", " › ")
+        words = f"{run.get('id')} {run.get('status')} {age_text}{f' at {step}' if step else ''}"
+        reason = f": {run['why']}" if run.get("why") else ""
+        return Content.assemble(" ", safe_line(words + reason))
 
-    def _again(self) -> Iterator[str]:
-        """What a run that exists already was given: it cannot be changed."""
+    def _run_facts(self) -> Iterator[str]:
+        """The params, routes and limits of an existing run. They cannot be changed."""
         for name, value in (self.about.get("params") or {}).items():
             yield f" {name!s:<{LABEL - 1}}{shown(value)}"
         for row in self.about.get("routes") or ():
             yield f" {row.get('group')!s:<{LABEL - 1}}{row.get('route') or UNKNOWN}"
-        bounds = [f"{_LIMITS.get(name, name)} {most:g}" for name, most in (self.about.get("limits") or {}).items()]
+        bounds = [f"{_LIMITS.get(name, name)} {limit:g}" for name, limit in (self.about.get("limits") or {}).items()]
         yield f" {'Limits':<{LABEL - 1}}{', '.join(bounds) or 'none'}"
 
     def on_mount(self) -> None:
         self._arrange()
 
     @on(Changed)
-    def _changed(self, event: Changed) -> None:
+    def _take_change(self, event: Changed) -> None:
         row = next((row for row in self.params if row.control is event.source), None)
         if row is not None:
             row.say("")
@@ -281,7 +281,7 @@ class Offered(Vertical):
     @property
     def mode(self) -> str:
         """`new`, `resume`, `continue` or `restart`."""
-        return self.modes.chosen[0] if self.modes.chosen else NEW
+        return self.modes.values[0] if self.modes.values else NEW
 
     @property
     def run(self) -> str:
@@ -293,7 +293,7 @@ class Offered(Vertical):
         """The phase from which a run is restarted; None for the first one."""
         return (self.again_from.value or None) if self.mode == "restart" else None
 
-    def wanted(self, name: str) -> LaunchForm:
+    def launch_form(self, name: str) -> LaunchForm:
         """A new run, as it is filled in."""
         values = {row.param: row.value for row in self.params}
         task = values.pop(TASK, None)
@@ -301,7 +301,7 @@ class Offered(Vertical):
             name=name,
             task=task or "",
             params=values,
-            routes=self.routes.chosen,
+            routes=self.routes.edited_routes,
             preset=self.routes.preset.value,
             scope=self.scope.answer.strip(),
             start=self.first_phase.value or None,
@@ -309,16 +309,16 @@ class Offered(Vertical):
             limits={name: line.answer.strip() for name, line in self.limits.items()},
         )
 
-    def first(self) -> Widget:
+    def first_control(self) -> Widget:
         """Where a person begins: at the choice if there is something to go on with, else at the first field."""
         if self.about and self.mode != NEW:
             return self.modes
         return self.params[0].control if self.params else self.scope
 
-    def say(self, wrong: Mapping[str, str]) -> dict[str, str]:
+    def say(self, problems: Mapping[str, str]) -> dict[str, str]:
         """Say next to each param what is wrong with it. Returns what is about other fields, by their labels."""
         for row in self.params:
-            row.say(wrong.get(row.param, ""))
+            row.say(problems.get(row.param, ""))
         params = {row.param: ("", row.control) for row in self.params}
         limits = {f"limits.{name}": (f"Limits {_LIMITS[name]}", line) for name, line in self.limits.items()}
         fields: dict[str, tuple[str, Widget]] = {
@@ -331,18 +331,18 @@ class Offered(Vertical):
             **limits,
             **params,
         }
-        self._wrong = [control for name, (_, control) in fields.items() if name in wrong]
-        return {fields[name][0] if name in fields else name: wrong[name] for name in wrong if name not in params}
+        self._wrong_controls = [control for name, (_, control) in fields.items() if name in problems]
+        return {fields[name][0] if name in fields else name: problems[name] for name in problems if name not in params}
 
-    def first_wrong(self) -> Widget:
+    def first_wrong_control(self) -> Widget:
         """The first control with something wrong: of a param, else of another field, else where a person begins."""
-        return next((control for control in self._wrong if control.focusable), self.first())
+        return next((control for control in self._wrong_controls if control.focusable), self.first_control())
 
 
-def _params(offered: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _params(offer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The params, with a field for the task if the definition takes one and does not declare it."""
-    fields = list(offered.get("fields") or ())
-    if offered.get("hasTask") and not any(field["name"] == TASK for field in fields):
+    fields = list(offer.get("fields") or ())
+    if offer.get("hasTask") and not any(field["name"] == TASK for field in fields):
         fields.insert(0, {"name": TASK, "kind": "text", "about": "what is to be done", "multiline": True})
     return fields
 
@@ -357,7 +357,7 @@ T = TypeVar("T")
 class LaunchScreen(FormScreen):
     """The launch of one flow or workflow; its name may begin with its kind, as in `workflow:ship`.
 
-    `offered` is what `offer_launch` says, if it is known already.
+    `offer` is the result of `offer_launch`, if it is known already.
     """
 
     DEFAULT_CSS = """
@@ -384,15 +384,15 @@ class LaunchScreen(FormScreen):
         self,
         actions: Actions,
         name: str,
-        offered: Mapping[str, Any] | None = None,
+        offer: Mapping[str, Any] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__()
         self.actions = actions
-        self.called = name
-        self.offered = offered
+        self.definition = name
+        self.offer = offer
         self.now = now
-        self.rows: Offered | None = None
+        self.rows: LaunchFields | None = None
         self._is_busy = False
 
     def parts(self) -> FormParts:
@@ -407,42 +407,42 @@ class LaunchScreen(FormScreen):
         )
 
     async def on_mount(self) -> None:
-        name = self.called.removeprefix("flow:").removeprefix("workflow:")
+        name = self.definition.removeprefix("flow:").removeprefix("workflow:")
         self.query_one("#box", Vertical).border_title = cast("str", Content.assemble("Launch ", safe_line(name)))
-        if self.offered is None:
-            self.run_worker(self._read())
+        if self.offer is None:
+            self.run_worker(self._read_offer())
         else:
-            await self._show(self.offered)
+            await self._show(self.offer)
 
-    async def _read(self) -> None:
+    async def _read_offer(self) -> None:
         try:
-            found = await asyncio.to_thread(offer_launch, self.actions.app, self.called)
+            offer = await asyncio.to_thread(offer_launch, self.actions.app, self.definition)
         except HandrailError as error:
             self.say_wrong(_words(error))
             self.query_one("#reading", Static).update(Content("It cannot be launched."))
             self.query_one(f"#{LATER}", Press).focus()
         else:
-            await self._show(found)
+            await self._show(offer)
 
-    async def _show(self, offered: Mapping[str, Any]) -> None:
-        self.offered = offered
-        self.rows = Offered(offered, self.now())
+    async def _show(self, offer: Mapping[str, Any]) -> None:
+        self.offer = offer
+        self.rows = LaunchFields(offer, self.now())
         with contextlib.suppress(NoMatches, MountError):  # the screen may be closed meanwhile
             await self.query_one("#reading", Static).remove()
             await self.query_one("#fields", VerticalScroll).mount(self.rows)
             self.query_one("#launch", Press).disabled = False
-            self._mode_changed()
-            self.rows.first().focus(scroll_visible=False)
+            self._show_mode()
+            self.rows.first_control().focus(scroll_visible=False)
 
-    def _mode_changed(self) -> None:
+    def _show_mode(self) -> None:
         assert self.rows is not None
         self.query_one("#launch", Press).say(f"{_VERBS[self.rows.mode]} ^S")
         self.query_one(f"#{SHOW}", Press).display = self.rows.mode == NEW
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         del source
         if self.rows is not None:
-            self._mode_changed()
+            self._show_mode()
         self.draw(self.focused)
 
     def draw(self, control: Widget | None) -> None:
@@ -453,10 +453,10 @@ class LaunchScreen(FormScreen):
         about = ABOUT_SCOPE if self.rows is not None and control is self.rows.scope else ""
         keys = footer_keys([("", about)] if about else keys_of(control) if control is not None else ())
         self.query_one("#box", Vertical).border_subtitle = cast("str", keys)
-        wrong, width = self.query_one("#wrong", Static), max(20, min(76, self.size.width - 2))
-        lines = wrong.get_content_height(self.size, self.size, width) if self.has_class("-wrong") else 0
-        most = None if self.has_class("-wide") else self.size.height - 3 - lines
-        self.query_one("#panes", Horizontal).styles.max_height = most
+        problems, width = self.query_one("#wrong", Static), max(20, min(76, self.size.width - 2))
+        lines = problems.get_content_height(self.size, self.size, width) if self.has_class("-wrong") else 0
+        max_height = None if self.has_class("-wide") else self.size.height - 3 - lines
+        self.query_one("#panes", Horizontal).styles.max_height = max_height
 
     def go_on(self) -> None:
         """Enter: the next field or button."""
@@ -468,45 +468,45 @@ class LaunchScreen(FormScreen):
             self._is_busy = True
             self.run_worker(self._launch(self.rows))
 
-    async def _launch(self, rows: Offered) -> None:
-        wanted = rows.mode, rows.run, rows.start, rows.wanted(self.called)
+    async def _launch(self, rows: LaunchFields) -> None:
+        request = rows.mode, rows.run, rows.start, rows.launch_form(self.definition)
 
         async def begin() -> str:
-            return await asyncio.to_thread(self._begin, *wanted)
+            return await asyncio.to_thread(self._begin, *request)
 
-        run = await self._tried(rows, with_trust(cast("HandrailApp", self.app), begin))
+        run = await self._try(rows, with_trust(cast("HandrailApp", self.app), begin))
         if run is not None:
             self.dismiss(run)
 
-    async def _tried(self, rows: Offered, work: Awaitable[T]) -> T | None:
+    async def _try(self, rows: LaunchFields, work: Awaitable[T]) -> T | None:
         """The result of some work on what is filled in. If it is refused, say why: the result is None."""
         rows.say({})
         self.remove_class("-wrong")
         try:
             return await work
         except WrongFields as error:
-            others = rows.say({problem.field: problem.message for problem in error.problems})
+            other_problems = rows.say({problem.field: problem.message for problem in error.problems})
             self.cover(is_covered=False)
-            if others:
-                self.say_wrong("\n".join(f"{field} {message}" for field, message in others.items()))
-            rows.first_wrong().focus()
+            if other_problems:
+                self.say_wrong("\n".join(f"{field} {message}" for field, message in other_problems.items()))
+            rows.first_wrong_control().focus()
         except HandrailError as error:
             self.say_wrong(_words(error))
         finally:
             self._is_busy = False
         return None
 
-    def _begin(self, mode: str, run: str, start: str | None, wanted: LaunchForm) -> str:
+    def _begin(self, mode: str, run: str, start: str | None, form: LaunchForm) -> str:
         if mode != NEW:
-            self.actions.again(run, cast("ResumeMode", mode), start)
+            self.actions.resume(run, cast("ResumeMode", mode), start)
             return run
-        saving = self.rows.routes.saving if self.rows is not None else None
-        if saving is not None:
-            preview_launch(self.actions.app, wanted)  # nothing is saved for a launch that is refused
-            where, name = saving
-            known = self.offered["id"] if self.offered is not None else self.called
-            save_routes(self.actions.app, "flow" if where == "flow" else "preset", name or str(known), wanted.routes)
-        return self.actions.launch(wanted)
+        save_target = self.rows.routes.save_target if self.rows is not None else None
+        if save_target is not None:
+            preview_launch(self.actions.app, form)  # nothing is saved for a launch that is refused
+            target, name = save_target
+            id_ = self.offer["id"] if self.offer is not None else self.definition
+            save_routes(self.actions.app, "flow" if target == "flow" else "preset", name or str(id_), form.routes)
+        return self.actions.launch(form)
 
     def action_preview(self) -> None:
         """Show what a new run would do, step by step."""
@@ -516,11 +516,11 @@ class LaunchScreen(FormScreen):
             self._is_busy = True
             self.run_worker(self._preview(self.rows))
 
-    async def _preview(self, rows: Offered) -> None:
-        work = asyncio.to_thread(preview_launch, self.actions.app, rows.wanted(self.called))
-        found = await self._tried(rows, work)
-        if found is not None:
-            lines = [*found["lines"], "", str(found["estimate"]), *found["warnings"]]
+    async def _preview(self, rows: LaunchFields) -> None:
+        work = asyncio.to_thread(preview_launch, self.actions.app, rows.launch_form(self.definition))
+        preview = await self._try(rows, work)
+        if preview is not None:
+            lines = [*preview["lines"], "", str(preview["estimate"]), *preview["warnings"]]
             self.query_one("#lines", Static).update(safe_text("\n".join(map(str, lines))))
             self.cover(is_covered=True)
 

@@ -46,20 +46,20 @@ FormDraft = dict[str, Any]
 Need = Mapping[str, Any]
 
 
-def outdated_words(opened: Need, now: Need | None) -> str | None:
-    """Why an answer to a question would not count any more; None if it would. `now` is None if the question is gone."""
-    if now is None:
+def outdated_words(old_need: Need, new_need: Need | None) -> str | None:
+    """Why an answer to a question would not count any more; None if it would. `new_need` is None if it is gone."""
+    if new_need is None:
         return "This question was withdrawn. Nothing left to do."
-    if answered := now.get("answered"):
-        verdict = answered.get("verdict") if answered.get("verdict") in ("approved", "rejected") else "answered"
-        where = _BY.get(str(answered.get("by")), "")
-        return f"This was {verdict} at {_time_of_day(answered.get('at'))} {where}".rstrip() + ". Nothing left to do."
-    if now.get("digest") != opened.get("digest"):
+    if answer := new_need.get("answered"):
+        verdict = answer.get("verdict") if answer.get("verdict") in ("approved", "rejected") else "answered"
+        place = _BY.get(str(answer.get("by")), "")
+        return f"This was {verdict} at {_time_of_day(answer.get('at'))} {place}".rstrip() + ". Nothing left to do."
+    if new_need.get("digest") != old_need.get("digest"):
         return "The question has changed since you opened it. Close this and open it again."
-    before, after = opened.get("action") or {}, now.get("action") or {}
-    if before.get("tree") != after.get("tree"):
+    old_action, new_action = old_need.get("action") or {}, new_need.get("action") or {}
+    if old_action.get("tree") != new_action.get("tree"):
         return "The files have changed since you opened this. Close this and open it again."
-    return None if before == after else "What is asked has changed. Close this and open it again."
+    return None if old_action == new_action else "What is asked has changed. Close this and open it again."
 
 
 def _time_of_day(at: float | None) -> str:
@@ -72,7 +72,7 @@ class QuestionScreen(FormScreen):
     def __init__(self, need: Need, name: str = "") -> None:
         super().__init__()
         self.need = dict(need)
-        self.called = name or str(need.get("of") or "")
+        self.asker = name or str(need.get("of") or "")
         self.question = str(need.get("id") or "")
 
     @property
@@ -95,9 +95,9 @@ class QuestionScreen(FormScreen):
         """True if an answer would not count any more."""
         return self.has_class("-over")
 
-    def answer(self, accepted: Mapping[str, Any]) -> None:
+    def answer(self, values: Mapping[str, Any]) -> None:
         self.drafts.pop(self.draft_key, None)
-        self.dismiss(accepted)
+        self.dismiss(values)
 
     def put_off(self) -> None:
         """Close the question, and keep what was typed."""
@@ -115,7 +115,7 @@ class QuestionScreen(FormScreen):
         words = outdated_words(self.need, need)
         if words is not None and not self.is_over:
             self.add_class("-over")
-            self.query_one("#told", Static).update(Content(f"{NOTICE.char} {words}"))
+            self.query_one("#notice", Static).update(Content(f"{NOTICE.char} {words}"))
             self.enable()
             self.say_over(self.query_one(f"#{LATER}", Press))
 
@@ -158,18 +158,20 @@ class AnswerScreen(QuestionScreen):
 
     def on_mount(self) -> None:
         self._arrange()
-        first = next((row for row in self.rows if row.display), None)
-        (first.control if first else self.query_one("#send", Press)).focus(scroll_visible=False)
+        first_row = next((row for row in self.rows if row.display), None)
+        (first_row.control if first_row else self.query_one("#send", Press)).focus(scroll_visible=False)
 
     def draw(self, control: Widget | None) -> None:
-        place = " › ".join([self.called, *str(self.need.get("path") or "").split("/")])
-        asked = f"asked {_time_of_day(self.need.get('since'))} · question {self.question}"
-        self.query_one("#head", Static).update(at_both_ends(safe_line(place), safe_line(asked), self.size.width))
-        last = next((row.control for row in reversed(self.rows) if row.display), None)
-        known = dict(keys_of(control))
-        sends = {"Enter": "send"} if control is last and known.get("Enter") == "next" else {"^S": "send"}
-        more = {"PgUp PgDn": "preview"} if self.preview is not None else {}
-        self.query_one("#foot", Static).update(footer_keys({**known, **sends, **more}.items()))
+        place = " › ".join([self.asker, *str(self.need.get("path") or "").split("/")])
+        question_words = f"asked {_time_of_day(self.need.get('since'))} · question {self.question}"
+        self.query_one("#head", Static).update(
+            at_both_ends(safe_line(place), safe_line(question_words), self.size.width)
+        )
+        last_control = next((row.control for row in reversed(self.rows) if row.display), None)
+        keys = dict(keys_of(control))
+        send_key = {"Enter": "send"} if control is last_control and keys.get("Enter") == "next" else {"^S": "send"}
+        preview_keys = {"PgUp PgDn": "preview"} if self.preview is not None else {}
+        self.query_one("#foot", Static).update(footer_keys({**keys, **send_key, **preview_keys}.items()))
 
     @property
     def values(self) -> FormDraft:
@@ -177,26 +179,26 @@ class AnswerScreen(QuestionScreen):
 
     def _arrange(self) -> None:
         """Show the fields and options that fit the answers before them."""
-        before: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         for row in self.rows:
-            row.display = is_shown(row.spec, before)
+            row.display = is_shown(row.spec, answers)
             if row.display:
-                row.offer(choices(row.spec, before))
+                row.offer(choices(row.spec, answers))
             value = row.value if row.display else None
-            before[row.spec.id] = row.spec.blank if row.display and value is None else value
+            answers[row.spec.id] = row.spec.blank if row.display and value is None else value
 
-    def changed(self, source: Widget) -> None:
+    def after_change(self, source: Widget) -> None:
         row = next((one for one in self.rows if one.control is source), None)
-        if row is not None and row.wrong:
+        if row is not None and row.problem:
             row.say("")
         self._arrange()
 
     def go_on(self) -> None:
         """Enter: the next field, or send after the last one."""
-        seen = [row for row in self.rows if row.display]
-        place = next((place for place, row in enumerate(seen) if row.control is self.focused), -1)
-        if place + 1 < len(seen):
-            seen[place + 1].control.focus()
+        rows = [row for row in self.rows if row.display]
+        place = next((place for place, row in enumerate(rows) if row.control is self.focused), -1)
+        if place + 1 < len(rows):
+            rows[place + 1].control.focus()
         else:
             self.action_send()
 
@@ -208,10 +210,10 @@ class AnswerScreen(QuestionScreen):
             self.answer(accept(self.form, self.values))
         except WrongAnswers as error:
             self.cover(is_covered=False)
-            wrong = {problem.field: problem.message for problem in error.problems}
+            problems = {problem.field: problem.message for problem in error.problems}
             for row in self.rows:
-                row.say(wrong.get(row.spec.id, ""))
-            next(row for row in self.rows if row.wrong).control.focus()
+                row.say(problems.get(row.spec.id, ""))
+            next(row for row in self.rows if row.problem).control.focus()
 
     def action_show(self) -> None:
         if self.preview is not None:
@@ -224,11 +226,11 @@ class AnswerScreen(QuestionScreen):
 
 def _preview(need: Mapping[str, Any]) -> tuple[str, str | None]:
     """The title and the text of what a form is about: a text, or a mapping with `name` or `title` and `text`."""
-    given = need.get("preview") or need["form"].get("preview")
-    if isinstance(given, Mapping):
-        title = given.get("name") or given.get("title") or given.get("path") or ""
-        return str(title), str(given.get("text") or given.get("content") or "")
-    return "", None if not given else str(given)
+    preview = need.get("preview") or need["form"].get("preview")
+    if isinstance(preview, Mapping):
+        title = preview.get("name") or preview.get("title") or preview.get("path") or ""
+        return str(title), str(preview.get("text") or preview.get("content") or "")
+    return "", None if not preview else str(preview)
 
 
 MOST = 40
@@ -260,9 +262,9 @@ def approval_facts(need: Need) -> Iterator[ApprovalFact]:
         yield ApprovalFact("GATE THERE", gate_words(action["gate"]))
     yield ApprovalFact("CHECKED BY HANDRAIL", _tree_words(action), tuple(_check_lines(action.get("checks"))))
     yield ApprovalFact("CHANGED", changes_words(action.get("changes")), tuple(_change_lines(action.get("changes"))))
-    known = tuple(_state_lines(action.get("state") or {}))
-    if known:
-        yield ApprovalFact("THE YES IS FOR", "", known)
+    state_lines = tuple(_state_lines(action.get("state") or {}))
+    if state_lines:
+        yield ApprovalFact("THE YES IS FOR", "", state_lines)
     if action.get("claim"):
         yield ApprovalFact("SAID BY THE AGENT (a claim, not checked)", "", tuple(str(action["claim"]).split("\n")))
 
@@ -293,10 +295,10 @@ def _check_lines(checks: Sequence[Action] | None) -> Iterator[str]:
     elif not checks:
         yield f"{PENDING.char} nothing was checked"
     for check in checks or ():
-        held = check.get("held")
-        sign = (PENDING if held is None else DONE if held else FAILED).char
+        is_held = check.get("held")
+        sign = (PENDING if is_held is None else DONE if is_held else FAILED).char
         parts = [str(check["detail"])] if check.get("detail") else []
-        parts += ["never run"] if held is None and not parts else []
+        parts += ["never run"] if is_held is None and not parts else []
         parts += [f"{check['seconds']:.0f}s"] if isinstance(check.get("seconds"), int | float) else []
         parts += ["stale: the files changed since"] if check.get("stale") else []
         name = str(check.get("name") or UNKNOWN)
@@ -342,8 +344,8 @@ class ApprovalScreen(QuestionScreen):
         super().__init__(need, name)
         self.delay = delay
         self.now = now
-        given = need.get("form")
-        self.form: Form | None = form_params.form_from(given) if given else None
+        form = need.get("form")
+        self.form: Form | None = form_params.form_from(form) if form else None
         self.note = Line(compact=True)
 
     def parts(self) -> FormParts:
@@ -366,14 +368,12 @@ class ApprovalScreen(QuestionScreen):
 
     def draw(self, control: Widget | None) -> None:
         del control
-        title = Content.assemble(
-            ("Approve?  ", "bold"), safe_line(self.called), "  ", safe_line(self.need.get("title"))
-        )
-        since = self.need.get("since")
-        asked = f"asked {age(self.now() - since)} ago" if since else "asked –"
-        self.query_one("#head", Static).update(at_both_ends(title, Content(asked), self.size.width))
-        single = f" single use · question {self.question} · digest {str(self.need.get('digest') or '')[:8]}"
-        foot = Content.assemble(" ", safe_line(single, "$text-muted"), f"\n {_HOW}")
+        title = Content.assemble(("Approve?  ", "bold"), safe_line(self.asker), "  ", safe_line(self.need.get("title")))
+        asked_at = self.need.get("since")
+        age_words = f"asked {age(self.now() - asked_at)} ago" if asked_at else "asked –"
+        self.query_one("#head", Static).update(at_both_ends(title, Content(age_words), self.size.width))
+        facts = f" single use · question {self.question} · digest {str(self.need.get('digest') or '')[:8]}"
+        foot = Content.assemble(" ", safe_line(facts, "$text-muted"), f"\n {_HOW}")
         self.query_one("#foot", Static).update(foot)
 
     @property

@@ -24,17 +24,17 @@ def source_name(source: str) -> str:
     return _NAMES.get(source, source.replace(":", " "))
 
 
-def listed(rows: Sequence[Row], *, only_problems: bool) -> list[Row]:
+def listed_rows(rows: Sequence[Row], *, only_problems: bool) -> list[Row]:
     """The rows that are shown. Parts of what comes with Handrail are left out: nobody launches them."""
-    found = [row for row in rows if not (row.get("source") == "builtin" and not row.get("visible"))]
-    return [row for row in found if row.get("state") != "ok"] if only_problems else found
+    rows_shown = [row for row in rows if not (row.get("source") == "builtin" and not row.get("visible"))]
+    return [row for row in rows_shown if row.get("state") != "ok"] if only_problems else rows_shown
 
 
 def sources(rows: Sequence[Row]) -> list[str]:
     """The sources with definitions: the project, then others, the user's and ours."""
-    known = dict.fromkeys(str(row.get("source")) for row in rows if row.get("kind") != PLUGIN)
-    middle = [name for name in known if name not in (*_FIRST, *_LAST)]
-    return [name for name in (*_FIRST, *middle, *_LAST) if name in known]
+    names = dict.fromkeys(str(row.get("source")) for row in rows if row.get("kind") != PLUGIN)
+    middle = [name for name in names if name not in (*_FIRST, *_LAST)]
+    return [name for name in (*_FIRST, *middle, *_LAST) if name in names]
 
 
 def group_id(source: str, kind: str = "") -> str:
@@ -45,22 +45,24 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
     """The tree: sources, kinds, definitions; then plugins."""
     by_id = {str(row["id"]): row for row in rows}
     for source in sources(rows):
-        own = [row for row in rows if row.get("source") == source and row.get("kind") != PLUGIN]
+        source_rows = [row for row in rows if row.get("source") == source and row.get("kind") != PLUGIN]
         id_, name = group_id(source), cell(source_name(source), 9)
         if is_folded(id_):
-            count = sum(row.get("state") in BROKEN for row in own)
-            wrong = f"   {FAILED.char} {count} with errors" if count else ""
-            yield line(id_, f" ▸ {name} {len(own)}", Piece(wrong, "fail"))
+            count = sum(row.get("state") in BROKEN for row in source_rows)
+            error_words = f"   {FAILED.char} {count} with errors" if count else ""
+            yield line(id_, f" ▸ {name} {len(source_rows)}", Piece(error_words, "fail"))
             continue
-        folder = _folder(own) if source == "project" else ""
+        folder = _folder(source_rows) if source == "project" else ""
         yield line(id_, Piece(f" ▾ {name}", "bold"), Piece(f" {folder}", "dim"))
         for kind, title in KINDS.items():
-            those = [row for row in own if row.get("kind") == kind]
-            if those:
+            kind_rows = [row for row in source_rows if row.get("kind") == kind]
+            if kind_rows:
                 id_ = group_id(source, kind)
                 is_shut = is_folded(id_)
-                yield line(id_, f"   ▸ {title}  {len(those)}" if is_shut else f"   ▾ {title}")
-                yield from (_entry(row, "     ", str(row.get("name")), by_id, width) for row in those if not is_shut)
+                yield line(id_, f"   ▸ {title}  {len(kind_rows)}" if is_shut else f"   ▾ {title}")
+                yield from (
+                    _entry(row, "     ", str(row.get("name")), by_id, width) for row in kind_rows if not is_shut
+                )
     for row in (row for row in rows if row.get("kind") == PLUGIN):
         yield _entry(row, " ", f"plugin {row.get('name')}", by_id, width)
 
@@ -85,7 +87,7 @@ def about(row: Row, rows: dict[str, Row]) -> str:
     if state == "broken":
         return _count(row)
     if state == "needs-broken":
-        return f"needs {_needed(row, rows)}, which has errors"
+        return f"needs {_broken_use(row, rows)}, which has errors"
     parts = [f"/workflow {row['command']}"] if row.get("kind") == "workflow" and row.get("command") else []
     parts += [f"hides {_place(rows[id_])}" for id_ in row.get("shadows") or () if id_ in rows]
     if row.get("shadowedBy") in rows:
@@ -99,14 +101,14 @@ def _place(row: Row) -> str:
     return f"{source_name(str(row.get('source')))}'s {row.get('key') or row.get('name')}"
 
 
-def _needed(row: Row, rows: dict[str, Row]) -> str:
+def _broken_use(row: Row, rows: dict[str, Row]) -> str:
     """The first definition with errors that this one uses."""
-    used = [str(name) for name in row.get("uses") or ()]
-    bad = [str(one.get("name")) for one in rows.values() if one.get("state") in BROKEN and one.get("key") in used]
+    keys = [str(name) for name in row.get("uses") or ()]
+    bad = [str(one.get("name")) for one in rows.values() if one.get("state") in BROKEN and one.get("key") in keys]
     names = {str(one.get("file")): str(one.get("name")) for one in rows.values()}
     causes = [str(one["cause"]) for one in row.get("problems") or () if one.get("cause")]
     causes = [names.get(cause, cause) for cause in causes]
-    return (bad or causes or used or ["another definition"])[0]
+    return (bad or causes or keys or ["another definition"])[0]
 
 
 def _count(row: Row) -> str:
@@ -115,17 +117,17 @@ def _count(row: Row) -> str:
 
 
 def _folder(rows: Sequence[Row]) -> str:
-    first = str(rows[0].get("file") or "") if rows else ""
-    return first.partition("/")[0] if first.startswith(".") else ""
+    file = str(rows[0].get("file") or "") if rows else ""
+    return file.partition("/")[0] if file.startswith(".") else ""
 
 
 def head_words(rows: Sequence[Row]) -> str:
     """`31 definitions · 2 with problems`."""
-    own = [row for row in rows if row.get("kind") != PLUGIN]
-    wrong = sum(row.get("state") in (*BROKEN, "warned") for row in own)
-    untrusted = sum(row.get("state") == "untrusted" for row in rows)
-    parts = [counted(len(own), "definition"), *([f"{wrong} with problems"] if wrong else [])]
-    return " · ".join([*parts, *([f"{untrusted} not trusted"] if untrusted else [])])
+    definitions = [row for row in rows if row.get("kind") != PLUGIN]
+    problem_count = sum(row.get("state") in (*BROKEN, "warned") for row in definitions)
+    untrusted_count = sum(row.get("state") == "untrusted" for row in rows)
+    parts = [counted(len(definitions), "definition"), *([f"{problem_count} with problems"] if problem_count else [])]
+    return " · ".join([*parts, *([f"{untrusted_count} not trusted"] if untrusted_count else [])])
 
 
 def is_launchable(row: Row) -> bool:
@@ -163,11 +165,13 @@ def problem_lines(problem: Row, width: int, file: str) -> Iterator[TextLine]:
     """A problem as the command line shows it: its place, the line of the file, a caret and a hint."""
     style = "fail" if problem.get("severity") == "error" else "need"
     place = f"{problem.get('line')}:{problem.get('column')}"
-    where = place if problem.get("file") in (None, file) else f"{problem['file']}:{place}"
+    full_place = place if problem.get("file") in (None, file) else f"{problem['file']}:{place}"
     mark = f" {problem.get('severity')}[{problem.get('code')}]"
-    first, *more = wrapped(clean(f"{where}: {problem.get('message')}"), max(20, width - columns(mark) - 2))
-    yield line(None, Piece(mark, style), f" {first}")
-    yield from (line(None, f"   {one}") for one in more)
+    first_line, *other_lines = wrapped(
+        clean(f"{full_place}: {problem.get('message')}"), max(20, width - columns(mark) - 2)
+    )
+    yield line(None, Piece(mark, style), f" {first_line}")
+    yield from (line(None, f"   {one}") for one in other_lines)
     hint = f"hint: {clean(str(problem['hint']))}" if problem.get("hint") else ""
     if problem.get("excerpt") is None:
         yield from (line(None, f"   {one}") for one in (wrapped(hint, max(20, width - 4)) if hint else ()))
@@ -180,13 +184,13 @@ def _caret_lines(problem: Row, hint: str, width: int) -> Iterator[TextLine]:
     room = max(10, width - len(number) - 7)
     column = max(1, int(problem.get("column") or 1))
     start = max(0, column - room // 2) if column > room - 8 else 0
-    shown = clipped(text[start:], room)
-    before = columns(text[start : column - 1])
-    caret = "^" * max(1, min(int(problem.get("width") or 1), room - before))
-    yield line(None, f"   {number} | {shown}")
-    is_beside = bool(hint) and before + len(caret) + 3 + columns(hint) <= room
+    excerpt = clipped(text[start:], room)
+    indent = columns(text[start : column - 1])
+    caret = "^" * max(1, min(int(problem.get("width") or 1), room - indent))
+    yield line(None, f"   {number} | {excerpt}")
+    is_beside = bool(hint) and indent + len(caret) + 3 + columns(hint) <= room
     tail = f"   {hint}" if is_beside else ""
-    yield line(None, f"   {' ' * len(number)} | {' ' * before}", Piece(caret, "fail"), tail)
+    yield line(None, f"   {' ' * len(number)} | {' ' * indent}", Piece(caret, "fail"), tail)
     if hint and not is_beside:
         yield from (line(None, f"   {one}") for one in wrapped(hint, max(20, width - 4)))
 
@@ -197,15 +201,15 @@ def text_lines(text: str, problems: Sequence[Row], file: str, width: int) -> Ite
     for problem in problems:
         if problem.get("file") == file:
             by_line.setdefault(int(problem.get("line") or 1), []).append(problem)
-    for number, given in enumerate(clean(text).split("\n"), 1):
-        wrong = by_line.get(number, ())
-        mark = Piece(FAILED.char if wrong else " ", "fail")
-        yield line(None, " ", mark, f" {number:>4}  {clipped(given, max(10, width - 9))}")
-        for problem in wrong:
+    for number, text_line in enumerate(clean(text).split("\n"), 1):
+        line_problems = by_line.get(number, ())
+        mark = Piece(FAILED.char if line_problems else " ", "fail")
+        yield line(None, " ", mark, f" {number:>4}  {clipped(text_line, max(10, width - 9))}")
+        for problem in line_problems:
             message = f"{problem.get('severity')}[{problem.get('code')}] {problem.get('message')}"
             hint = f"; {problem['hint']}" if problem.get("hint") else ""
-            before = columns(given[: max(0, int(problem.get("column") or 1) - 1)])
-            caret = f"{' ' * (9 + before)}{'^' * max(1, int(problem.get('width') or 1))}"
+            indent = columns(text_line[: max(0, int(problem.get("column") or 1) - 1)])
+            caret = f"{' ' * (9 + indent)}{'^' * max(1, int(problem.get('width') or 1))}"
             words = clean(message + hint)
             if columns(caret) + 1 + columns(words) < width:
                 yield line(None, Piece(f"{caret} ", "fail"), words)

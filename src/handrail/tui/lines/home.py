@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from handrail.tui.lines.run import artifact_lines, at_work, tail_lines, why_lines
+from handrail.tui.lines.run import artifact_lines, reason_lines, tail_lines, work_seconds
 from handrail.tui.lines.run_tree import FoldedTree, tree_lines
 from handrail.tui.lines.session import phase_lines
 from handrail.tui.lines.words import (
@@ -55,15 +55,15 @@ def columns_of(width: int) -> HomeColumns:
     cost = 7 if width >= 66 else 0
     counts = 6 if width >= 50 else 0
     time = 9 if width >= 66 else 8
-    used = 3 + name + 1 + (about + 1 if about else 0) + counts + time + cost + 1
-    return HomeColumns(name, about, max(6, width - used), counts, time, cost)
+    other_width = 3 + name + 1 + (about + 1 if about else 0) + counts + time + cost + 1
+    return HomeColumns(name, about, max(6, width - other_width), counts, time, cost)
 
 
-def ordered(entries: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {group: [] for group in GROUPS}
+def rows_by_group(entries: Iterable[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {group: [] for group in GROUPS}
     for row in sorted(entries, key=lambda row: (row.get("order", 0), row["id"])):
-        found.setdefault(str(row.get("group")), []).append(row)
-    return found
+        groups.setdefault(str(row.get("group")), []).append(row)
+    return groups
 
 
 def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> Iterator[TextLine]:
@@ -74,7 +74,7 @@ def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> 
         yield line(None, "")
         yield from (line(None, f"   {text}") for text in wrapped(EMPTY, max(10, width - 4)))
         return
-    groups = ordered(entries)
+    groups = rows_by_group(entries)
     shape = columns_of(width)
     for group, title in GROUPS.items():
         rows = groups[group]
@@ -130,66 +130,70 @@ def _place(row: Row, times: Times) -> str:
     """Where it stands: the question, the reason, the place and what is done there, or how it ended."""
     need, why, delay = row.get("need"), row.get("why"), row.get("delay")
     status_line = str(row.get("statusLine") or "").removeprefix(f"{row.get('name')} > ")  # the name is shown already
-    where = path_words(status_line or row.get("place"))
+    place = path_words(status_line or row.get("place"))
     if need:
         kind = str(need.get("kind") or "form")
-        more = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
-        asked = str(need.get("title") or "a question")
+        count_words = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
+        title = str(need.get("title") or "a question")
         if kind == "approval":
-            return f"approve: {asked}{more}"
+            return f"approve: {title}{count_words}"
         fields = need.get("fields") or 0
         parts = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
-        return f"{asked}  {kind}{parts}{more}"
+        return f"{title}  {kind}{parts}{count_words}"
     if row.get("status") == "interrupted":
-        return f"interrupted at {where}: no process" if where else "interrupted: no process"
+        return f"interrupted at {place}: no process" if place else "interrupted: no process"
     if row.get("group") == "delayed" and delay:
-        until = delay.get("until")
-        return f"{delay.get('reason') or 'waits'}" + (f" until {times.when(until)}" if until else "")
+        end = delay.get("until")
+        return f"{delay.get('reason') or 'waits'}" + (f" until {times.date_words(end)}" if end else "")
     if row.get("group") == "recent" and not why:
         took = row.get("seconds")
         if took is None and row.get("started") is not None and row.get("ended") is not None:
             took = row["ended"] - row["started"]
-        return duration(took) if took is not None else where
+        return duration(took) if took is not None else place
     if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
         reason = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
-        at = _near(why.get("path")) if isinstance(why, dict) else where
-        return f"{at} › {reason}" if at and reason else reason or where
+        step = _near(why.get("path")) if isinstance(why, dict) else place
+        return f"{step} › {reason}" if step and reason else reason or place
     rounds = row.get("round")
     turn = f"↻{rounds[0]}/{rounds[1]} " if rounds else ""
-    who = row.get("who") if row.get("kind") == "session" else None
-    doing = " › ".join(part for part in (where, str(row.get("doing") or "")) if part)
-    return turn + doing + (f"  {who}" if who else "")
+    agent = row.get("who") if row.get("kind") == "session" else None
+    text = " › ".join(part for part in (place, str(row.get("doing") or "")) if part)
+    return turn + text + (f"  {agent}" if agent else "")
 
 
 def _figures(row: Row, times: Times) -> tuple[str, str, str]:
-    done, total = row.get("done"), row.get("total")
-    counts = f"{done}/{total}" if total else ""
+    done_count, total = row.get("done"), row.get("total")
+    counts = f"{done_count}/{total}" if total else ""
     cost = money(row.get("usage"))
     group, delay = row.get("group"), row.get("delay") or {}
     if group == "needs":
         need = row.get("need") or {}
-        since = need.get("since") or row.get("ended") or row.get("started")
-        return counts, times.since(since) + ("" if row.get("seen", True) else " · new"), cost
+        start = need.get("since") or row.get("ended") or row.get("started")
+        return counts, times.age_of(start) + ("" if row.get("seen", True) else " · new"), cost
     if group == "delayed" and delay.get("until"):
         return counts, duration(max(0.0, delay["until"] - times.now)), cost
     if group == "recent":
-        return counts if row.get("status") not in ("completed", "done") else "", times.when(row.get("ended")), cost
-    last = row.get("last")
-    if isinstance(last, int | float) and times.now - last >= QUIET:
-        return counts, f"quiet {times.since(last)}", cost
-    return counts, times.since(row.get("started")), cost
+        return (
+            counts if row.get("status") not in ("completed", "done") else "",
+            times.date_words(row.get("ended")),
+            cost,
+        )
+    last_time = row.get("last")
+    if isinstance(last_time, int | float) and times.now - last_time >= QUIET:
+        return counts, f"quiet {times.age_of(last_time)}", cost
+    return counts, times.age_of(row.get("started")), cost
 
 
 def group_counts(entries: Iterable[Row]) -> str:
     """`4 need you · 3 running · 1 delayed`."""
-    groups = ordered(entries)
+    groups = rows_by_group(entries)
     needs = len(groups["needs"])
     parts = (
         (needs, "needs you" if needs == 1 else "need you"),
         (len(groups["running"]), "running"),
         (len(groups["delayed"]), "delayed"),
     )
-    return " · ".join(f"{number} {what}" for number, what in parts if number) or "nothing runs"
+    return " · ".join(f"{number} {words}" for number, words in parts if number) or "nothing runs"
 
 
 Sections = Callable[[str], list[Row]]
@@ -199,30 +203,30 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     """Status, figures, the tree, the files, the last lines."""
     status = str(head.get("status") or "pending")
     tree = FoldedTree(sections("nodes"))
-    first = tree.first()
-    at = f" at {path_words(first)}" if first and status not in ("completed",) else ""
-    yield line(None, "   ", sign(status), f" {word(status)}{at}")
-    took = f"{spell(at_work(head, sections('bars'), times.now))} at work"
+    first_step = tree.first_step()
+    place = f" at {path_words(first_step)}" if first_step and status not in ("completed",) else ""
+    yield line(None, "   ", sign(status), f" {word(status)}{place}")
+    took = f"{spell(work_seconds(head, sections('bars'), times.now))} at work"
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
-    yield from why_lines(head, width)
+    yield from reason_lines(head, width)
     folds = {
         id_: True
         for id_, row in tree.rows.items()
         if row.get("status") in ("done", "skipped") and tree.is_foldable(id_)
     }
-    for one in tree_lines(tree, folds, times, width, asked(sections("needs"))):
+    for one in tree_lines(tree, folds, times, width, question_by_path(sections("needs"))):
         yield one._replace(id=None)
     artifacts = sections("artifacts")
     if artifacts:
         yield rule("artifacts", width)
         yield from (one._replace(id=None) for one in artifact_lines(artifacts, times, width))
-    last = list(tail)[-8:]
-    if last:
+    last_lines = list(tail)[-8:]
+    if last_lines:
         yield rule("tail", width)
-        yield from tail_lines(last, times, width)
+        yield from tail_lines(last_lines, times, width)
 
 
-def asked(needs: Iterable[Row]) -> dict[str, str]:
+def question_by_path(needs: Iterable[Row]) -> dict[str, str]:
     """The open question of each step, by its path."""
     return {str(row.get("path")): str(row.get("title") or "") for row in needs if not row.get("answered")}
 

@@ -43,24 +43,24 @@ TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "
 
 def head_pieces(head: Row, id_: str, times: Times, width: int, bars: Iterable[Row] = ()) -> tuple[Piece, ...]:
     """The first line of a run: name, about, id; status; figures. `bars` say how long it was at work."""
-    wide = width >= 100
-    parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if wide else [])]
+    is_wide = width >= 100
+    parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if is_wide else [])]
     about = str(head.get("about") or "")
-    left = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
+    title = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
     status = str(head.get("status") or "pending")
     middle = f"{sign_of(status)} {word(status)}"
-    end = " · ".join(_figures(head, at_work(head, bars, times.now)))
+    end = " · ".join(_figures(head, work_seconds(head, bars, times.now)))
     room = max(10, width - columns(middle) - columns(end) - 6)
     gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
     return (
-        Piece(cell(left, room), "bold"),
+        Piece(cell(title, room), "bold"),
         Piece("  "),
         Piece(middle, STYLES.get(middle[0], "need")),
         Piece(gap + end),
     )
 
 
-def at_work(head: Row, bars: Iterable[Row], now: float) -> float | None:
+def work_seconds(head: Row, bars: Iterable[Row], now: float) -> float | None:
     """How long some step of a run worked, without waits; from start to end if that is not known."""
     spans = sorted(
         (float(bar["from"]), now if bar.get("to") is None else float(bar["to"]))
@@ -68,70 +68,72 @@ def at_work(head: Row, bars: Iterable[Row], now: float) -> float | None:
         if bar.get("kind") == "work" and bar.get("from") is not None
     )
     if not spans:
-        started, ended = head.get("started"), head.get("ended")
-        return None if started is None else (now if ended is None else ended) - started
-    total, reached = 0.0, spans[0][0]
+        start, end_ = head.get("started"), head.get("ended")
+        return None if start is None else (now if end_ is None else end_) - start
+    total, covered = 0.0, spans[0][0]
     for begin, end in spans:
-        total += max(0.0, end - max(begin, reached))
-        reached = max(reached, end)
+        total += max(0.0, end - max(begin, covered))
+        covered = max(covered, end)
     return total
 
 
-def _figures(head: Row, worked: float | None) -> Iterator[str]:
+def _figures(head: Row, seconds: float | None) -> Iterator[str]:
     if head.get("total"):
         yield f"{head.get('done') or 0}/{head['total']}"
-    if worked is not None:
-        yield spell(worked)
+    if seconds is not None:
+        yield spell(seconds)
     limit = (head.get("limits") or {}).get("usd") if isinstance(head.get("limits"), dict) else None
     yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
 
 
-def why_lines(head: Row, width: int, most: int = MOST_WHY) -> Iterator[TextLine]:
+def reason_lines(head: Row, width: int, max_lines: int = MOST_WHY) -> Iterator[TextLine]:
     """Why a run failed or was stopped. What does not fit into so many lines is cut."""
-    why = head.get("why")
-    if why and why.get("message"):
-        at = path_words(why.get("path"))
-        text = f"{at}: {why['message']}" if at else str(why["message"])
+    reason = head.get("why")
+    if reason and reason.get("message"):
+        place = path_words(reason.get("path"))
+        text = f"{place}: {reason['message']}" if place else str(reason["message"])
         status = str(head.get("status"))
-        code = f"  [{why['code']}]" if why.get("code") else ""
+        code = f"  [{reason['code']}]" if reason.get("code") else ""
         room = max(4, width - 3)
         parts = wrapped(" ".join((text + code).split()), room)
-        shown = [*parts[: most - 1], " ".join(parts[most - 1 :])] if len(parts) > most else parts
-        for number, part in enumerate(shown):
+        lines = [*parts[: max_lines - 1], " ".join(parts[max_lines - 1 :])] if len(parts) > max_lines else parts
+        for number, part in enumerate(lines):
             mark = Piece(" ") if number else sign(status)
             yield line(None, " ", mark, Piece(" " + cell(part, room), "fail" if status == "failed" else ""))
 
 
 def tail_lines(
-    tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0
+    tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost_count: int = 0
 ) -> Iterator[TextLine]:
     """What agents and programs did and said, one line each; the newest is last.
 
     If the texts are of more than one step, each begins with the name of its step.
     """
-    if lost:
-        yield line(None, Piece(f" … {lost:,} lines", "dim"))
+    if lost_count:
+        yield line(None, Piece(f" … {lost_count:,} lines", "dim"))
     rows = list(tail)
     names = _tail_names({str(row["node"]) for row in rows if row.get("node") and row.get("text")})
     for row in rows:
         kind = str(row.get("kind") or "")
-        head = f" {times.of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
+        head = f" {times.time_of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
         content = str(row.get("text") or path_words(row.get("node")))
         if row.get("text") and row.get("node") in names:
             content = f"{names[row['node']]}: {content}"
         texts = wrapped(content, room) if wraps else [content.replace("\n", " ")]
         for number, text in enumerate(texts):
-            first = Piece(head if not number else " " * columns(head), "dim")
-            yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
+            lead = Piece(head if not number else " " * columns(head), "dim")
+            yield line(None, lead, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
 
 
 def _tail_names(paths: set[str]) -> dict[str, str]:
     """A name for each of several steps: the last part of its path, or all of it if another step has that name."""
-    last = {path: path.rpartition("/")[2] for path in paths}
-    known = Counter(last.values())
+    last_names = {path: path.rpartition("/")[2] for path in paths}
+    counts = Counter(last_names.values())
     return (
-        {path: name if known[name] == 1 else path_words(path) for path, name in last.items()} if len(last) > 1 else {}
+        {path: name if counts[name] == 1 else path_words(path) for path, name in last_names.items()}
+        if len(last_names) > 1
+        else {}
     )
 
 
@@ -153,9 +155,9 @@ def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterat
             yield line(None, Piece(text, "dim"))
     for row in rows:
         size = row.get("size")
-        known = f"{size:,} B" if isinstance(size, int) else UNKNOWN
+        size_words = f"{size:,} B" if isinstance(size, int) else UNKNOWN
         version = f"v{row['version']}" if row.get("version") else ""
-        ends = f"{cell(version, 4)} {known:>12}  {times.when(row.get('created')):>9} "
+        ends = f"{cell(version, 4)} {size_words:>12}  {times.date_words(row.get('created')):>9} "
         room = max(8, width - columns(ends) - 2)
         name = ending(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
         yield line(
@@ -184,13 +186,13 @@ def _check_name(row: Row) -> str:
 
 def check_line(row: Row, times: Times, width: int, names: int = 0) -> TextLine:
     """One check. `names` is how wide the longest name is: it gets at most half of the line."""
-    held = row.get("held")
-    status = "done" if held is True else "failed" if held is False else "pending"
-    words = [str(row.get("detail") or ("" if held is not None else "not run"))]
+    is_held = row.get("held")
+    status = "done" if is_held is True else "failed" if is_held is False else "pending"
+    words = [str(row.get("detail") or ("" if is_held is not None else "not run"))]
     if row.get("seconds") is not None:
         words.append(spell(row["seconds"]))
     if row.get("at") is not None:
-        words.append(times.of_day(row["at"]))
+        words.append(times.time_of_day(row["at"]))
     if row.get("stale"):
         words.append("stale: the tree changed since")
     room = max(14, width // 3, min(names, width // 2))
@@ -224,23 +226,23 @@ def step_lines(
             for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
                 yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
     for section, key, draw in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
-        own = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
-        if own:
+        own_rows = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
+        if own_rows:
             yield rule(section, width)
-            yield from (one._replace(id=None) for one in draw(own, times, width))
+            yield from (one._replace(id=None) for one in draw(own_rows, times, width))
 
 
-def given_lines(found: Row, times: Times, width: int) -> Iterator[TextLine]:
+def try_lines(try_: Row, times: Times, width: int) -> Iterator[TextLine]:
     """What the last try of a step was given, what it printed and what it returned."""
     for title in ("prompt", "params", "output"):
-        value = found.get(title)
+        value = try_.get(title)
         if value:
             yield rule(title, width)
             text = value if isinstance(value, str) else dumps(value, indent=2, ensure_ascii=False)
             yield from (line(None, f" {one}") for one in wrapped(text, max(10, width - 2)))
-    if found.get("lines"):
+    if try_.get("lines"):
         yield rule("printed", width)
-        yield from tail_lines(found["lines"], times, width, wraps=True)
+        yield from tail_lines(try_["lines"], times, width, wraps=True)
 
 
 def _try(row: Row) -> str:
@@ -289,12 +291,12 @@ def log_lines(
         sign = entry.text[:1] if entry.text[1:2] == " " and entry.text[:1] in (*STYLES, "!") else ""
         text = (entry.text[2:] if sign else entry.text).strip()
         text = _without_place(text, entry.path) if sign else text
-        head = f" {times.of_day(entry.at)}  "
+        head = f" {times.time_of_day(entry.at)}  "
         place = cell(path_words(entry.path), place_width)
         lead = columns(head) + 2 + place_width + 1
         room = max(8, width - lead)
-        first, *more = wrapped(text, room) if wraps else [cell(text, room)]
+        first_line, *other_lines = wrapped(text, room) if wraps else [cell(text, room)]
         mark = Piece(f"{sign or ' '} ", STYLES.get(sign, "need"))
-        yield line(str(number), Piece(head, "dim"), mark, Piece(f"{place} ", "dim"), first)
-        yield from (line(None, " " * lead, part) for part in more)
+        yield line(str(number), Piece(head, "dim"), mark, Piece(f"{place} ", "dim"), first_line)
+        yield from (line(None, " " * lead, part) for part in other_lines)
     yield line(None, Piece(f" ── end · {count:,} {'line' if count == 1 else 'lines'}", "dim"))

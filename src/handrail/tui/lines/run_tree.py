@@ -54,26 +54,30 @@ class FoldedTree:
     def __init__(self, nodes: Iterable[Row]) -> None:
         rows = sorted(nodes, key=lambda row: row.get("order", 0))
         self.rows: dict[str, Row] = {row["id"]: row for row in rows}
-        self._below: dict[str, list[Row]] = {}
+        self._children: dict[str, list[Row]] = {}
         for row in rows:
-            self._below.setdefault(str(row.get("parent") or ""), []).append(row)
+            self._children.setdefault(str(row.get("parent") or ""), []).append(row)
 
-    def below(self, id_: str) -> list[Row]:
-        found = self._below.get(id_, [])
-        if len(found) == 1 and found[0].get("kind") == "phase" and self.rows.get(id_, {}).get("kind") == "round":
-            return self._below.get(found[0]["id"], [])
-        return found
+    def children_of(self, id_: str) -> list[Row]:
+        children = self._children.get(id_, [])
+        if len(children) == 1 and children[0].get("kind") == "phase" and self.rows.get(id_, {}).get("kind") == "round":
+            return self._children.get(children[0]["id"], [])
+        return children
 
     def parent(self, id_: str) -> str | None:
         """The row above, as it is shown; None at the top."""
-        above = str(self.rows.get(id_, {}).get("parent") or "")
-        if not above:
+        parent = str(self.rows.get(id_, {}).get("parent") or "")
+        if not parent:
             return None
-        over = str(self.rows.get(above, {}).get("parent") or "")
-        return over if over and above not in {row["id"] for row in self.below(over)} else above
+        grandparent = str(self.rows.get(parent, {}).get("parent") or "")
+        return (
+            grandparent
+            if grandparent and parent not in {row["id"] for row in self.children_of(grandparent)}
+            else parent
+        )
 
     def is_foldable(self, id_: str) -> bool:
-        return bool(self._below.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
+        return bool(self._children.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
 
     def is_folded(self, id_: str, folds: Folds) -> bool:
         """As the person chose; else what is done is folded, if it is a round, a nested flow, or in a large tree."""
@@ -87,66 +91,68 @@ class FoldedTree:
         return row.get("kind") == "step" or (row.get("kind") == "phase" and len(self.rows) > MANY)
 
     def _is_last_round(self, row: Row) -> bool:
-        rounds = [one for one in self._below.get(str(row.get("parent")), []) if one.get("status") != "pending"]
-        begun = [one for one in rounds if one.get("status") != "skipped"]
-        return bool(begun) and begun[-1]["id"] == row["id"]
+        rounds = [one for one in self._children.get(str(row.get("parent")), []) if one.get("status") != "pending"]
+        rounds_that_ran = [one for one in rounds if one.get("status") != "skipped"]
+        return bool(rounds_that_ran) and rounds_that_ran[-1]["id"] == row["id"]
 
-    def visible(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
-        for row in self.below(id_):
-            own = str(row["id"])
-            folded = self.is_folded(own, folds) if self.is_foldable(own) else None
-            yield Branch(row, depth, folded)
-            if folded is False:
-                yield from self.visible(folds, own, depth + 1)
+    def visible_branches(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
+        for row in self.children_of(id_):
+            child_id = str(row["id"])
+            is_folded = self.is_folded(child_id, folds) if self.is_foldable(child_id) else None
+            yield Branch(row, depth, is_folded)
+            if is_folded is False:
+                yield from self.visible_branches(folds, child_id, depth + 1)
 
-    def filled(self, row: Row) -> Row:
+    def with_sums(self, row: Row) -> Row:
         """A repeat or a round with the times and the costs of what is in it."""
         if row.get("kind") not in ("repeat", "round") or row.get("started") is not None:
             return row
-        below = [self.filled(one) for one in self._below.get(str(row["id"]), [])]
-        begun = [one["started"] for one in below if one.get("started") is not None]
-        ends = [one.get("ended") for one in below if one.get("started") is not None]
-        known = [one["usage"] for one in below if one.get("usage")]
+        children = [self.with_sums(one) for one in self._children.get(str(row["id"]), [])]
+        starts = [one["started"] for one in children if one.get("started") is not None]
+        ends = [one.get("ended") for one in children if one.get("started") is not None]
+        usages = [one["usage"] for one in children if one.get("usage")]
         usage = {
-            "usd": sum(one["usd"] for one in known if one.get("usd") is not None) or None,
-            "complete": all(one.get("complete", True) for one in known),
+            "usd": sum(one["usd"] for one in usages if one.get("usd") is not None) or None,
+            "complete": all(one.get("complete", True) for one in usages),
         }
         is_open = not ends or None in ends
         times = {
-            "started": min(begun, default=None),
+            "started": min(starts, default=None),
             "ended": None if is_open else max(filter(None, ends), default=None),
         }
-        why = next((one["why"] for one in below if one.get("why")), None) if row.get("status") == "skipped" else None
-        return {**row, **times, "usage": usage if known else {}, "why": row.get("why") or why}
+        reason = (
+            next((one["why"] for one in children if one.get("why")), None) if row.get("status") == "skipped" else None
+        )
+        return {**row, **times, "usage": usage if usages else {}, "why": row.get("why") or reason}
 
-    def first(self) -> str | None:
+    def first_step(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
         for status in ("waiting", "failed", "interrupted", "running", "delayed"):
-            found = [str(row["id"]) for row in steps if row.get("status") == status]
-            if found:
-                return max(found, key=lambda id_: id_.count("/"))
+            ids = [str(row["id"]) for row in steps if row.get("status") == status]
+            if ids:
+                return max(ids, key=lambda id_: id_.count("/"))
         return None
 
     def place(self, id_: str) -> str:
         """`review › 2 › look`: the way to a row in words."""
         parts: list[str] = []
-        at: str | None = id_
-        while at:
-            row = self.rows.get(at, {})
-            parts.insert(0, str(row.get("name") or at).removeprefix("round "))
-            at = self.parent(at)
+        row_id: str | None = id_
+        while row_id:
+            row = self.rows.get(row_id, {})
+            parts.insert(0, str(row.get("name") or row_id).removeprefix("round "))
+            row_id = self.parent(row_id)
         return " › ".join(parts)
 
 
 def tree_lines(
-    tree: FoldedTree, folds: Folds, times: Times, width: int, asked: Mapping[str, str] | None = None
+    tree: FoldedTree, folds: Folds, times: Times, width: int, questions: Mapping[str, str] | None = None
 ) -> Iterator[TextLine]:
-    """All visible rows. `asked` has the question of each step that waits for its answer."""
-    for branch in tree.visible(folds):
-        question = (asked or {}).get(str(branch.row["id"]))
-        filled = {**tree.filled(branch.row), **({"doing": question, "who": "", "node": ""} if question else {})}
-        yield _tree_line(branch._replace(row=filled), times, width)
+    """All visible rows. `questions` has the question of each step that waits for its answer."""
+    for branch in tree.visible_branches(folds):
+        question = (questions or {}).get(str(branch.row["id"]))
+        row = {**tree.with_sums(branch.row), **({"doing": question, "who": "", "node": ""} if question else {})}
+        yield _tree_line(branch._replace(row=row), times, width)
 
 
 def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
@@ -163,9 +169,9 @@ def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
     is_step = row.get("kind") == "step"
     about = _about(row)
     if is_step or about:
-        first = min(max(12, columns(name)), room)
-        tries = _tries(row) if room - first > 24 else ""
-        middle = cell(name, first) + " " + cell(about, room - first - 1 - columns(tries)) + tries
+        name_width = min(max(12, columns(name)), room)
+        tries = _tries(row) if room - name_width > 24 else ""
+        middle = cell(name, name_width) + " " + cell(about, room - name_width - 1 - columns(tries)) + tries
     else:
         middle = cell(name, room)
     is_dim = status in ("skipped", "pending")
@@ -175,9 +181,9 @@ def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
 
 def _about(row: Row) -> str:
     """What runs in a row, or why it did not."""
-    status, why = row.get("status"), row.get("why")
-    if why and status in ("failed", "skipped", "done"):
-        return str(why.get("message") or why.get("code") or "")
+    status, reason = row.get("status"), row.get("why")
+    if reason and status in ("failed", "skipped", "done"):
+        return str(reason.get("message") or reason.get("code") or "")
     if row.get("kind") != "step":
         return ""
     if status in ("running", "waiting", "delayed") and row.get("doing"):
@@ -190,27 +196,29 @@ def _about(row: Row) -> str:
 
 
 def _tries(row: Row) -> str:
-    number, most = row.get("try") or 0, row.get("tries") or 1
+    number, tries = row.get("try") or 0, row.get("tries") or 1
     if number <= 1:
         return ""
-    return f"try {number} of {most}" if row.get("status") == "running" else f"try {number}"
+    return f"try {number} of {tries}" if row.get("status") == "running" else f"try {number}"
 
 
 def took_words(row: Row, times: Times) -> str:
     """How long a row worked; of what waits, how long it waits."""
-    status, started, ended = row.get("status"), row.get("started"), row.get("ended")
+    status, start, end = row.get("status"), row.get("started"), row.get("ended")
     if status == "waiting" and row.get("kind") == "step":
-        return f"waits {times.since(row.get('since') or started)}" if started else ""
+        return f"waits {times.age_of(row.get('since') or start)}" if start else ""
     if status == "delayed" and row.get("until"):
         return f"in {spell(max(0.0, row['until'] - times.now))}"
-    if started is None or status in ("pending", "skipped"):
+    if start is None or status in ("pending", "skipped"):
         return ""
-    worked, elapsed = row.get("worked"), (times.now if ended is None else ended) - started
-    if ended is None and status in ("done", "failed", "interrupted"):
-        return "" if worked is None or status != "interrupted" else spell(worked)
-    if worked is None or ended is None:
+    work_seconds, elapsed = row.get("worked"), (times.now if end is None else end) - start
+    if end is None and status in ("done", "failed", "interrupted"):
+        return "" if work_seconds is None or status != "interrupted" else spell(work_seconds)
+    if work_seconds is None or end is None:
         return spell(elapsed)
-    return spell(worked if row.get("kind") == "step" else min(worked, elapsed))  # steps of a phase may work together
+    return spell(
+        work_seconds if row.get("kind") == "step" else min(work_seconds, elapsed)
+    )  # steps of a phase may work together
 
 
 def cost_words(row: Row) -> str:
@@ -242,14 +250,14 @@ class Scale:
         self.width = max(1, width - 5 * (len(self.spans) - 1))
         self.total = sum(end - begin for begin, end in self.spans) or 1.0
 
-    def column(self, at: float) -> int:
-        passed, cuts = 0.0, 0
+    def column(self, moment: float) -> int:
+        seconds, cuts = 0.0, 0
         for number, (begin, end) in enumerate(self.spans):
-            if at < begin:
+            if moment < begin:
                 break
-            passed += min(at, end) - begin
+            seconds += min(moment, end) - begin
             cuts = number
-        return min(int(passed / self.total * self.width), self.width - 1) + 5 * cuts
+        return min(int(seconds / self.total * self.width), self.width - 1) + 5 * cuts
 
     def cuts(self) -> Iterator[tuple[int, str]]:
         """Where idle times are cut out, and how long they were."""
@@ -259,30 +267,30 @@ class Scale:
 
 def timeline_lines(tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: Times, width: int) -> Iterator[TextLine]:
     """One line per visible row of the tree, with the bars of the step, or of all steps below a folded row."""
-    shown = [bar for bar in bars if isinstance(bar.get("from"), int | float)]
+    timed_bars = [bar for bar in bars if isinstance(bar.get("from"), int | float)]
     names = max(20, min(34, width // 3))
     room = max(10, width - names - 2)
-    if not shown:
+    if not timed_bars:
         yield line(None, Piece("  Nothing has run yet.", "dim"))
         return
-    scale = Scale(shown, times.now, room)
+    scale = Scale(timed_bars, times.now, room)
     by_node: dict[str, list[Row]] = {}
-    for bar in sorted(shown, key=lambda bar: (bar["from"], bar["id"])):
+    for bar in sorted(timed_bars, key=lambda bar: (bar["from"], bar["id"])):
         by_node.setdefault(str(bar.get("node")), []).append(bar)
     yield line(None, Piece(cell("", names + 1) + _head(scale, times, room), "dim"))
-    for branch in tree.visible(folds):
-        own = by_node.get(str(branch.row["id"]), [])
+    for branch in tree.visible_branches(folds):
+        row_bars = by_node.get(str(branch.row["id"]), [])
         if branch.is_folded:
-            own = [*own, *_below(tree, str(branch.row["id"]), by_node)]
-        yield line(branch.row["id"], *_name(branch, names), *_drawn(branch.row, own, scale, times, room))
+            row_bars = [*row_bars, *_bars_below(tree, str(branch.row["id"]), by_node)]
+        yield line(branch.row["id"], *_name(branch, names), *_bar_pieces(branch.row, row_bars, scale, times, room))
     for part in in_lines(LEGEND, width - 1, "  "):
         yield line(None, Piece(f" {part}", "dim"))
 
 
-def _below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:
-    for row in tree.below(id_):
+def _bars_below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:
+    for row in tree.children_of(id_):
         yield from by_node.get(str(row["id"]), ())
-        yield from _below(tree, str(row["id"]), by_node)
+        yield from _bars_below(tree, str(row["id"]), by_node)
 
 
 def _name(branch: Branch, width: int) -> tuple[Piece, ...]:
@@ -292,17 +300,17 @@ def _name(branch: Branch, width: int) -> tuple[Piece, ...]:
 
 def _head(scale: Scale, times: Times, room: int) -> str:
     begin, end = scale.spans[0][0], scale.spans[-1][1]
-    head = list(cell(times.of_day(begin), room))
-    last = times.of_day(end)
-    if room > 2 * len(last) + 2:
-        head[room - len(last) :] = last
-    for at, text in scale.cuts():
-        if "".join(head[at : at + len(text)]).isspace():
-            head[at : at + len(text)] = text
+    head = list(cell(times.time_of_day(begin), room))
+    end_text = times.time_of_day(end)
+    if room > 2 * len(end_text) + 2:
+        head[room - len(end_text) :] = end_text
+    for column, text in scale.cuts():
+        if "".join(head[column : column + len(text)]).isspace():
+            head[column : column + len(text)] = text
     return "".join(head)[:room]
 
 
-def _drawn(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> Iterator[Piece]:
+def _bar_pieces(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> Iterator[Piece]:
     """The bars of a row: pieces of equal style. The end of a try that failed is an `x`."""
     cells: list[tuple[str, str]] = [(" ", "")] * room
     if not bars and row.get("status") == "skipped":
@@ -311,17 +319,17 @@ def _drawn(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> 
     for bar in bars:
         kind = str(bar.get("kind"))
         end = times.now if bar.get("to") is None else bar["to"]
-        first, last = scale.column(bar["from"]), min(scale.column(end), room - 1)
-        for at in range(first, last + 1):
+        first_column, last_column = scale.column(bar["from"]), min(scale.column(end), room - 1)
+        for column in range(first_column, last_column + 1):
             if kind != "away":
-                cells[at] = (MARKS.get(kind, "█"), STYLES.get(kind, ""))
+                cells[column] = (MARKS.get(kind, "█"), STYLES.get(kind, ""))
         mark = (">", "run") if bar.get("to") is None else ENDS.get(str(bar.get("end")))
         if mark is not None:
-            ends[last] = mark
-    for at, mark in ends.items():
-        cells[at] = mark
+            ends[last_column] = mark
+    for column, mark in ends.items():
+        cells[column] = mark
     begin = 0
-    for at in range(1, room + 1):
-        if at == room or cells[at][1] != cells[begin][1]:
-            yield Piece("".join(char for char, _ in cells[begin:at]), cells[begin][1])
-            begin = at
+    for column in range(1, room + 1):
+        if column == room or cells[column][1] != cells[begin][1]:
+            yield Piece("".join(char for char, _ in cells[begin:column]), cells[begin][1])
+            begin = column

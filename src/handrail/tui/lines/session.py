@@ -20,42 +20,42 @@ TURNS = {"agent": "agent's turn", "person": "your turn"}
 def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
     """`Ship  “login page” · AGENT 51c0     ● active · step 6 · 14m · agent's turn`."""
     conversation = str(head.get("conversation") or "")
-    who = " ".join(part for part in (str(head.get("agent") or ""), conversation[:4]) if part)
+    agent = " ".join(part for part in (str(head.get("agent") or ""), conversation[:4]) if part)
     task = f"“{head['task']}”" if head.get("task") else ""
-    left = f"{head.get('name') or head.get('workflow') or 'session'}  " + " · ".join(p for p in (task, who) if p)
+    title = f"{head.get('name') or head.get('workflow') or 'session'}  " + " · ".join(p for p in (task, agent) if p)
     status = str(head.get("status") or "none")
     char = sign_of(status)
-    started, ended = head.get("started"), head.get("ended")
+    start, end_ = head.get("started"), head.get("ended")
     words = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
-    if started is not None:
-        words.append(spell((times.now if ended is None else ended) - started))
+    if start is not None:
+        words.append(spell((times.now if end_ is None else end_) - start))
     if head.get("turn") in TURNS and status == "active":
         words.append(TURNS[str(head["turn"])])
     end = " · ".join(words)
     room = max(10, width - columns(end) - 2)
-    return Piece(cell(left, room), "bold"), Piece("  "), Piece(end, STYLES.get(char, "need"))
+    return Piece(cell(title, room), "bold"), Piece("  "), Piece(end, STYLES.get(char, "need"))
 
 
 def phase_lines(
     stops: Iterable[Row], checks: Iterable[Row], folds: Folds, head: Row, times: Times, width: int
 ) -> Iterator[TextLine]:
     """The phases in their order. The current one is unfolded: its gate, and what is checked before it is left."""
-    by_stop: dict[int, list[Row]] = {}
+    checks_by_stop: dict[int, list[Row]] = {}
     for check in checks:
-        by_stop.setdefault(int(check.get("stop") or 0), []).append(check)
-    above: list[str] = []
+        checks_by_stop.setdefault(int(check.get("stop") or 0), []).append(check)
+    old_levels: list[str] = []
     for stop in sorted(stops, key=lambda row: row.get("order", 0)):
         levels = [str(level[0]) for level in (stop.get("levels") or [])[1:]]
         for depth, name in enumerate(levels):
-            if above[: depth + 1] != levels[: depth + 1]:
+            if old_levels[: depth + 1] != levels[: depth + 1]:
                 loop = "  ↻ may start over" if stop.get("loopable") else ""
                 yield line(None, Piece(f" {'  ' * depth}▾   {name}{loop}", "bold"))
-        above = levels
+        old_levels = levels
         indent, is_here = "  " * len(levels), stop.get("state") == "current" and head.get("status") == "active"
         is_folded = folds.get(str(stop["id"]), not is_here)
         yield _phase_line(stop, f" {indent}{'▸' if is_folded else '▾'} ", head, times, width)
         if not is_folded:
-            yield from _gate(stop, by_stop.get(int(stop.get("order") or 0), []), times, width, indent)
+            yield from _gate(stop, checks_by_stop.get(int(stop.get("order") or 0), []), times, width, indent)
         if is_here and not head.get("agent"):
             yield line(None, Piece(f"{indent}       {cell('next', 8)}", "dim"), cell(NEXT, max(4, width - 18)))
 
@@ -65,8 +65,8 @@ def _phase_line(stop: Row, lead: str, head: Row, times: Times, width: int) -> Te
     is_here = state == "current" and head.get("status") == "active"
     status = {"ahead": "pending", "current": "active" if is_here else "stopped"}.get(state, state)
     name = f"{stop.get('emoji') or ''} {stop.get('name') or ''}".strip() + ("  here" if is_here else "")
-    entered, left = stop.get("entered"), stop.get("left")
-    took = "" if entered is None else spell((times.now if left is None else left) - entered)
+    start, end = stop.get("entered"), stop.get("left")
+    took = "" if start is None else spell((times.now if end is None else end) - start)
     notes = "   ".join(filter(None, [took, *_notes(stop, head, is_here=is_here)]))
     dim = "dim" if state == "ahead" else ""
     title = Piece(f" {cell(name, 20)} ", "bold" if is_here else dim)
@@ -89,8 +89,8 @@ def _gate(stop: Row, checks: list[Row], times: Times, width: int, indent: str) -
         if text:
             yield line(None, Piece(f"{indent}       {cell(name, 8)}", "dim"), cell(text, max(4, width - 18)))
     for check in checks:
-        own = check_line({**check, "node": None}, times, width - len(indent) - 3)
-        yield line(None, f"{indent}   ", *own.pieces)
+        check_text = check_line({**check, "node": None}, times, width - len(indent) - 3)
+        yield line(None, f"{indent}   ", *check_text.pieces)
     for claim in [] if checks else stop.get("exit") or []:
         text = f" {cell(str(claim), max(4, width - 22))} never run"
         yield line(None, f"{indent}     ", sign("pending"), Piece(text, "dim"))
@@ -110,9 +110,9 @@ def move_lines(moves: Iterable[Row], stops: Iterable[Row], times: Times, width: 
     if not rows:
         yield line(None, Piece("  It has not moved yet.", "dim"))
     for row in rows:
-        origin, to = names.get(row.get("from"), ""), names.get(row.get("to"), "")
-        how = str(row.get("how") or "")
-        text = f"{times.of_day(row.get('at') or 0.0)}  {cell(how, 7)} " + f"{origin} → {to}".strip()
+        origin, target = names.get(row.get("from"), ""), names.get(row.get("to"), "")
+        cause = str(row.get("how") or "")
+        text = f"{times.time_of_day(row.get('at') or 0.0)}  {cell(cause, 7)} " + f"{origin} → {target}".strip()
         summary = str(row.get("summary") or "").replace("\n", " ")
         yield line(str(row["id"]), f" {cell(text, min(46, width))} ", Piece(cell(summary, max(0, width - 48)), "dim"))
 
@@ -124,7 +124,7 @@ def denial_lines(denials: Iterable[Row], times: Times, width: int) -> Iterator[T
         yield line(None, Piece("  No call was denied.", "dim"))
     for row in rows:
         tool = cell(str(row.get("tool") or ""), 10)
-        head = f" {times.of_day(row.get('last') or 0.0)}  {tool} ×{row.get('count') or 1:<3} "
+        head = f" {times.time_of_day(row.get('last') or 0.0)}  {tool} ×{row.get('count') or 1:<3} "
         reason = " · ".join(str(row[name]) for name in ("rule", "reason", "excerpt") if row.get(name))
         yield line(str(row["id"]), Piece(head), Piece(cell(reason.replace("\n", " "), max(4, width - columns(head)))))
 
@@ -141,4 +141,4 @@ def last_words(head: Row, denials: Iterable[Row], moves: Iterable[Row], times: T
     if not events:
         return ""
     at, text = max(events)
-    return f"last: {times.of_day(at)} {text}"
+    return f"last: {times.time_of_day(at)} {text}"

@@ -57,26 +57,26 @@ class Times(NamedTuple):
     now: float
     local: Callable[[float], LocalTime]
 
-    def of_day(self, at: float) -> str:
+    def time_of_day(self, at: float) -> str:
         return self.local(at).time
 
-    def when(self, at: float | None) -> str:
+    def date_words(self, at: float | None) -> str:
         """`13:55` for today, `yesterday`, else a date."""
         if at is None:
             return UNKNOWN
-        then, today = self.local(at), self.local(self.now).day
-        if then.day == today:
-            return then.time[:5]
-        return "yesterday" if then.day == today - 1 else then.date
+        day, today = self.local(at), self.local(self.now).day
+        if day.day == today:
+            return day.time[:5]
+        return "yesterday" if day.day == today - 1 else day.date
 
-    def since(self, at: float | None) -> str:
+    def age_of(self, at: float | None) -> str:
         """How long ago, in its largest unit."""
         return UNKNOWN if at is None else age(self.now - at)
 
 
 def line(id_: str | None, *pieces: Piece | str) -> TextLine:
-    found = (Piece(one) if isinstance(one, str) else one for one in pieces)
-    return TextLine(id_, tuple(one._replace(text=steady(one.text)) for one in found))
+    parts = (Piece(one) if isinstance(one, str) else one for one in pieces)
+    return TextLine(id_, tuple(one._replace(text=steady(one.text)) for one in parts))
 
 
 def error_lines(message: str, hints: Iterable[str | None], width: int) -> Iterator[TextLine]:
@@ -89,11 +89,11 @@ def error_lines(message: str, hints: Iterable[str | None], width: int) -> Iterat
 
 def age(seconds: float) -> str:
     """`38s`, `12m`, `6h`, `3d`."""
-    whole = int(max(0.0, seconds))
+    whole_seconds = int(max(0.0, seconds))
     for size, unit in ((DAY, "d"), (3600, "h"), (60, "m")):
-        if whole >= size:
-            return f"{whole // size}{unit}"
-    return f"{whole}s"
+        if whole_seconds >= size:
+            return f"{whole_seconds // size}{unit}"
+    return f"{whole_seconds}s"
 
 
 def spell(seconds: float | None) -> str:
@@ -106,18 +106,18 @@ def money(usage: Row | None) -> str:
     usd = (usage or {}).get("usd")
     if not isinstance(usd, int | float) or isinstance(usd, bool):
         return UNKNOWN
-    least = "" if (usage or {}).get("complete", True) else "≥"
+    prefix = "" if (usage or {}).get("complete", True) else "≥"
     if usd < 0.005:
-        return UNKNOWN if least else "<$0.01" if usd > 0 else "$0"
-    return f"{least}${usd:,.2f}"
+        return UNKNOWN if prefix else "<$0.01" if usd > 0 else "$0"
+    return f"{prefix}${usd:,.2f}"
 
 
 def tokens(usage: Row | None) -> str:
     """`81,234 in · – out`."""
-    given = usage or {}
-    known = [given.get("inputTokens"), given.get("outputTokens")]
-    told = [f"{one:,}" if isinstance(one, int | float) else UNKNOWN for one in known]
-    return f"{told[0]} in · {told[1]} out"
+    counts = usage or {}
+    numbers = [counts.get("inputTokens"), counts.get("outputTokens")]
+    words = [f"{one:,}" if isinstance(one, int | float) else UNKNOWN for one in numbers]
+    return f"{words[0]} in · {words[1]} out"
 
 
 def path_words(path: Any) -> str:
@@ -147,16 +147,16 @@ def steady(text: str) -> str:
 
 def cell(text: str, width: int) -> str:
     """The text, cut or filled to this width."""
-    text = steady(text[: _most(width)])  # what is further behind is not seen, and measuring it takes long
+    text = steady(text[: _max_characters(width)])  # what is further behind is not seen, and measuring it takes long
     return padded(clipped(text, width), width) if width > 0 else ""
 
 
 def ending(text: str, width: int) -> str:
     """A path, cut at its beginning or filled to this width: its end says most."""
-    at = 0
-    while at < len(text) and columns(text[at:]) + (1 if at else 0) > width:
-        at += 1
-    return cell(f"…{text[at:]}" if at else text, width)
+    cut = 0
+    while cut < len(text) and columns(text[cut:]) + (1 if cut else 0) > width:
+        cut += 1
+    return cell(f"…{text[cut:]}" if cut else text, width)
 
 
 def right(text: str, width: int) -> str:
@@ -164,10 +164,10 @@ def right(text: str, width: int) -> str:
     return " " * (width - columns(text)) + text
 
 
-def spread(left: str, end: str, width: int, style: str = "") -> tuple[Piece, ...]:
+def spread(start: str, end: str, width: int, style: str = "") -> tuple[Piece, ...]:
     """One text at the left, one at the right. The left one is cut if there is not enough room."""
     room = max(0, width - columns(end) - (1 if end else 0))
-    return Piece(cell(left, room), style), Piece((" " if end else "") + end)
+    return Piece(cell(start, room), style), Piece((" " if end else "") + end)
 
 
 def rule(title: str, width: int, end: str = "") -> TextLine:
@@ -179,19 +179,19 @@ def rule(title: str, width: int, end: str = "") -> TextLine:
 
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a text, each broken at spaces where it is longer than the width."""
-    found: list[str] = []
-    for given in steady(text).split("\n"):
-        rest = given
-        while width > 0 and (at := _break(rest, width)) is not None:
-            found.append(rest[:at])
-            rest = rest[at:].lstrip(" ")
-        found.append(rest)
-    return found
+    lines: list[str] = []
+    for paragraph in steady(text).split("\n"):
+        rest = paragraph
+        while width > 0 and (cut := _break(rest, width)) is not None:
+            lines.append(rest[:cut])
+            rest = rest[cut:].lstrip(" ")
+        lines.append(rest)
+    return lines
 
 
 def _break(text: str, width: int) -> int | None:
     """Where a line is broken; None if it fits. Only its beginning is measured, also if it is very long."""
-    start = text[: _most(width)]
+    start = text[: _max_characters(width)]
     if columns(start) <= width:
         return None if len(start) == len(text) else len(start)
     head = clipped(start, width + 1)[:-1]
@@ -199,19 +199,19 @@ def _break(text: str, width: int) -> int | None:
     return max(space if space > width // 3 else len(head), 1)
 
 
-def _most(width: int) -> int:
+def _max_characters(width: int) -> int:
     """How many characters are looked at for this width. More do not fit, unless most of them take no room."""
     return 8 * width + 64
 
 
 def in_lines(parts: Sequence[str], width: int, gap: str) -> list[str]:
     """The parts in as few lines as possible. No part is broken."""
-    found = [""]
+    lines = [""]
     for one in parts:
-        if found[-1] and columns(found[-1] + gap + one) > width:
-            found.append("")
-        found[-1] += (gap if found[-1] else "") + one
-    return found
+        if lines[-1] and columns(lines[-1] + gap + one) > width:
+            lines.append("")
+        lines[-1] += (gap if lines[-1] else "") + one
+    return lines
 
 
 def counted(number: int, name: str) -> str:

@@ -36,8 +36,8 @@ ArtifactJson = dict[str, Any]
 def about(shelves: Shelves, id_: str) -> ArtifactJson:
     """What is known about an artifact. Raises `NotFound`."""
     record = _record(shelves, id_)
-    known = cleaned_value(record.to_json())
-    return {**known, "hasPreview": record.size <= MOST_BYTES, "file": clean(os.path.basename(record.path))}
+    data = cleaned_value(record.to_json())
+    return {**data, "hasPreview": record.size <= MOST_BYTES, "file": clean(os.path.basename(record.path))}
 
 
 def raw(shelves: Shelves, id_: str) -> bytes:
@@ -62,10 +62,10 @@ def diff(shelves: Shelves, id_: str) -> ArtifactJson:
     """What changed since the previous version, line by line. `lines` is None if this cannot be shown."""
     record = _record(shelves, id_)
     facts: ArtifactJson = {**about(shelves, id_), "previous": record.supersedes, "lines": None, "isCut": False}
-    before = None if record.supersedes is None else _find(shelves, record.supersedes)
-    if before is None or max(before.size, record.size) > MOST_BYTES:
+    previous = None if record.supersedes is None else _find(shelves, record.supersedes)
+    if previous is None or max(previous.size, record.size) > MOST_BYTES:
         return facts
-    old, new = (_text(shelves.content(one)) for one in (before, record))
+    old, new = (_text(shelves.content(one)) for one in (previous, record))
     if old is None or new is None or max(old.count("\n"), new.count("\n")) > MOST_COMPARED:
         return facts
     changes = itertools.islice(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm=""), 2, None)
@@ -82,10 +82,10 @@ def _record(shelves: Shelves, id_: str) -> ArtifactVersion:
 
 def _find(shelves: Shelves, id_: str) -> ArtifactVersion | None:
     """The artifact with exactly this id. An id is never used as a path: it names a scope and a key on its shelf."""
-    wanted = parse_reference(id_)
-    if wanted is None or wanted.scope is None:
+    reference = parse_reference(id_)
+    if reference is None or reference.scope is None:
         return None
-    return Shelf(shelves.folder_of(wanted.scope)).find(id_)
+    return Shelf(shelves.folder_of(reference.scope)).find(id_)
 
 
 def _text(data: bytes) -> str | None:
@@ -165,7 +165,7 @@ def _parser() -> MarkdownIt:
 
 
 def _children(node: SyntaxTreeNode) -> list[MarkdownNode]:
-    return [found for child in node.children for found in _nodes(child)]
+    return [piece for child in node.children for piece in _nodes(child)]
 
 
 def _nodes(node: SyntaxTreeNode) -> list[MarkdownNode]:

@@ -69,11 +69,11 @@ class LiveCatalog:
         _, problems = read_settings(app.places.config, app.project, app.registry.executors(), app.effects)
         head = {
             "trusted": TrustStore(app.places.state).find(app.project) is not None,
-            "settings": [problem_json(problem, self._shown) for problem in problems if problem.severity != "note"],
+            "settings": [problem_json(problem, self._short_path) for problem in problems if problem.severity != "note"],
         }
-        self.topic.update(all_definitions(app.definitions), self._shown, head)
+        self.topic.update(all_definitions(app.definitions), self._short_path, head)
 
-    def _shown(self, path: str) -> str:
+    def _short_path(self, path: str) -> str:
         return shown_path(path, self.app.project)
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
@@ -82,20 +82,20 @@ class LiveCatalog:
 
 def all_definitions(definitions: Definitions) -> AllDefinitions:
     """All definitions of a project. The code of plugins is not tried."""
-    shipped = definitions.shipped
+    shipped_flows = definitions.shipped
     return AllDefinitions(
         definitions.catalog,
         definitions.flows,
-        tuple(shipped.entries()),
+        tuple(shipped_flows.entries()),
         tuple(_plugins(definitions)),
-        shipped.files,
+        shipped_flows.files,
     )
 
 
 def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
-    known = definitions.plugins
-    for plugin in known.found:
-        is_asked = plugin.manifest is not None and not known.is_trusted(plugin)
+    plugins = definitions.plugins
+    for plugin in plugins.found:
+        is_asked = plugin.manifest is not None and not plugins.is_trusted(plugin)
         about = f"not trusted: handrail plugin trust {plugin.id}" if is_asked else ""
         yield FoundPlugin(plugin.id, plugin.place.source, plugin.file, about, is_asked, tuple(plugin.problems))
 
@@ -103,25 +103,25 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
 def _files(app: App) -> Iterator[tuple[str, int, int]]:
     """Every file and folder from which definitions are read, with its time and size. Shipped ones do not change."""
     definitions, project, places = app.definitions, app.project, app.places
-    of_agents = workflow_folders(app.env, places.home)
+    agent_folders = workflow_folders(app.env, places.home)
     roots = [
-        *(path for source, path in workflow_roots(project, places, of_agents) if source != "builtin"),
+        *(path for source, path in workflow_roots(project, places, agent_folders) if source != "builtin"),
         *(path for _, path in definitions.flow_roots),
         *(path for source, path in prompt_roots(project, places) if source != "builtin"),
         *plugin_folders(project, places).values(),
         os.path.join(project, ".handrail", "schemas"),
     ]
-    trusted = (os.path.join(places.state, TRUST_FOLDER, of) for of in ("projects", "plugins"))
+    trust_folders = (os.path.join(places.state, TRUST_FOLDER, kind) for kind in ("projects", "plugins"))
     settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
-    for path in (*settings, *trusted, *itertools.islice(_below(dict.fromkeys(roots)), MOST_FILES)):
+    for path in (*settings, *trust_folders, *itertools.islice(_paths_below(dict.fromkeys(roots)), MOST_FILES)):
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             continue
-        yield path, found.st_mtime_ns, found.st_size
+        yield path, status.st_mtime_ns, status.st_size
 
 
-def _below(roots: Iterable[str]) -> Iterator[str]:
+def _paths_below(roots: Iterable[str]) -> Iterator[str]:
     for root in roots:
         for folder, folders, names in os.walk(root):
             yield folder
@@ -140,38 +140,38 @@ def definition(app: App, kind: str, key: str) -> dict[str, Any]:
     definitions = app.definitions
     if kind == FLOW:
         definitions.with_shipped(key)
-    known = entries_of(all_definitions(definitions), lambda path: shown_path(path, app.project))
-    row = next((row for row in known if row["id"] == f"{kind}:{key}"), None)
+    rows = entries_of(all_definitions(definitions), lambda path: shown_path(path, app.project))
+    row = next((row for row in rows if row["id"] == f"{kind}:{key}"), None)
     if row is None:
         raise NotFound(f"there is no {kind} `{key}`", "`handrail list` shows what there is")
-    nth = [one["id"] for one in known if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])
+    nth = [one["id"] for one in rows if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])
     texts, plan = _workflow(app, row, nth) if kind == WORKFLOW else _flow(app, row, nth) if kind == FLOW else ([], None)
-    shown = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
+    files = [{**one, "file": clean(shown_path(one["file"], app.project))} for one in texts]
     kinds = {code: {"meaning": kind.meaning, "cure": kind.cure} for code, kind in problem_kinds().items()}
     problems = [{**problem, **kinds.get(problem["code"], {})} for problem in row["problems"]]
-    for one in shown:
+    for one in files:
         one["problems"] = [problem for problem in problems if problem["file"] == one["file"]]
-    return {"entry": row, "files": shown, "plan": plan}
+    return {"entry": row, "files": files, "plan": plan}
 
 
 def _flow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
     catalog = app.definitions.flows
-    found = [flow for flow in catalog.found if flow.id == row["key"]]
-    if nth >= len(found):  # a shipped flow that one of the project hides
+    flows = [flow for flow in catalog.found if flow.id == row["key"]]
+    if nth >= len(flows):  # a shipped flow that one of the project hides
         return [_text(os.path.join(shipped_flows(), f"{row['key']}.yaml"))], None
-    flow = found[nth]
+    flow = flows[nth]
     return [_text(flow.file)], None if flow.plan is None else flow_items(flow.plan, catalog.plan_named)
 
 
 def _workflow(app: App, row: dict[str, Any], nth: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
     catalog = app.definitions.catalog
-    found = [one for one in catalog.found if one.key == row["key"]][nth]
-    spec = found.spec
-    named = [phase.file for phase in spec.phases] if spec is not None else []
-    wrong = [problem.file for problem in catalog.problems_in(found.file)]
-    files = [path for path in dict.fromkeys([found.file, *named, *wrong]) if os.path.isfile(path)]
+    workflow = [one for one in catalog.found if one.key == row["key"]][nth]
+    spec = workflow.spec
+    phase_files = [phase.file for phase in spec.phases] if spec is not None else []
+    problem_files = [problem.file for problem in catalog.problems_in(workflow.file)]
+    files = [path for path in dict.fromkeys([workflow.file, *phase_files, *problem_files]) if os.path.isfile(path)]
     plan = None
-    if spec is not None and catalog.workflows.get(found.key) is spec:
+    if spec is not None and catalog.workflows.get(workflow.key) is spec:
         with suppress(HandrailError):
             plan = workflow_items(catalog.plan(spec))
     return [_text(path) for path in files], plan

@@ -35,7 +35,7 @@ class GuidedSessions:
 
     def __init__(self, app: App) -> None:
         self.app = app
-        self.seated: dict[str, SessionLine] = {}
+        self.lines: dict[str, SessionLine] = {}
         self._sessions: dict[str, Session] = {}
         self._marks: dict[str, FolderMark | None] = {}
         self._folder = -1
@@ -43,57 +43,57 @@ class GuidedSessions:
 
     def is_stale(self) -> bool:
         """True if `refresh` may find something."""
-        _, changed = files.size_and_time(self.app.places.sessions(self.app.project))
-        if time.monotonic() >= self._next_look or changed != self._folder or not self._is_settled(changed):
+        _, time_changed = files.size_and_time(self.app.places.sessions(self.app.project))
+        if time.monotonic() >= self._next_look or time_changed != self._folder or not self._is_settled(time_changed):
             return True
-        active = (id_ for id_, known in self.seated.items() if known.status == "active")
+        active = (id_ for id_, line in self.lines.items() if line.status == "active")
         return any(_folder_mark(self._sessions[id_]) != self._marks[id_] for id_ in active)
 
     def refresh(self) -> bool:
         """Look again. True if anything changed."""
-        now, (_, changed) = time.monotonic(), files.size_and_time(self.app.places.sessions(self.app.project))
+        now, (_, time_changed) = time.monotonic(), files.size_and_time(self.app.places.sessions(self.app.project))
         has_changed = False
-        if changed != self._folder or not self._is_settled(changed):
-            self._folder = changed
+        if time_changed != self._folder or not self._is_settled(time_changed):
+            self._folder = time_changed
             has_changed = self._list()
         looks_at_all = now >= self._next_look
         if looks_at_all:
             self._next_look = now + LOOK_AT_ALL
         for id_, session in self._sessions.items():
-            known = self.seated.get(id_)
-            if looks_at_all or known is None or known.status == "active" or self._marks[id_] is None:
+            line = self.lines.get(id_)
+            if looks_at_all or line is None or line.status == "active" or self._marks[id_] is None:
                 has_changed |= self._look(id_, session)
         return has_changed
 
     def _list(self) -> bool:
-        every = {session.id: session for session in self.app.sessions.all() if session.about().run is None}
-        gone = self.seated.keys() - every.keys()
-        for id_ in gone:
-            self.seated.pop(id_)
+        sessions = {session.id: session for session in self.app.sessions.all() if session.about().run is None}
+        removed_ids = self.lines.keys() - sessions.keys()
+        for id_ in removed_ids:
+            self.lines.pop(id_)
             self._marks.pop(id_)
-        self._sessions = {id_: self._sessions.get(id_, session) for id_, session in every.items()}
-        return bool(gone)
+        self._sessions = {id_: self._sessions.get(id_, session) for id_, session in sessions.items()}
+        return bool(removed_ids)
 
     def _look(self, id_: str, session: Session) -> bool:
         mark = _folder_mark(session)
-        known = self.seated.get(id_)
-        if known is not None and mark == self._marks.get(id_):
+        old_line = self.lines.get(id_)
+        if old_line is not None and mark == self._marks.get(id_):
             return False
         self._marks[id_] = mark if self._is_settled(max(mark[0], mark[2])) else None
-        self.seated[id_] = session_line(session, mark[2] / 1e9 if mark[2] else None)
-        return self.seated[id_] != known
+        self.lines[id_] = session_line(session, mark[2] / 1e9 if mark[2] else None)
+        return self.lines[id_] != old_line
 
     @staticmethod
-    def _is_settled(changed: int) -> bool:
-        return time.time_ns() - changed > SETTLED
+    def _is_settled(time_changed: int) -> bool:
+        return time.time_ns() - time_changed > SETTLED
 
 
-def session_line(session: Session, changed: float | None) -> SessionLine:
+def session_line(session: Session, time_changed: float | None) -> SessionLine:
     """A session in one line. One that cannot be read says why."""
     try:
         report = report_now(session, session.read())
     except StateError as error:
-        return SessionLine(session.id, "", "", "damaged", changed=changed, wrong=error.message)
+        return SessionLine(session.id, "", "", "damaged", changed=time_changed, problem=error.message)
     plan, state = report.plan, report.state
     stop = plan.stops[state.at] if plan is not None and state.at < len(plan.stops) else None
     outer = None if stop is None else stop.levels[0]  # a subworkflow counts as one phase, as in the status line
@@ -106,7 +106,7 @@ def session_line(session: Session, changed: float | None) -> SessionLine:
         agent=session.about().agent,
         started=state.started or None,
         let_go=hook_files.mark_text(session.folder, hook_files.LET_GO) or None,
-        changed=changed,
+        changed=time_changed,
         done=None if outer is None else outer.total if state.status == "done" else outer.position,
         total=None if outer is None else outer.total,
         line=report.status_line,
@@ -119,7 +119,7 @@ def _folder_mark(session: Session) -> FolderMark:
 
 
 MOST_OPENED = 10_000
-"""So many ids are kept, those that were opened last."""
+"""How many ids are kept: those that were opened last."""
 PATIENCE = 5.0
 
 
@@ -128,30 +128,30 @@ class OpenedRows:
 
     def __init__(self, app: App) -> None:
         self.path = os.path.join(app.places.state, "seen", f"{file_name(app.project)}.json")
-        self.opened: dict[str, float] = {}
+        self.times: dict[str, float] = {}
         self._mark: tuple[int, int, int] | None = None
 
     @property
     def is_stale(self) -> bool:
         """True if the file changed since it was read."""
-        return self._now() != self._mark
+        return self._file_mark() != self._mark
 
-    def _now(self) -> tuple[int, int, int] | None:
+    def _file_mark(self) -> tuple[int, int, int] | None:
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return None
-        return (found.st_ino, found.st_size, found.st_mtime_ns)
+        return (status.st_ino, status.st_size, status.st_mtime_ns)
 
     def refresh(self) -> bool:
         """Read the file if it changed. True if it did."""
-        mark = self._now()
+        mark = self._file_mark()
         if mark == self._mark:
             return False
-        before, self._mark, self.opened = self.opened, mark, self._read()
-        return self.opened != before
+        old_times, self._mark, self.times = self.times, mark, self._read_times()
+        return self.times != old_times
 
-    def _read(self) -> dict[str, float]:
+    def _read_times(self) -> dict[str, float]:
         try:
             data = json.loads(files.read_regular(self.path))
             return {str(id_): float(at) for id_, at in data.items()}
@@ -162,11 +162,11 @@ class OpenedRows:
         """A person opened this (`run:ID` or `session:ID`) at this time; None if it counts as not opened again."""
         busy = StateError(f"another process writes `{self.path}`", "try again")
         with locks.locked(f"{self.path}.lock", PATIENCE, lambda: busy):
-            known = self._read()
-            known.pop(id_, None)
+            times = self._read_times()
+            times.pop(id_, None)
             if at is not None:
-                known[id_] = at
-            newest = dict(sorted(known.items(), key=lambda item: item[1])[-MOST_OPENED:])
+                times[id_] = at
+            newest = dict(sorted(times.items(), key=lambda item: item[1])[-MOST_OPENED:])
             files.replace(self.path, json.dumps(newest).encode(), durable=False)
 
 
@@ -187,35 +187,42 @@ class LiveHome:
         self.topic = HomeTopic(app.token())
         self.runs = app.runs.engine.watch()
         self.sessions = GuidedSessions(app)
-        self.seen = OpenedRows(app)
+        self.opened_rows = OpenedRows(app)
         self._title: dict[str, Any] = {}
-        self._shown: dict[str, Any] = {}
+        self._last_title: dict[str, Any] = {}
         self._next_title = 0.0
         self.refresh()
 
     def is_stale(self) -> bool:
         """True if a look may find something. Times and sizes of files are looked at, and the branch."""
-        return self._read_title() or self.seen.is_stale or self.runs.is_stale() or self.sessions.is_stale()
+        return self._read_title() or self.opened_rows.is_stale or self.runs.is_stale() or self.sessions.is_stale()
 
     def refresh(self) -> None:
-        """Look at what may have changed. Cheap if nothing did."""
+        """Read what may have changed. Cheap if nothing did."""
         self._read_title()
-        parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._title != self._shown)
+        parts = (
+            self.runs.refresh(),
+            self.sessions.refresh(),
+            self.opened_rows.refresh(),
+            self._title != self._last_title,
+        )
         if any(parts) or not self.topic.rows.seq:
-            self._shown = self._title
-            self.topic.update(self.runs.runs.values(), self.sessions.seated.values(), self.seen.opened, self._title)
+            self._last_title = self._title
+            self.topic.update(
+                self.runs.runs.values(), self.sessions.lines.values(), self.opened_rows.times, self._title
+            )
 
     def _read_title(self) -> bool:
         """Read name, branch and scope of the project: `shop`, `main`, `main@036d8bbd`. True if one is new."""
         now = time.monotonic()
         if now < self._next_title:
-            return self._title != self._shown
+            return self._title != self._last_title
         self._next_title = now + TITLE_AGAIN
         scope = default_scope(self.app.folder)
         name = os.path.basename(self.app.project) or self.app.project
         branch = scope.rpartition("@")[0]
         self._title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
-        return self._title != self._shown
+        return self._title != self._last_title
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]:
         return self.topic.rows.messages("home", base, now, epoch)

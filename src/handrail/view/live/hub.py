@@ -46,14 +46,14 @@ class LiveTopic(Protocol):
     def messages(self, epoch: str, base: int, now: float) -> Iterator[RowMessage]: ...
 
 
-class Watched:
+class WatchedTopic:
     """A topic with watchers. `error` is why it cannot be read any more: `check` raises it."""
 
     def __init__(self, live: LiveTopic) -> None:
         self.live = live
         self.watchers = 0
         self.error: Exception | None = None
-        self._changed = asyncio.Event()
+        self._change_event = asyncio.Event()
         self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
 
     def refresh(self) -> None:
@@ -70,13 +70,13 @@ class Watched:
         )
 
     async def read(self, look: Callable[[LiveTopic], T]) -> T:
-        """What a look at the topic finds, while nobody changes it."""
+        """The result of `look`, while no other thread changes the topic."""
 
-        def locked() -> T:
+        def look_locked() -> T:
             with self._rows:
                 return look(self.live)
 
-        return await asyncio.to_thread(locked)
+        return await asyncio.to_thread(look_locked)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -94,17 +94,17 @@ class Watched:
             raise self.error
 
     def wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._change_event.set()
+        self._change_event = asyncio.Event()
 
     async def change(self, seconds: float) -> None:
         """Wait for a change, at most so long."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            await asyncio.wait_for(self._change_event.wait(), seconds)
 
     async def follow(self) -> None:
         """Look for changes until this is cancelled, or until the topic cannot be read."""
-        pause, known = LOOK_AGAIN, self._state
+        pause, old_state = LOOK_AGAIN, self._state
         while self.error is None:
             await asyncio.sleep(pause - time.monotonic() % pause)  # all topics at the same moment: fewer wake-ups
             pause = min(pause * SLOWER, SELDOM)
@@ -116,8 +116,8 @@ class Watched:
                 self.error = StateError(f"the state folder cannot be read: {error.strerror or error}")
             except Exception as error:  # noqa: BLE001  # whoever watches raises it: a task that ends says nothing
                 self.error = error
-            if self._state != known or self.error is not None:
-                pause, known = LOOK_AGAIN, self._state
+            if self._state != old_state or self.error is not None:
+                pause, old_state = LOOK_AGAIN, self._state
                 self.wake()
 
     @property
@@ -134,60 +134,60 @@ class Hub:
     """
 
     def __init__(self, open_topic: Callable[[str], LiveTopic]) -> None:
-        self._open = open_topic
-        self._watched: dict[str, Watched] = {}
+        self._open_topic = open_topic
+        self._topics: dict[str, WatchedTopic] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._kept: dict[str, Watched] = {}
+        self._idle_topics: dict[str, WatchedTopic] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def names(self) -> list[str]:
-        return list(self._watched)
+        return list(self._topics)
 
     @asynccontextmanager
-    async def watching(self, name: str) -> AsyncIterator[Watched]:
+    async def watching(self, name: str) -> AsyncIterator[WatchedTopic]:
         """Watch a topic. It is opened for the first watcher, and followed until the last one leaves."""
-        watched = await self._enter(name)
+        topic = await self._enter(name)
         try:
-            yield watched
+            yield topic
         finally:
-            watched.watchers -= 1
-            if not watched.watchers:
-                self._leave(name, watched)
+            topic.watchers -= 1
+            if not topic.watchers:
+                self._leave(name, topic)
 
-    async def _enter(self, name: str) -> Watched:
-        """A topic with one more watcher. Opening one does not hold up the others."""
+    async def _enter(self, name: str) -> WatchedTopic:
+        """A topic with one more watcher. Opening a topic does not block other topics."""
         async with self._locks.setdefault(name, asyncio.Lock()):
-            if name not in self._watched:
-                watched = await self._again(name) or Watched(await asyncio.to_thread(self._open, name))
-                self._watched[name] = watched
-                self._tasks[name] = asyncio.create_task(watched.follow())
-            self._watched[name].watchers += 1
-            return self._watched[name]
+            if name not in self._topics:
+                topic = await self._reopen(name) or WatchedTopic(await asyncio.to_thread(self._open_topic, name))
+                self._topics[name] = topic
+                self._tasks[name] = asyncio.create_task(topic.follow())
+            self._topics[name].watchers += 1
+            return self._topics[name]
 
-    async def _again(self, name: str) -> Watched | None:
-        """A topic that was kept, up to date. None if there is none, or if it cannot be read any more."""
-        watched = self._kept.pop(name, None)
+    async def _reopen(self, name: str) -> WatchedTopic | None:
+        """A topic that was watched before, refreshed. None if there is none, or if it cannot be read any more."""
+        topic = self._idle_topics.pop(name, None)
         try:
-            if watched is not None:
-                await asyncio.to_thread(watched.refresh)
+            if topic is not None:
+                await asyncio.to_thread(topic.refresh)
         except HandrailError:
             return None
-        return watched
+        return topic
 
-    def _leave(self, name: str, watched: Watched) -> None:
-        self._watched.pop(name, None)
+    def _leave(self, name: str, topic: WatchedTopic) -> None:
+        self._topics.pop(name, None)
         self._tasks.pop(name).cancel()
-        if watched.error is not None:
+        if topic.error is not None:
             return
-        self._kept[name] = watched
-        if len(self._kept) > MOST_KEPT:
-            self._kept.pop(next(iter(self._kept)))
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, name, watched)
+        self._idle_topics[name] = topic
+        if len(self._idle_topics) > MOST_KEPT:
+            self._idle_topics.pop(next(iter(self._idle_topics)))
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, name, topic)
 
-    def _forget(self, name: str, watched: Watched) -> None:
-        if self._kept.get(name) is watched:
-            del self._kept[name]
+    def _forget(self, name: str, topic: WatchedTopic) -> None:
+        if self._idle_topics.get(name) is topic:
+            del self._idle_topics[name]
 
 
 HOME, CATALOG = "home", "catalog"

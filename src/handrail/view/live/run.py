@@ -127,11 +127,11 @@ class LiveRun:
             raise NotFound(f"run `{self.id}` was removed", "`handrail runs` lists those that are there") from error
 
     def _refresh(self) -> None:
-        before, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
+        old_stamp, self._stamp = self._stamp, self.runs.engine.stamp(self.id)
         if self.runs.attempts(self.id)[-1] != self.attempt:
             self._begin()
             return
-        if before != self._stamp and not self.runs.engine.has(self.id, self.offset):
+        if old_stamp != self._stamp and not self.runs.engine.has(self.id, self.offset):
             self._begin()
             self.topic.rows.epoch += f".{random_token()}"  # the numbers count other events than before
             return
@@ -144,21 +144,21 @@ class LiveRun:
         for message in self.topic.rows.messages(f"run:{self.id}", base, now, epoch):
             yield {**message, "live": self.live}
 
-    def nodes(self, under: str, start: int = 0) -> dict[str, Any]:
+    def nodes(self, parent: str, start: int = 0) -> dict[str, Any]:
         """The rows directly below a phase or step, in their order, with their bars and checks: a page of them.
 
-        `under` is the id of a row; empty for the outermost ones. An unknown id has no rows.
+        `parent` is the id of a row; empty for the outermost rows. An unknown id has no rows.
         """
         window, start = self.topic.window, max(0, start)
-        below = window.below.get(under, [])
-        ids = below[start : start + MOST_NODES]
+        all_ids = window.children.get(parent, [])
+        ids = all_ids[start : start + MOST_NODES]
         return {
-            "under": under,
+            "under": parent,
             "start": start,
-            "total": len(below),
+            "total": len(all_ids),
             "nodes": [window.nodes[id_].copy() for id_ in ids],
-            "bars": [row.copy() for id_ in ids for row in window.of(id_, BARS)],
-            "checks": [row.copy() for id_ in ids for row in window.of(id_, CHECKS)],
+            "bars": [row.copy() for id_ in ids for row in window.rows_of(id_, BARS)],
+            "checks": [row.copy() for id_ in ids for row in window.rows_of(id_, CHECKS)],
         }
 
 
@@ -170,7 +170,9 @@ def _facts(run: LoadedRun) -> dict[str, Any]:
         "name": clean(run.plan.id),
         "about": short_text(given_in(run.about.to_text())[1]),
         "task": clean(masked(request.task))[:LONG],
-        "params": {clean(name): _shown(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]},
+        "params": {
+            clean(name): _param_value(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]
+        },
         "routes": routes_of(run.about.request.routing),
         "digest": run.about.digest,
         "scope": request.scope or None,
@@ -179,7 +181,7 @@ def _facts(run: LoadedRun) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> Any:
+def _param_value(value: Any) -> Any:
     """A parameter for a line: whole numbers and booleans stay, everything else is a short text.
 
     Also `1.0`, which a page would show as `1`.
@@ -199,22 +201,22 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
     if state is None and step_at(run.plan, path, run.find) is None:
         raise NotFound(f"run `{id_}` has no step `{clean(path)[:80]}`", "its tree has the paths of its steps")
     tries, artifacts = _tries(path, masked_records(run.records))
-    known = tries or ([_new(1, None)] if number is None else [])
-    chosen = next((one for one in reversed(known) if number in (None, one["try"])), None)
-    if chosen is None:
+    known_tries = tries or ([_new_try(1, None)] if number is None else [])
+    try_ = next((one for one in reversed(known_tries) if number in (None, one["try"])), None)
+    if try_ is None:
         raise NotFound(f"step `{path}` of run `{id_}` has no try {number}")
     status = "pending" if state is None else "waiting" if path in run.state.questions else state.status
-    output, is_cut = _bounded(_whole(chosen.pop("value"), run.payload))
+    output, is_cut = _limited_value(_full_value(try_.pop("value"), run.payload))
     lines, _ = runs.engine.activity(id_, None)
     return {
         "run": id_,
         "path": path,
         "status": status,
-        **_input(chosen.pop("input"), run.payload),
-        **chosen,
+        **_input(try_.pop("input"), run.payload),
+        **try_,
         "output": output,
         "isCut": is_cut,
-        "usage": _sum(chosen["usage"]),
+        "usage": _sum(try_["usage"]),
         "tries": [{name: one[name] for name in ("try", "started", "ended", "end", "why")} for one in tries],
         "artifacts": [cleaned_value(one) for one in artifacts],
         "lines": [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:],
@@ -247,10 +249,12 @@ def _tries(path: str, records: list[EventRecord]) -> tuple[list[StepJson], list[
         if isinstance(event, run_events.ArtifactPublished):
             artifacts.append(event.artifact)
         elif isinstance(event, _OF_TRY):
-            last = tries[-1]["try"] if tries else 1
-            number = event.attempt if isinstance(event, run_events.NodeStarted | run_events.AttemptStarted) else last
-            if not tries or number != last:
-                tries.append(_new(number, at))
+            last_number = tries[-1]["try"] if tries else 1
+            number = (
+                event.attempt if isinstance(event, run_events.NodeStarted | run_events.AttemptStarted) else last_number
+            )
+            if not tries or number != last_number:
+                tries.append(_new_try(number, at))
             _take(tries[-1], at, event)
     return tries, artifacts
 
@@ -273,24 +277,27 @@ def _take(row: StepJson, at: float, event: run_events.Event) -> None:
             row["counts"][event.kind] = row["counts"].get(event.kind, 0) + 1
 
 
-def _new(number: int, at: float | None) -> StepJson:
-    unknown = dict.fromkeys(("ended", "end", "why", "input", "value", "who", "conversation"))
-    return {"try": number, "started": at, **unknown, "checks": [], "usage": [], "counts": {}}
+def _new_try(number: int, at: float | None) -> StepJson:
+    empty = dict.fromkeys(("ended", "end", "why", "input", "value", "who", "conversation"))
+    return {"try": number, "started": at, **empty, "checks": [], "usage": [], "counts": {}}
 
 
-def _input(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
+def _input(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> StepJson:
     """The prompt and the params; None if they are not recorded, or not readable any more."""
-    value = _whole(given, payload)
+    value = _full_value(input_, payload)
     if not isinstance(value, dict):
         return {"prompt": None, "params": None}
     prompt = value.get("prompt")
-    return {"prompt": None if prompt is None else clean(prompt)[:MOST_TEXT], "params": _bounded(value.get("params"))[0]}
+    return {
+        "prompt": None if prompt is None else clean(prompt)[:MOST_TEXT],
+        "params": _limited_value(value.get("params"))[0],
+    }
 
 
-def _whole(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:
-    if given is None:
+def _full_value(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:
+    if input_ is None:
         return None
-    value, digest = given
+    value, digest = input_
     if digest is None:
         return value
     try:
@@ -299,7 +306,7 @@ def _whole(given: tuple[Any, str | None] | None, payload: Callable[[str], Any]) 
         return None
 
 
-def _bounded(value: Any) -> tuple[Any, bool]:
+def _limited_value(value: Any) -> tuple[Any, bool]:
     """A value, cleaned. If it is too long, the beginning of its JSON as text."""
     text = jsonlite.dumps(value)
     if len(text) > MOST_TEXT:
@@ -333,26 +340,26 @@ class LogQuery(NamedTuple):
         return not query or query in f"{row['path']} {row['what']} {row['text']}".casefold()
 
 
-def search_log(runs: Runs, id_: str, wanted: LogQuery) -> LogRow:
+def search_log(runs: Runs, id_: str, query: LogQuery) -> LogRow:
     """A page of lines, the newest last. `before` is for the next page; None if this is the oldest one."""
-    for kind in wanted.kinds:
+    for kind in query.kinds:
         if kind not in LOG_KINDS:
             raise UsageError(f"there is no kind `{clean(kind)[:40]}` of lines", f"kinds: {', '.join(LOG_KINDS)}")
-    limit = None if wanted.before is None else _key_of(wanted.before)
+    limit = None if query.before is None else _key_of(query.before)
     records = runs.records(id_, runs.attempts(id_)[-1])
     newest = heapq.merge(_events(records), _printed_rows(runs, id_), key=lambda row: _key_of(row["id"]), reverse=True)
-    matching = (row for row in newest if (limit is None or _key_of(row["id"]) < limit) and wanted.fits(row))
-    page = list(itertools.islice(matching, LOG_PAGE + 1))
-    before = page[LOG_PAGE - 1]["id"] if len(page) > LOG_PAGE else None
-    return {"rows": page[:LOG_PAGE][::-1], "before": before, "total": len(records)}
+    rows = (row for row in newest if (limit is None or _key_of(row["id"]) < limit) and query.fits(row))
+    page = list(itertools.islice(rows, LOG_PAGE + 1))
+    next_place = page[LOG_PAGE - 1]["id"] if len(page) > LOG_PAGE else None
+    return {"rows": page[:LOG_PAGE][::-1], "before": next_place, "total": len(records)}
 
 
 def _events(records: list[Any]) -> Iterator[LogRow]:
     """The lines of the events, the newest first."""
     for number in range(len(records), 0, -1):
         at, event = records[number - 1]
-        kind, path, what, text = line_of(masked_event(event))
-        yield {"id": f"{at}-e{number}", "t": at, "path": path, "kind": kind, "what": what, "text": text}
+        kind, path, word, text = line_of(masked_event(event))
+        yield {"id": f"{at}-e{number}", "t": at, "path": path, "kind": kind, "what": word, "text": text}
 
 
 def _printed_rows(runs: Runs, id_: str) -> Iterator[LogRow]:
@@ -365,8 +372,8 @@ def _printed_rows(runs: Runs, id_: str) -> Iterator[LogRow]:
 
 def _key_of(id_: str) -> tuple[float, str, int]:
     """The place of a line in time. Raises `UsageError` for a text that is not the id of a line."""
-    at, _, rest = id_[:80].rpartition("-")
+    time_text, _, suffix = id_[:80].rpartition("-")
     try:
-        return float(at), rest[:1], int(rest[1:])
+        return float(time_text), suffix[:1], int(suffix[1:])
     except ValueError as error:
         raise UsageError("`before` is not the id of a line", "use the `before` of the last page") from error

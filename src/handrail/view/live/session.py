@@ -35,44 +35,44 @@ class LiveSession:
         self._open()
 
     def _open(self) -> None:
-        self.offset = self.number = self.seen = 0
+        self.offset = self.number = self.trail_offset = 0
         about = self.session.about()
         facts = {"agent": about.agent, "conversation": self.session.id, "run": about.run}
         self.topic = SessionTopic(self.session.plan, facts, f".{self._process}")
-        self._read()
+        self._read_news()
 
     def is_stale(self) -> bool:
         """True if a look may find something. Marks are files that are made, replaced or removed in the folder."""
-        return self._now() != self._stamp
+        return self._files_stamp() != self._stamp
 
-    def _now(self) -> tuple[int, int, int]:
+    def _files_stamp(self) -> tuple[int, int, int]:
         folder = self.session.folder
         return files.size_and_time(folder)[1], files.size(self.session.journal), trail_size(folder)
 
     def refresh(self) -> None:
         """Read what was recorded since the last call. Raises `NotFound` if the session is gone."""
-        self._stamp = self._now()
+        self._stamp = self._files_stamp()
         folder = self.session.folder
         if not os.path.isdir(folder):
             hint = "`handrail sessions` lists those that are there"
             raise NotFound(f"session `{self.session.id}` was removed", hint)
         # The older half of the trail was dropped, or somebody cut or replaced the journal.
-        if trail_size(folder) < self.seen or not journal.ends_at(self.session.journal, self.offset):
+        if trail_size(folder) < self.trail_offset or not journal.ends_at(self.session.journal, self.offset):
             self._process = random_token()
             self._open()
             return
-        self._read()
+        self._read_news()
 
-    def _read(self) -> None:
+    def _read_news(self) -> None:
         """Take new records of the journal and new denied calls in the order of their times."""
         folder = self.session.folder
         scan = journal.read(self.session.journal, self.offset, self.number)
         self.offset += scan.end
         self.number += len(scan.records)
         news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
-        if trail_size(folder) != self.seen:
-            trail = read_trail(folder, self.seen)
-            self.seen = trail.end
+        if trail_size(folder) != self.trail_offset:
+            trail = read_trail(folder, self.trail_offset)
+            self.trail_offset = trail.end
             news += [(denial.at, denial) for denial in trail.denials]
         for at, one in sorted(news, key=lambda pair: pair[0]):
             if isinstance(one, Denial):
@@ -100,11 +100,11 @@ def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any
     plan = session.pinned(state)
     if plan is None:
         raise RefusedError(f"no workflow was started in session `{id_}`")
-    at = state.at if order is None else order
-    if not 0 <= at < len(plan.stops):
-        raise RefusedError(f"the workflow has no phase {at}", f"its phases: 0 to {len(plan.stops) - 1}")
-    stop, is_told = plan.stops[at], state.is_active and at == state.at
+    number = state.at if order is None else order
+    if not 0 <= number < len(plan.stops):
+        raise RefusedError(f"the workflow has no phase {number}", f"its phases: 0 to {len(plan.stops) - 1}")
+    stop, is_told = plan.stops[number], state.is_active and number == state.at
     text = words.context_text(plan, state) if is_told else stop.instructions
     instructions = words.variables(plan, state)["phaseInstructions"] if is_told else text
     texts = {name: clean(app.secrets.mask(one)) for name, one in (("text", text), ("instructions", instructions))}
-    return {"stop": at, "name": clean(stop.name), "isTold": is_told, **texts}
+    return {"stop": number, "name": clean(stop.name), "isTold": is_told, **texts}

@@ -27,7 +27,7 @@ ENTRIES = "entries"
 FLOW, WORKFLOW, PLUGIN = KINDS = ("flow", "workflow", "plugin")
 OK, WARNED, BROKEN, NEEDS_BROKEN, UNTRUSTED = ("ok", "warned", "broken", "needs-broken", "untrusted")
 UNUSABLE = (BROKEN, NEEDS_BROKEN)
-ShownPath = Callable[[str], str]
+ShortPath = Callable[[str], str]
 """A path as people see it: relative to the project."""
 
 
@@ -60,9 +60,9 @@ class CatalogTopic:
     def __init__(self, epoch: str) -> None:
         self.rows = Rows(epoch)
 
-    def update(self, everything: AllDefinitions, shown: ShownPath, head: Mapping[str, Any]) -> None:
+    def update(self, definitions: AllDefinitions, short_path: ShortPath, head: Mapping[str, Any]) -> None:
         """Take the definitions as they are now."""
-        entries = entries_of(everything, shown)
+        entries = entries_of(definitions, short_path)
         states = Counter(row["state"] for row in entries)
         facts = {
             **head,
@@ -74,64 +74,64 @@ class CatalogTopic:
         self.rows.replace(ENTRIES, entries, facts)
 
 
-def entries_of(everything: AllDefinitions, shown: ShownPath) -> list[Row]:
+def entries_of(definitions: AllDefinitions, short_path: ShortPath) -> list[Row]:
     """A row per definition, in the order of precedence: workflows, flows, shipped flows, plugins."""
 
-    def named(file: str) -> str:
-        return clean(shown(file))
+    def clean_path(file: str) -> str:
+        return clean(short_path(file))
 
-    rows = [*_workflows(everything.workflows), *_flows(everything)]
-    rows += [_plugin(plugin) for plugin in everything.plugins]
-    seen: Counter[str] = Counter()
+    rows = [*_workflows(definitions.workflows), *_flows(definitions)]
+    rows += [_plugin(plugin) for plugin in definitions.plugins]
+    counts: Counter[str] = Counter()
     for order, row in enumerate(rows):
         row["id"] = f"{row['kind']}:{row['key']}"
-        seen[row["id"]] += 1
-        if seen[row["id"]] > 1:  # another one has the same key and is nearer
-            row["id"] += f"@{seen[row['id']]}"
+        counts[row["id"]] += 1
+        if counts[row["id"]] > 1:  # another one has the same key and is nearer
+            row["id"] += f"@{counts[row['id']]}"
         row["order"] = order
-        row["problems"] = [problem_json(problem, named) for problem in row["problems"]]
+        row["problems"] = [problem_json(problem, clean_path) for problem in row["problems"]]
     by_file = {(row["kind"], row["file"]): row for row in rows}
     for row in rows:  # ids in place of files: the definition that is used instead, and those that it hides
         winner = by_file.get((row["kind"], row["shadowedBy"]))
         row["shadowedBy"] = None if winner is None else winner["id"]
         if winner is not None:
             winner["shadows"] = [*winner["shadows"], row["id"]]
-    return [{**row, "file": named(row["file"])} for row in rows]
+    return [{**row, "file": clean_path(row["file"])} for row in rows]
 
 
-def problem_json(problem: Diagnostic, shown: ShownPath) -> dict[str, Any]:
+def problem_json(problem: Diagnostic, short_path: ShortPath) -> dict[str, Any]:
     """A problem as the command line prints it, with what is needed to draw a caret below its place."""
-    data = problem._replace(file=shown(problem.file)).to_json()
+    data = problem._replace(file=short_path(problem.file)).to_json()
     excerpt = None if problem.excerpt is None else clean(problem.excerpt)
-    return {**data, "excerpt": excerpt, "width": problem.width, "cause": problem.cause and shown(problem.cause)}
+    return {**data, "excerpt": excerpt, "width": problem.width, "cause": problem.cause and short_path(problem.cause)}
 
 
 def _workflows(catalog: Catalog) -> Iterator[Row]:
-    for found in catalog.found:
-        spec, problems = found.spec, catalog.problems_in(found.file)
-        winner = catalog.workflows.get(found.key)
+    for workflow in catalog.found:
+        spec, problems = workflow.spec, catalog.problems_in(workflow.file)
+        winner = catalog.workflows.get(workflow.key)
         is_hidden = spec is not None and winner is not None and winner is not spec
         yield {
             **_EMPTY,
             "kind": WORKFLOW,
-            "key": found.key,
-            "name": clean(spec.name if spec is not None else found.key)[:SHORT],
+            "key": workflow.key,
+            "name": clean(spec.name if spec is not None else workflow.key)[:SHORT],
             "command": spec.command if spec is not None and spec.is_visible else None,
-            "source": found.source,
-            "file": found.file,
+            "source": workflow.source,
+            "file": workflow.file,
             "visible": spec is not None and spec.is_visible,
             "phases": None if spec is None else len(spec.entries),
-            "uses": [ref.key for ref in found.references],
+            "uses": [ref.key for ref in workflow.references],
             "state": _state(problems, is_usable=spec is not None and winner is not None),
             "problems": problems,
             "shadowedBy": winner.file if is_hidden and winner is not None else None,
         }
 
 
-def _flows(everything: AllDefinitions) -> Iterator[Row]:
-    catalog = everything.flows
-    own = [flow for flow in catalog.found if not flow.is_shipped]
-    for flow in own:
+def _flows(definitions: AllDefinitions) -> Iterator[Row]:
+    catalog = definitions.flows
+    own_flows = [flow for flow in catalog.found if not flow.is_shipped]
+    for flow in own_flows:
         problems = [problem for problem in catalog.problems if problem.file == flow.file]
         winner = catalog.flows.get(flow.id)
         is_hidden = flow.plan is not None and winner is not None and winner is not flow
@@ -150,16 +150,16 @@ def _flows(everything: AllDefinitions) -> Iterator[Row]:
             "problems": problems,
             "shadowedBy": winner.file if is_hidden and winner is not None else None,
         }
-    yield from _shipped(everything, own)
+    yield from _shipped_flows(definitions, own_flows)
 
 
-def _shipped(everything: AllDefinitions, own: list[FoundFlow]) -> Iterator[Row]:
+def _shipped_flows(definitions: AllDefinitions, own_flows: list[FoundFlow]) -> Iterator[Row]:
     """The flows of Handrail. What is not at the top of their files is known only of those that were read."""
-    read = {flow.id: flow.plan for flow in everything.flows.found if flow.is_shipped}
-    files = everything.shipped_files or {}
-    winners = {id_: flow.file for flow in reversed(own) if flow.plan is not None for id_ in flow.ids}
-    for entry in everything.shipped:
-        plan = read.get(entry.id)
+    plans = {flow.id: flow.plan for flow in definitions.flows.found if flow.is_shipped}
+    files = definitions.shipped_files or {}
+    winners = {id_: flow.file for flow in reversed(own_flows) if flow.plan is not None for id_ in flow.ids}
+    for entry in definitions.shipped:
+        plan = plans.get(entry.id)
         facts = _facts(plan) if plan is not None else {"also": list(entry.also)}
         yield {
             **_EMPTY,
@@ -208,12 +208,12 @@ def _plugin(plugin: FoundPlugin) -> Row:
 
 
 def _state(problems: Iterable[Diagnostic], *, is_usable: bool) -> str:
-    known = {problem.severity for problem in problems}
-    if "error" in known:
+    severities = {problem.severity for problem in problems}
+    if "error" in severities:
         return BROKEN
     if not is_usable:
         return NEEDS_BROKEN
-    return WARNED if "warning" in known else OK
+    return WARNED if "warning" in severities else OK
 
 
 _EMPTY: dict[str, Any] = {
@@ -237,12 +237,12 @@ def _block(block: Block, find: FlowFinder) -> GraphItem:
         case PhaseBlock():
             phase = block.phase
             steps = [_step(step, find) for step in phase.steps]
-            when = None if phase.when is None else clean(in_words(phase.when))
+            condition = None if phase.when is None else clean(in_words(phase.when))
             return {
                 "kind": "phase",
                 "id": phase.id,
                 "name": clean(phase.shape or phase.id),
-                "when": when,
+                "when": condition,
                 "parallel": phase.parallel.limit if phase.parallel.limit > 1 else None,
                 "items": steps,
             }

@@ -32,7 +32,7 @@ class SessionLine(NamedTuple):
     """A guided session in one line. `let_go` is why its agent was allowed to stop; None if it was not.
 
     `place` are the names of the phase and of what it is in, `done` the phases before it, `changed` the time of the last
-    change. `wrong` is why it cannot be read.
+    change. `problem` is why it cannot be read.
     """
 
     id: str
@@ -47,7 +47,7 @@ class SessionLine(NamedTuple):
     done: int | None = None
     total: int | None = None
     line: str | None = None
-    wrong: str | None = None
+    problem: str | None = None
 
 
 class HomeTopic:
@@ -56,67 +56,71 @@ class HomeTopic:
     def __init__(self, epoch: str) -> None:
         self.rows = Rows(epoch)
         self._recent: list[Ranked] = []
-        self._made: dict[str, tuple[Any, float | None, Ranked]] = {}
+        self._built: dict[str, tuple[Any, float | None, Ranked]] = {}
 
     def update(
         self,
         runs: Iterable[Summary],
         sessions: Iterable[SessionLine],
-        seen: Mapping[str, float],
+        open_times: Mapping[str, float],
         title: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take the runs and sessions as they are now. `seen` says when each was last opened, by the id of its row.
+        """Take the runs and sessions as they are now. `open_times` says when each was opened last, by row id.
 
         `title` are further fields of the head.
         """
-        before, self._made = self._made, {}
-        for of, known in (("run:", runs), ("session:", sessions)):
-            for one in known:
-                id_ = of + one.id
-                opened, made = seen.get(id_), before.get(id_)
-                if made is None or made[0] is not one or made[1] != opened:
-                    made = one, opened, (_run(one, opened) if isinstance(one, Summary) else _session(one, opened))
-                self._made[id_] = made
-        groups = _grouped(ranked for _, _, ranked in self._made.values())
+        old_built, self._built = self._built, {}
+        for prefix, entries in (("run:", runs), ("session:", sessions)):
+            for one in entries:
+                id_ = prefix + one.id
+                opened_at, built = open_times.get(id_), old_built.get(id_)
+                if built is None or built[0] is not one or built[1] != opened_at:
+                    built = (
+                        one,
+                        opened_at,
+                        (_run(one, opened_at) if isinstance(one, Summary) else _session(one, opened_at)),
+                    )
+                self._built[id_] = built
+        groups = _grouped(row for _, _, row in self._built.values())
         self._recent = groups[RECENT]
-        shown = [row for group in GROUPS for row in _with_order(groups[group][:MOST_OF_GROUP])][:MOST]
-        self.rows.replace(ENTRIES, shown, {**(title or {}), **_counts(groups, shown)})
+        rows = [row for group in GROUPS for row in _with_order(groups[group][:MOST_OF_GROUP])][:MOST]
+        self.rows.replace(ENTRIES, rows, {**(title or {}), **_counts(groups, rows)})
 
-    def older(self, after: str | None = None, most: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
+    def older(self, after: str | None = None, count: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
         """The next page of what ended, behind the row with this id; without one, behind the rows of the topic."""
         ids = [row["id"] for _, row in self._recent]
-        first = sum(row["group"] == RECENT for row in self.rows.section(ENTRIES))
+        start = sum(row["group"] == RECENT for row in self.rows.section(ENTRIES))
         if after in ids:
-            first = ids.index(after) + 1
-        page = _with_order(self._recent[first : first + most], first)
+            start = ids.index(after) + 1
+        page = _with_order(self._recent[start : start + count], start)
         return [{**row, "v": self.rows.seq} for row in page]
 
 
 def _grouped(rows: Iterable[Ranked]) -> dict[str, list[Ranked]]:
     """The rows of each group, in order."""
     groups: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
-    for ranked in sorted(rows, key=itemgetter(0)):
-        groups[ranked[1]["group"]].append(ranked)
+    for entry in sorted(rows, key=itemgetter(0)):
+        groups[entry[1]["group"]].append(entry)
     return groups
 
 
-def _with_order(members: list[Ranked], first: int = 0) -> list[dict[str, Any]]:
+def _with_order(members: list[Ranked], start: int = 0) -> list[dict[str, Any]]:
     """The rows with their places in the group."""
-    return [{**row, "order": place} for place, (_, row) in enumerate(members, first)]
+    return [{**row, "order": place} for place, (_, row) in enumerate(members, start)]
 
 
-def _counts(groups: Mapping[str, list[Ranked]], shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _counts(groups: Mapping[str, list[Ranked]], sent_rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How many there are. `hidden` counts those of each group that are not among the rows; `older` those that ended."""
-    hidden = {group: len(rows) - sum(row["group"] == group for row in shown) for group, rows in groups.items()}
+    hidden = {group: len(rows) - sum(row["group"] == group for row in sent_rows) for group, rows in groups.items()}
     older = hidden.pop(RECENT)
     names = ("need", "running", "delayed", "ended")
     counts = {name: len(groups[group]) for name, group in zip(names, GROUPS, strict=True)}
     return {**counts, "older": older, "hidden": {group: count for group, count in hidden.items() if count}}
 
 
-def _run(run: Summary, opened: float | None) -> Ranked:
+def _run(run: Summary, opened_at: float | None) -> Ranked:
     glance = run.glance or {}
-    is_seen = run.status not in (*ENDED, "damaged") or (opened is not None and opened >= (run.ended or 0.0))
+    is_seen = run.status not in (*ENDED, "damaged") or (opened_at is not None and opened_at >= (run.ended or 0.0))
     is_left = run.is_interrupted and not run.goes_on
     delay = glance.get("delay")
     group, status, rank = _place(run, glance, is_seen=is_seen, is_left=is_left)
@@ -134,7 +138,7 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "need": _need(run, glance.get("need")),
         "delay": {**delay, "reason": short_text(delay.get("reason") or "")} if delay and status == "delayed" else None,
         "doing": short_text(glance["doing"]) if status == "running" and glance.get("doing") else None,
-        "why": _why(run, glance, is_left=is_left),
+        "why": _reason(run, glance, is_left=is_left),
         "who": glance.get("who"),
         "started": run.started if run.started is not None else run.created,
         "ended": run.ended,
@@ -153,19 +157,19 @@ def _place(
 ) -> tuple[str, str, tuple[int, float]]:
     """The group of a run, its status, and its place in the group. `is_left`: nothing and nobody works on it."""
     status, need, delay = run.status, glance.get("need") or {}, glance.get("delay")
-    begun = run.created if run.created is not None else run.started or 0.0
-    ended = begun if run.ended is None else run.ended
+    start = run.created if run.created is not None else run.started or 0.0
+    end = start if run.ended is None else run.ended
     if is_left:
-        return NEEDS, "interrupted", (_STOPPED, glance.get("last") or begun)
+        return NEEDS, "interrupted", (_STOPPED, glance.get("last") or start)
     if run.questions or status == "waiting":
-        return NEEDS, status, (_QUESTION, need.get("since") or begun)
+        return NEEDS, status, (_QUESTION, need.get("since") or start)
     if status in ("failed", "damaged") and not is_seen:
-        return NEEDS, status, (_FAILED, -ended)
+        return NEEDS, status, (_FAILED, -end)
     if status in ENDED or status == "damaged":
-        return RECENT, status, (0, -ended)
+        return RECENT, status, (0, -end)
     if delay is not None:
         return DELAYED, "delayed", (0, delay["until"])
-    return RUNNING, status, (0, -begun)
+    return RUNNING, status, (0, -start)
 
 
 def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -173,8 +177,8 @@ def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None
     if not run.questions:
         return None
     title = (need or {}).get("title") or run.questions[0].get("title") or ""
-    known = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
-    return {**known, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
+    details = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
+    return {**details, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
 
 
 def _without_paths(text: str | None) -> str:
@@ -182,7 +186,7 @@ def _without_paths(text: str | None) -> str:
     return _PATH.sub("", text or "")
 
 
-def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:
+def _reason(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:
     """Why a run does not go on: {path, code, message}."""
     if run.status == "damaged":
         message = f"cannot be read: {_without_paths(run.why)}; `handrail log {run.id}` shows the readable part"
@@ -198,37 +202,39 @@ def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str,
     return {"path": glance.get("path"), "code": glance.get("code"), "message": message[:LONG]}
 
 
-def _session(session: SessionLine, opened: float | None) -> Ranked:
-    begun = session.started or 0.0
-    ended = None if session.status == "active" or session.wrong is not None else session.changed
-    is_seen = (opened is not None) if session.wrong is not None else (ended is None or (opened or 0.0) >= ended)
-    if session.wrong is not None and not is_seen:
+def _session(session: SessionLine, opened_at: float | None) -> Ranked:
+    start = session.started or 0.0
+    end = None if session.status == "active" or session.problem is not None else session.changed
+    is_seen = (opened_at is not None) if session.problem is not None else (end is None or (opened_at or 0.0) >= end)
+    if session.problem is not None and not is_seen:
         group, rank = NEEDS, (_FAILED, -(session.changed or 0.0))
     elif session.status == "active" and session.let_go is not None:
-        group, rank = NEEDS, (_STOPPED, session.changed or begun)
+        group, rank = NEEDS, (_STOPPED, session.changed or start)
     elif session.status == "active":
-        group, rank = RUNNING, (0, -begun)
+        group, rank = RUNNING, (0, -start)
     else:
-        group, rank = RECENT, (0, -(session.changed or begun))
-    why = None if session.let_go is None else {"path": None, "code": "stopped", "message": short_text(session.let_go)}
-    if session.wrong is not None:
-        message = clean(f"cannot be read: {_without_paths(session.wrong)}")[:LONG]
-        why = {"path": None, "code": "damaged", "message": message}
+        group, rank = RECENT, (0, -(session.changed or start))
+    reason = (
+        None if session.let_go is None else {"path": None, "code": "stopped", "message": short_text(session.let_go)}
+    )
+    if session.problem is not None:
+        message = clean(f"cannot be read: {_without_paths(session.problem)}")[:LONG]
+        reason = {"path": None, "code": "damaged", "message": message}
     return (*rank, session.id), {
         "id": f"session:{session.id}",
         "kind": "session",
         "group": group,
-        "status": "damaged" if session.wrong is not None else session.status,
+        "status": "damaged" if session.problem is not None else session.status,
         "name": clean(session.workflow or session.id)[:SHORT],
         "about": clean(session.task)[:SHORT],
         "place": [clean(part)[:SHORT] for part in session.place],
         **dict.fromkeys(("round", "need", "delay", "doing", "seconds")),
         "done": session.done,
         "total": session.total,
-        "why": why,
+        "why": reason,
         "who": session.agent,
         "started": session.started,
-        "ended": ended,
+        "ended": end,
         "last": session.changed,
         "usage": {},
         "modes": [],

@@ -32,7 +32,7 @@ class Rows:
         self.epoch = epoch
         self.seq = 0
         self._rows: dict[RowKey, Row] = {}  # in the order of `v`
-        self._gone: dict[RowKey, int] = {}  # in the order of their numbers
+        self._removals: dict[RowKey, int] = {}  # in the order of their numbers
 
     def put(self, section: str, id_: str, fields: dict[str, Any]) -> bool:
         """Add a row, or change the fields that differ. True if anything changed."""
@@ -47,34 +47,34 @@ class Rows:
         return True
 
     def show(self, place: RowKey, row: Row) -> None:
-        """Take a row that is new or was changed just now. The one who calls this may keep the row too."""
+        """Take a row that is new or was changed just now. The caller may keep the row, too."""
         row["v"] = self.seq
         if self._rows.pop(place, None) is None:
-            self._gone.pop(place, None)
+            self._removals.pop(place, None)
         self._rows[place] = row
 
     def fill(self, rows: dict[RowKey, Row]) -> None:
         """Take rows that have their `v` already."""
         self._rows = dict(sorted((self._rows | rows).items(), key=lambda item: int(item[1]["v"])))
-        for place in self._gone.keys() & rows.keys():
-            del self._gone[place]
+        for place in self._removals.keys() & rows.keys():
+            del self._removals[place]
 
     def drop(self, section: str, id_: str, *, is_held: bool = False) -> None:
         """Remove a row, if it is there. `is_held`: it would have come with `fill`, and receivers may have it."""
         place = (section, id_)
         if self._rows.pop(place, None) is not None or is_held:
-            self._gone.pop(place, None)
-            self._gone[place] = self.seq
+            self._removals.pop(place, None)
+            self._removals[place] = self.seq
 
     def replace(self, section: str, rows: list[Row], head: Row) -> None:
         """Take all rows of a section and the head as they are now. If nothing changed, no row gets a new number."""
         self.seq += 1
         ids = {row["id"] for row in rows}
-        gone = [row["id"] for row in self.section(section) if row["id"] not in ids]
-        for id_ in gone:
+        removed_ids = [row["id"] for row in self.section(section) if row["id"] not in ids]
+        for id_ in removed_ids:
             self.drop(section, id_)
         changes = [self.put(section, row["id"], row) for row in rows]
-        if not (self.put(HEAD, "", head) or any(changes) or gone):
+        if not (self.put(HEAD, "", head) or any(changes) or removed_ids):
             self.seq -= 1
 
     @property
@@ -88,19 +88,19 @@ class Rows:
         """All rows of a section, the last changed one last."""
         return [row for (name, _), row in self._rows.items() if name == section]
 
-    def since(self, base: int) -> tuple[list[tuple[str, Row]], list[RowKey]]:
+    def changes_since(self, base: int) -> tuple[list[tuple[str, Row]], list[RowKey]]:
         """Copies of the rows that changed after a number, in the order of their changes, and what was removed since."""
-        changed: list[tuple[str, Row]] = []
+        rows: list[tuple[str, Row]] = []
         for (section, _), row in reversed(self._rows.items()):
             if row["v"] <= base and base:
                 break
-            changed.append((section, row.copy()))
-        gone: list[RowKey] = []
-        for place, number in reversed(self._gone.items()):
+            rows.append((section, row.copy()))
+        removed_keys: list[RowKey] = []
+        for place, number in reversed(self._removals.items()):
             if number <= base or not base:
                 break
-            gone.append(place)
-        return changed[::-1], gone[::-1]
+            removed_keys.append(place)
+        return rows[::-1], removed_keys[::-1]
 
     def messages(self, topic: str, base: int, now: float, epoch: str | None = None) -> Iterator[RowMessage]:
         """The messages that bring a receiver from `base` to now: one, or several if one would be too large.
@@ -108,8 +108,8 @@ class Rows:
         A number that is not from these events (of another epoch, or of a longer history) counts as 0.
         """
         base = base if base <= self.seq and epoch in (None, self.epoch) else 0
-        changed, gone = self.since(base)
-        parts = list(_parts(changed))
+        pairs, removed_keys = self.changes_since(base)
+        parts = list(_parts(pairs))
         for number, part in enumerate(parts):
             is_last = number == len(parts) - 1
             yield {
@@ -120,16 +120,16 @@ class Rows:
                 "part": number,
                 "more": not is_last,
                 "now": now,
-                "set": {name: rows[0] if name == HEAD else rows for name, rows in _by_section(part).items()},
-                "gone": _by_section(gone) if is_last else {},
+                "set": {name: values[0] if name == HEAD else values for name, values in _by_section(part).items()},
+                "gone": _by_section(removed_keys) if is_last else {},
             }
 
 
-def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+def _parts(pairs: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
     """The rows in parts that fit into a message. At least one part, and at least one row in a part."""
     part: list[tuple[str, Row]] = []
     size = 0
-    for section, row in changed:
+    for section, row in pairs:
         length = len(json.dumps(row))
         if part and (len(part) == MOST_ROWS or size + length > MOST_BYTES):
             yield part
@@ -158,10 +158,10 @@ class ReceivedRows:
         self.seq = 0
         self.rows: dict[RowKey, Row] = {}
         self.tail: dict[int, Row] = {}
-        self.lost = 0
+        self.lost_count = 0
 
     def take(self, message: RowMessage) -> bool:
-        """Use a message. False if it does not continue what is known: then ask again, from `seq`.
+        """Apply a message. False if it does not follow the last one: then ask again, from `seq`.
 
         Of the parts of a large message, only the last one moves `seq`: whoever misses one asks for all again.
         """
@@ -182,9 +182,9 @@ class ReceivedRows:
         if not message["more"]:
             self.seq = seq
         if (tail := message.get("tail")) is not None:
-            before, lost = (self.tail, self.lost) if tail["base"] else ({}, 0)
-            lines = {**before, **{row["n"]: row for row in tail["rows"]}}
-            self.tail, self.lost = dict(list(lines.items())[-KEPT_LINES:]), lost + tail["lost"]
+            old_lines, lost_count = (self.tail, self.lost_count) if tail["base"] else ({}, 0)
+            lines = {**old_lines, **{row["n"]: row for row in tail["rows"]}}
+            self.tail, self.lost_count = dict(list(lines.items())[-KEPT_LINES:]), lost_count + tail["lost"]
         return True
 
 
@@ -204,13 +204,15 @@ def summary_text(text: str) -> str:
     return clean(text).encode("utf-8", "replace")[:SUMMARY].decode("utf-8", "ignore")
 
 
-def cleaned_value(value: Any, kept: tuple[str, ...] = ()) -> Any:
-    """A value with all its texts cleaned, including the keys of objects. `kept` are keys whose values stay."""
+def cleaned_value(value: Any, kept_keys: tuple[str, ...] = ()) -> Any:
+    """A value with all its texts cleaned, including the keys of objects. The values of `kept_keys` stay as they are."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(str(key)): one if key in kept else cleaned_value(one, kept) for key, one in value.items()}
-    return [cleaned_value(one, kept) for one in value] if isinstance(value, list | tuple) else value
+        return {
+            clean(str(key)): one if key in kept_keys else cleaned_value(one, kept_keys) for key, one in value.items()
+        }
+    return [cleaned_value(one, kept_keys) for one in value] if isinstance(value, list | tuple) else value
 
 
 def failure_json(code: str, message: str) -> dict[str, str]:

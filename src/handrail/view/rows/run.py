@@ -36,28 +36,28 @@ class RunTopic:
         self.attempt = attempt
         self.resumes = 0
         self.state = RunState()
-        self._read = ""
+        self._bound_mark = ""
         self.rows = Rows(self._epoch())
-        unknown = dict.fromkeys(("summary", "note", "started", "ended"))
-        self.rows.put(HEAD, "", {**unknown, **facts, "attempt": attempt})
+        empty = dict.fromkeys(("summary", "note", "started", "ended"))
+        self.rows.put(HEAD, "", {**empty, **facts, "attempt": attempt})
         self.window = RowWindow(self.rows)
         self.tree = NodeTree(self.window, plan, find)
         self.bars = BarRows(self.window)
         self.checks = CheckRows(self.window, self.tree)
         self.needs = QuestionRows(self.rows, str(facts.get("run") or ""))
         self.clock = self.state.clock
-        self._begun: dict[str, float] = {}  # what the clock showed when a phase or step started
-        self._done: set[str] = set()
+        self._starts: dict[str, float] = {}  # what the clock showed when a phase or step started
+        self._finished_steps: set[str] = set()
         self._artifacts: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
-        self._spent: dict[str, UsageSum] = {}
-        self._silent: dict[str, None] = {}  # steps whose agent has not reported what it used
+        self._usage_sums: dict[str, UsageSum] = {}
+        self._unreported: dict[str, None] = {}  # steps whose agent has not reported what it used
         self._waits: dict[str, float] = {}  # steps that wait for a point in time, also while nobody drives the run
         self._changes = self._changes_by_event()
         self.take_all(records)
         self.window.release()
         if self.window.is_bounded:  # what is shown now is decided by the end of these records, and by none before it
-            self._read = f".{self.rows.seq}"
+            self._bound_mark = f".{self.rows.seq}"
             self.rows.epoch = self._epoch()
 
     def take(self, at: float, event: Event) -> None:
@@ -131,7 +131,7 @@ class RunTopic:
 
     def _skip(self, _: float, event: run_events.PhaseSkipped) -> None:
         self.tree.put(event.path, why=failure_json("skipped", event.reason))
-        self._done.update(self.tree.own.intersection(self.tree.below.get(event.path, ())))
+        self._finished_steps.update(self.tree.own_steps.intersection(self.tree.steps_of_phase.get(event.path, ())))
 
     def _start(self, at: float, event: run_events.StepStarted) -> None:
         path = event.path
@@ -140,24 +140,24 @@ class RunTopic:
         self.checks.announce(path)
 
     def _begin(self, path: str, at: float, **fields: Any) -> None:
-        self._begun[path] = self.clock.seconds
+        self._starts[path] = self.clock.seconds
         self.tree.put(path, started=at, ended=None, took=None, **fields)
 
     def _took(self, path: str) -> float | None:
         """How long a phase or step ran, without the time in which no process drove the run."""
-        return round(self.clock.seconds - self._begun[path], 3) if path in self._begun else None
+        return round(self.clock.seconds - self._starts[path], 3) if path in self._starts else None
 
     def elapsed(self, path: str, now: float) -> float | None:
         """How long a phase or step that has started has been running by now; None if it has not started."""
-        return self.clock.at(now) - self._begun[path] if path in self._begun else None
+        return self.clock.at(now) - self._starts[path] if path in self._starts else None
 
     def _work(self, at: float, event: run_events.NodeStarted | run_events.AttemptStarted) -> None:
         path = event.path
         if isinstance(event, run_events.AttemptStarted) and event.again:
-            self._forget([phase for phase in self.tree.below if phase.startswith(f"{path}/")], at)
+            self._forget([phase for phase in self.tree.steps_of_phase if phase.startswith(f"{path}/")], at)
         self.bars.open(path, "work", at, event.attempt)
-        most = max(self.tree.get(path)["tries"], event.attempt)
-        self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
+        tries = max(self.tree.get(path)["tries"], event.attempt)
+        self.tree.put(path, **{"try": event.attempt, "tries": tries, "until": None})
         self._wait(path, at)
 
     def _fail(self, at: float, event: run_events.NodeFailed | run_events.AttemptFailed) -> None:
@@ -172,7 +172,7 @@ class RunTopic:
 
     def _fact(self, at: float, event: run_events.FactFound) -> None:
         if event.place != WAIT:
-            self.needs.see(event)
+            self.needs.take_fact(event)
         elif isinstance(event.value, int | float):
             self._waits[event.path] = float(event.value)
             self._wait(event.path, at)
@@ -180,28 +180,28 @@ class RunTopic:
 
     def _end(self, at: float, event: run_events.StepDone | run_events.StepSkipped | run_events.StepFailed) -> None:
         path = event.path
-        how: BarEnd = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
+        end: BarEnd = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
         reason = failure_json(event.code, event.message) if isinstance(event, run_events.StepFailed) else None
         if isinstance(event, run_events.StepDone) and event.stop:  # it asked for a yes, and a person said no
-            no = rejection(self.state.steps[path].value)
-            reason = None if no is None else failure_json("stop-flow-if", no)
-        self.bars.close(path, at, how)
+            rejection_text = rejection(self.state.steps[path].value)
+            reason = None if rejection_text is None else failure_json("stop-flow-if", rejection_text)
+        self.bars.close(path, at, end)
         self.needs.withdraw(path)
         took = None if isinstance(event, run_events.StepSkipped) else self._took(path)
         self.tree.put(path, ended=at, took=took, doing=None, until=None, why=reason)
-        if how in ("done", "skipped") and path in self.tree.own:
-            self._done.add(path)
+        if end in ("done", "skipped") and path in self.tree.own_steps:
+            self._finished_steps.add(path)
 
     def _wait(self, path: str, at: float) -> None:
         """A step waits for a point in time, and goes on with that after a resume."""
-        until = self._waits.get(path)
-        if until is not None and until > at:
+        end = self._waits.get(path)
+        if end is not None and end > at:
             self.bars.open(path, "delay", at, self._try(path))
-            self.tree.put(path, until=until)
+            self.tree.put(path, until=end)
 
     def _pause(self, at: float, *, is_over: bool) -> None:
         """A run ends or goes on: so do the steps that were not finished, and their questions."""
-        self.needs.rest(is_over=is_over)
+        self.needs.set_over(is_over=is_over)
         for path in () if is_over else self.state.questions:
             if self.bars.kind(path) is None:  # it was closed when the run ended
                 self.bars.open(path, "asked", at, self._try(path))
@@ -211,8 +211,8 @@ class RunTopic:
 
     def _status(self, path: str, at: float) -> None:
         state, row = self.state, self.tree.get(path)
-        found = state.steps.get(path)
-        status: str = "pending" if found is None else found.status
+        step = state.steps.get(path)
+        status: str = "pending" if step is None else step.status
         if status == "running":
             if path in state.questions:
                 status = "waiting"
@@ -222,12 +222,12 @@ class RunTopic:
                 status = "interrupted"
         elif status == "failed" and (row["why"] or {}).get("code") == CANCELLED:
             status = "interrupted"
-        worked = self.bars.worked(path)
-        if worked != row["worked"]:
-            before = row["worked"] or 0.0
-            self.tree.put(path, worked=worked)
-            self.tree.add_worked(path, (worked or 0.0) - before)
-        is_changed = row["status"] != status and self.tree.status(path, status, at)
+        work_seconds = self.bars.work_seconds(path)
+        if work_seconds != row["worked"]:
+            old_seconds = row["worked"] or 0.0
+            self.tree.put(path, worked=work_seconds)
+            self.tree.add_work_seconds(path, (work_seconds or 0.0) - old_seconds)
+        is_changed = row["status"] != status and self.tree.set_status(path, status, at)
         phase = path.rpartition("/")[0]
         if phase and (is_changed or self.tree.get(phase)["status"] == "failed"):
             self._phase_status(phase, at)
@@ -241,13 +241,13 @@ class RunTopic:
             if status == "failed" or row["ended"] is not None:
                 self.tree.put(path, ended=at if status == "failed" else None)
         if row["status"] != status:
-            self.tree.status(path, status, at)
+            self.tree.set_status(path, status, at)
 
     def _question(self, at: float, event: run_events.Asked | run_events.Answered) -> None:
         path = event.path
         if isinstance(event, run_events.Asked):
             self.bars.open(path, "asked", at, self._try(path))
-            self.needs.ask(at, event, self.state.questions[path].id, self.checks.ran())
+            self.needs.ask(at, event, self.state.questions[path].id, self.checks.results())
         else:
             self.bars.close(path, at, "answered")
             self.needs.answer(at, event)
@@ -266,17 +266,17 @@ class RunTopic:
     def _work_again(self, path: str, at: float) -> None:
         """A delay during the work of a step is over. Its end is not recorded, only the time until which it lasts."""
         if self.bars.kind(path) == "delay":
-            until = self.tree.get(path).get("until")
-            self.bars.open(path, "work", at if until is None else min(at, until), self._try(path))
+            end = self.tree.get(path).get("until")
+            self.bars.open(path, "work", at if end is None else min(at, end), self._try(path))
             self.tree.put(path, until=None)
 
-    def _settle(self, path: str, at: float, how: BarEnd) -> None:
+    def _settle(self, path: str, at: float, end: BarEnd) -> None:
         """The node of a step has ended. If its agent did not report what it used, the sums are not complete."""
         self._work_again(path, at)
-        self.bars.close(path, at, how)
+        self.bars.close(path, at, end)
         self._waits.pop(path, None)
-        if path in self._silent:
-            del self._silent[path]
+        if path in self._unreported:
+            del self._unreported[path]
             self._spend(path, {})
 
     def _act(self, _: float, event: run_events.AgentActed) -> None:
@@ -291,52 +291,52 @@ class RunTopic:
         self.tree.put(event.path, doing=short_text(f"{event.place}: {event.text or event.kind}"))
 
     def _open_session(self, at: float, event: run_events.SessionOpened) -> None:
-        self._silent[event.path] = None
+        self._unreported[event.path] = None
         self._work_again(event.path, at)
         self.tree.put(event.path, who=event.agent, conversation=event.session)
 
     def _use(self, _: float, event: run_events.UsageReported) -> None:
-        self._silent.pop(event.path, None)
+        self._unreported.pop(event.path, None)
         self._spend(event.path, event.usage)
 
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
         """Add what an agent used to its step, to everything that the step is in, and to the run."""
         self.tree.get(path)
-        for id_ in (path, *self.tree.above(path)):
-            spent = self._spent.setdefault(id_, UsageSum())
-            spent.add(usage)
-            self.tree.put(id_, usage=spent.to_json())
-        self._spent.setdefault("", UsageSum()).add(usage)
+        for id_ in (path, *self.tree.ancestors_of(path)):
+            usage_sum = self._usage_sums.setdefault(id_, UsageSum())
+            usage_sum.add(usage)
+            self.tree.put(id_, usage=usage_sum.to_json())
+        self._usage_sums.setdefault("", UsageSum()).add(usage)
 
     def _resume(self, at: float, event: run_events.RunResumed) -> None:
         """A resume is a new epoch: rows may go back to their beginning, so everybody reads all of them again."""
         self.resumes += 1
-        for path in self._silent:
+        for path in self._unreported:
             self._spend(path, {})
-        self._silent = {}
+        self._unreported = {}
         self.rows.epoch = self._epoch()
         if self.clock.last is not None:
-            self.bars.away(self.clock.last, at)
-        gone = set(event.rewound)
-        if gone:
-            self._forget([phase for phase in self.tree.below if phase.partition("/")[0] in gone], at)
+            self.bars.mark_away(self.clock.last, at)
+        removed_phases = set(event.rewound)
+        if removed_phases:
+            self._forget([phase for phase in self.tree.steps_of_phase if phase.partition("/")[0] in removed_phases], at)
         if self.rows.head.get("started") is None:
             self._put_head(started=at)
         self._put_head(ended=None)
 
     def _epoch(self) -> str:
-        return f"{self.attempt}.{self.resumes}{self._read}"
+        return f"{self.attempt}.{self.resumes}{self._bound_mark}"
 
     def _forget(self, phases: list[str], at: float) -> None:
         for phase in phases:
-            for path in (*self.tree.below.get(phase, ()), phase):
+            for path in (*self.tree.steps_of_phase.get(phase, ()), phase):
                 self.window.forget(path)
                 self.bars.forget(path)
                 self.needs.withdraw(path)
                 self.checks.forget(path)
                 self._counts.pop(path, None)
-                self._begun.pop(path, None)
-                self._done.discard(path)
+                self._starts.pop(path, None)
+                self._finished_steps.discard(path)
                 self.tree.forget(path, at)
 
     def _try(self, path: str) -> int:
@@ -348,23 +348,25 @@ class RunTopic:
         self.rows.put(HEAD, "", {
             "status": state.status,
             "outcome": state.outcome if is_over else None,
-            "why": self._why_ended(),
-            "done": len(self._done),
-            "total": len(self.tree.own),
-            "usage": self._spent[""].to_json() if "" in self._spent else {},
+            "why": self._end_reason(),
+            "done": len(self._finished_steps),
+            "total": len(self.tree.own_steps),
+            "usage": self._usage_sums[""].to_json() if "" in self._usage_sums else {},
             "modes": available_modes(state, self.plan),
         })  # fmt: skip
 
-    def _why_ended(self) -> dict[str, Any] | None:
+    def _end_reason(self) -> dict[str, Any] | None:
         state = self.state
         if state.status not in ("failed", "stopped", "cancelled"):
             return None
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
-            path = next((one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own), path)
-            why = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
-            message = why.get("message") or "the flow ended here, because `stopFlowIf` was true"
+            path = next(
+                (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps), path
+            )
+            reason = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
+            message = reason.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long_text(message)}
 
 
@@ -383,7 +385,7 @@ _OF_PHASE = (run_events.PhaseStarted, run_events.PhaseDone, run_events.PhaseSkip
 _OF_ARTIFACT = ("version", "family", "schema", "size", "sha256", "supersedes")
 
 
-def routes_of(routed: Routed) -> dict[str, Any]:
+def routes_of(routing: Routed) -> dict[str, Any]:
     """Which agent gets which step: the one for all steps, and those of routing groups."""
-    first = ":".join(filter(None, (routed.agent, routed.model))) or None
-    return {"agent": first, "preset": routed.preset or None, "groups": {**routed.table, **routed.routes}}
+    route = ":".join(filter(None, (routing.agent, routing.model))) or None
+    return {"agent": route, "preset": routing.preset or None, "groups": {**routing.table, **routing.routes}}

@@ -35,7 +35,7 @@ class BarRows:
     def __init__(self, window: RowWindow) -> None:
         self.window = window
         self._open: dict[str, Row] = {}
-        self._worked: dict[str, float] = {}
+        self._work_seconds: dict[str, float] = {}
 
     def open(self, path: str, kind: BarKind, at: float, number: int) -> None:
         """Begin a bar; the one that is open ends here. `number` is that of the try."""
@@ -50,33 +50,33 @@ class BarRows:
             return
         self.window.put(BARS, row["id"], path, {"to": max(row["from"], at), "end": end})
         if row["kind"] == "work":
-            self._worked[path] = self._worked.get(path, 0.0) + max(0.0, at - row["from"])
+            self._work_seconds[path] = self._work_seconds.get(path, 0.0) + max(0.0, at - row["from"])
 
     def kind(self, path: str) -> BarKind | None:
         """What the open bar of a step is; None if none is open."""
         return self._open[path]["kind"] if path in self._open else None
 
-    def worked(self, path: str) -> float | None:
+    def work_seconds(self, path: str) -> float | None:
         """The seconds of all work bars of a step that have ended. None if it never worked."""
-        return None if path not in self._worked else round(self._worked[path], 3)
+        return None if path not in self._work_seconds else round(self._work_seconds[path], 3)
 
-    def away(self, last: float, now: float) -> None:
-        """Nobody drove the run from `last` to `now`: what worked was interrupted, and what was asked is still asked."""
+    def mark_away(self, start: float, end: float) -> None:
+        """No process drove the run from `start` to `end`: work was interrupted, and open questions stay open."""
         for path, row in list(self._open.items()):
             if row["kind"] != "asked":
-                self.close(path, last, "interrupted")
-                self.open(path, "away", last, row["try"])
-                self.close(path, now)
+                self.close(path, start, "interrupted")
+                self.open(path, "away", start, row["try"])
+                self.close(path, end)
 
     def interrupt(self, at: float) -> None:
-        """The run ended: whatever was open ends with it."""
+        """End all open bars, because the run ended."""
         for path in list(self._open):
             self.close(path, at, "interrupted")
 
     def forget(self, path: str) -> None:
         """A step runs again from its beginning. The window removes its rows."""
         self._open.pop(path, None)
-        self._worked.pop(path, None)
+        self._work_seconds.pop(path, None)
 
 
 VISITS = "visits"
@@ -86,20 +86,20 @@ _STATUS_OF_END = {"entered": "done", "finished": "done", "looped": "skipped", "l
 def take_visit(window: RowWindow, event: Guided) -> None:
     """A visit is the time that an agent spends in a phase of its workflow. Only the last one of a step may be open."""
     path, is_new = event.path, event.kind in ("entered", "looped")
-    last = next(reversed(window.of(path, VISITS)), None)
-    if last is not None and event.kind not in _STATUS_OF_END:
-        window.put(VISITS, last["id"], path, {"note": short_text(guided_words(event, short=True))})
-    elif last is not None and last["to"] is None:
+    last_visit = next(reversed(window.rows_of(path, VISITS)), None)
+    if last_visit is not None and event.kind not in _STATUS_OF_END:
+        window.put(VISITS, last_visit["id"], path, {"note": short_text(guided_words(event, is_short=True))})
+    elif last_visit is not None and last_visit["to"] is None:
         note = event.text if is_new or event.kind == "finished" else guided_words(event)
-        ended = {"status": _STATUS_OF_END[event.kind], "to": event.time, "note": short_text(note)}
-        window.put(VISITS, last["id"], path, ended)
+        fields = {"status": _STATUS_OF_END[event.kind], "to": event.time, "note": short_text(note)}
+        window.put(VISITS, last_visit["id"], path, fields)
     if is_new:
         row = {"node": path, "place": short_text(event.place), "status": "running", "from": event.time, "to": None}
         window.append(VISITS, path, {**row, "note": "started over" if event.kind == "looped" else ""})
 
 
-def guided_words(event: Guided | GuideNews, *, short: bool = False) -> str:
-    """What happened in a workflow, in one line. `short` is for a place where the phase is named already."""
+def guided_words(event: Guided | GuideNews, *, is_short: bool = False) -> str:
+    """What happened in a workflow, in one line. `is_short`: the phase is named beside it already."""
     text, phase = shown(one_line(event.text), SHORT_NOTE), event.phase
     match event.kind:
         case "entered":
@@ -107,11 +107,11 @@ def guided_words(event: Guided | GuideNews, *, short: bool = False) -> str:
         case "looped":
             return f"the agent starts over at {event.place}"
         case "check-failed":
-            return f"cannot be left yet: {text}" if short else f"{phase} cannot be left yet: {text}"
+            return f"cannot be left yet: {text}" if is_short else f"{phase} cannot be left yet: {text}"
         case "check-held":
             return f"checked: {text}"
         case "sent-on":
-            return f"the agent stopped early{'' if short else f' in {phase}'} and was told to continue"
+            return f"the agent stopped early{'' if is_short else f' in {phase}'} and was told to continue"
         case "let-go":
             return f"the agent stopped in {phase}: {text}"
         case "finished":
@@ -137,42 +137,42 @@ class CheckRows:
     def __init__(self, window: RowWindow, tree: NodeTree) -> None:
         self.window = window
         self.tree = tree
-        self._ran: dict[str, Row] = {}  # the one that ran last is the last
+        self._results: dict[str, Row] = {}  # the one that ran last is the last
 
     def announce(self, path: str) -> None:
         """Show the checks of a step that begins. None of them has run."""
-        step = self.tree.planned.get(path)
-        if step is not None and step.expect and not self.window.of(path, CHECKS):
-            self._put(path, None, [_planned(expectation) for expectation in step.expect])
+        step = self.tree.steps.get(path)
+        if step is not None and step.expect and not self.window.rows_of(path, CHECKS):
+            self._put(path, None, [_planned_check(expectation) for expectation in step.expect])
 
     def take(self, at: float, event: Checked) -> None:
         self._put(event.path, at, event.results)
 
-    def ran(self) -> list[Row]:
+    def results(self) -> list[Row]:
         """The last result of each check that ran, in the order of their times."""
-        return list(self._ran.values())
+        return list(self._results.values())
 
     def forget(self, path: str) -> None:
         """A step runs again from its beginning. The window removes its rows."""
-        self._ran = {id_: row for id_, row in self._ran.items() if row["node"] != path}
+        self._results = {id_: row for id_, row in self._results.items() if row["node"] != path}
 
     def _put(self, path: str, at: float | None, results: list[dict[str, Any]]) -> None:
-        held: list[bool | None] = []
+        outcomes: list[bool | None] = []
         for number, result in enumerate(results):
-            held.append(result.get("held"))
+            outcomes.append(result.get("held"))
             row = {"node": path, "name": short_text(str(result.get("name"))), "kind": result.get("kind")}
-            row |= {"held": held[-1], "detail": long_text(str(result.get("detail") or "")), "at": at}
+            row |= {"held": outcomes[-1], "detail": long_text(str(result.get("detail") or "")), "at": at}
             row |= {"seconds": result.get("seconds"), "tree": None, "stale": None}
             id_ = f"{path}#{number}"
             self.window.put(CHECKS, id_, path, row)
             if at is not None:
-                self._ran.pop(id_, None)
-                self._ran[id_] = row
-        counts = {"held": held.count(True), "failed": held.count(False), "notRun": held.count(None)}
+                self._results.pop(id_, None)
+                self._results[id_] = row
+        counts = {"held": outcomes.count(True), "failed": outcomes.count(False), "notRun": outcomes.count(None)}
         self.tree.put(path, checks=counts)
 
 
-def _planned(expectation: Expectation) -> dict[str, Any]:
+def _planned_check(expectation: Expectation) -> dict[str, Any]:
     """A check that has not run. What it is about may be known only then."""
     values = {name: value.value for name, value in expectation.params.items() if isinstance(value, Const)}
     about = f": {subject(values)}" if len(values) == len(expectation.params) else ""
@@ -187,9 +187,9 @@ _STAT = re.compile(r" (?P<path>.+?) +\| +(?:[0-9]+ ?[+-]*|Bin.*)")
 
 
 def effect_of(
-    kind: str, path: str, title: str, seen: Mapping[str, Any] | None, checks: Sequence[Mapping[str, Any]]
+    kind: str, path: str, title: str, facts: Mapping[str, Any] | None, checks: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """The `action` of a question. `seen` is what its node recorded before it asked, `checks` are those that ran.
+    """The `action` of a question. `facts` is what its node recorded before it asked, `checks` are those that ran.
 
     Of a check that ran in several rounds, the last result counts. Besides the fields that every approval has, `state`
     is what the yes is for: if it differs when the yes comes, the person is asked again.
@@ -198,19 +198,25 @@ def effect_of(
         return {**UNKNOWN_EFFECT, "does": f"{short_text(path)} runs again"}
     if kind != "approval":
         return None
-    shown = ({name: check.get(name) for name in _OF_CHECK} for check in checks)
-    ran = list({(check["name"], check["kind"]): check for check in shown}.values())
+    rows = ({name: check.get(name) for name in _OF_CHECK} for check in checks)
+    last_rows = list({(check["name"], check["kind"]): check for check in rows}.values())
     goes_on = f"the run goes on after {' › '.join(short_text(path).split('/'))}"
-    does, preview = goes_on if title.endswith("?") else short_text(title), seen or {}
+    does, preview = goes_on if title.endswith("?") else short_text(title), facts or {}
     state, changes = cleaned_value(preview.get("state")) or None, changes_in(preview.get("facts"))
-    return {**UNKNOWN_EFFECT, "does": does, "checks": ran[-MOST_CHECKS:] or None, "state": state, "changes": changes}
+    return {
+        **UNKNOWN_EFFECT,
+        "does": does,
+        "checks": last_rows[-MOST_CHECKS:] or None,
+        "state": state,
+        "changes": changes,
+    }
 
 
 def changes_in(facts: Any) -> dict[str, Any] | None:
     """The files that a preview names in its fact `Changes`; None if it has none. How many lines differ is not known."""
     texts = [fact[1] for fact in facts or () if isinstance(fact, list) and len(fact) == 2 and fact[0] == "Changes"]
     lines = str(texts[0]).split("\n") if texts else []
-    paths = [found["path"].strip() for line in lines if (found := _STAT.fullmatch(f" {line.lstrip()}")) is not None]
+    paths = [match["path"].strip() for line in lines if (match := _STAT.fullmatch(f" {line.lstrip()}")) is not None]
     if not paths:
         return None
     files = [{"path": short_text(path), "status": None, "added": None, "removed": None} for path in paths[:MOST_FILES]]
@@ -238,29 +244,29 @@ class QuestionRows:
         self._open: dict[str, str] = {}  # by the path of the step
         self._closed: list[str] = []
         self._is_over = False
-        self._aside: dict[str, dict[str, Any]] = {}  # open, but there is no room
-        self._seen: dict[str, dict[str, Any]] = {}
+        self._hidden_rows: dict[str, dict[str, Any]] = {}  # open, but there is no room
+        self._facts: dict[str, dict[str, Any]] = {}
 
-    def see(self, event: FactFound) -> None:
-        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+    def take_fact(self, event: FactFound) -> None:
+        """Take what a node recorded. Before it asks for approval, this is what the person will see."""
         is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
         if is_shown and isinstance(event.value, dict):
-            self._seen[event.path] = event.value
+            self._facts[event.path] = event.value
 
     def ask(self, at: float, event: Asked, id_: str, checks: list[Row]) -> None:
         """A step asks. `checks` are those that ran: whoever is asked for a yes sees them."""
         self.withdraw(event.path)
         self._open[event.path] = id_
-        form = _bounded(cleaned_value(event.question, _DATA))
+        form = _shorten_form(cleaned_value(event.question, _DATA))
         title, kind = short_text(question_title(event.question)), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
-        row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
+        row |= {"action": effect_of(kind, event.path, title, self._facts.get(event.path), checks)}
         self.rows.put(NEEDS, id_, row)
         self._fit()
 
-    def rest(self, *, is_over: bool) -> None:
-        """Hide the open questions of a run that has ended, and show them again when it goes on."""
+    def set_over(self, *, is_over: bool) -> None:
+        """Hide the open questions when the run ends, and show them again when it continues."""
         self._is_over = is_over
         self._fit()
 
@@ -270,15 +276,15 @@ class QuestionRows:
             return
         row = self.rows.get(NEEDS, id_)
         if row is not None:
-            self.rows.put(NEEDS, id_, {"answered": _answered(at, event, row["kind"])})
+            self.rows.put(NEEDS, id_, {"answered": _answer_json(at, event, row["kind"])})
         self._closed.append(id_)
         self._fit()
 
     def withdraw(self, path: str) -> None:
-        """Nobody needs an answer to the open question of a step any more."""
+        """Remove the open question of a step, because no answer is needed any more."""
         if path in self._open:
             id_ = self._open.pop(path)
-            self._aside.pop(id_, None)
+            self._hidden_rows.pop(id_, None)
             self.rows.drop(NEEDS, id_)
             self._fit()
 
@@ -286,12 +292,12 @@ class QuestionRows:
         """Remove the oldest answered questions if there are too many. Of open ones, the first are shown."""
         while self._closed and len(self._closed) + len(self._open) > MOST_QUESTIONS:
             self.rows.drop(NEEDS, self._closed.pop(0))
-        most = 0 if self._is_over else MOST_QUESTIONS
+        limit = 0 if self._is_over else MOST_QUESTIONS
         for number, id_ in enumerate(self._open.values()):
-            if number < most and id_ in self._aside:
-                self.rows.put(NEEDS, id_, self._aside.pop(id_))
-            elif number >= most and (row := self.rows.get(NEEDS, id_)) is not None:
-                self._aside[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
+            if number < limit and id_ in self._hidden_rows:
+                self.rows.put(NEEDS, id_, self._hidden_rows.pop(id_))
+            elif number >= limit and (row := self.rows.get(NEEDS, id_)) is not None:
+                self._hidden_rows[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
                 self.rows.drop(NEEDS, id_)
 
 
@@ -299,12 +305,12 @@ def path_of_question(records: Sequence[EventRecord], question: str) -> str | Non
     return next((event.path for _, event in records if isinstance(event, Asked) and event.id == question), None)
 
 
-def _bounded(form: Any) -> Any:
+def _shorten_form(form: Any) -> Any:
     """The form with its long texts cut, and how much was left out. What is part of an answer stays as it is."""
     if isinstance(form, dict):
-        return {key: value if key in _DATA else _bounded(value) for key, value in form.items()}
+        return {key: value if key in _DATA else _shorten_form(value) for key, value in form.items()}
     if isinstance(form, list):
-        return [_bounded(value) for value in form]
+        return [_shorten_form(value) for value in form]
     if not isinstance(form, str) or len(form) <= MOST_TEXT:
         return form
     return f"{form[:MOST_TEXT]}\n… ({len(form) - MOST_TEXT} more characters)"
@@ -315,10 +321,10 @@ def answer_to_question(records: Sequence[EventRecord], question: str) -> dict[st
     kinds = {event.id: kind_of_question(event.question) for _, event in records if isinstance(event, Asked)}
     for at, event in records:
         if isinstance(event, Answered) and event.id == question:
-            return _answered(at, event, kinds.get(question, "form"))
+            return _answer_json(at, event, kinds.get(question, "form"))
     return None
 
 
-def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
+def _answer_json(at: float, event: Answered, kind: str) -> dict[str, Any]:
     verdict = verdict_of(kind, event.values)
     return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}

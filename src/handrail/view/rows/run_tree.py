@@ -31,113 +31,113 @@ class RowWindow:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.nodes: dict[str, Row] = {}  # the rows of all nodes, also of those that are not shown
-        self.below: dict[str, list[str]] = {}
+        self.children: dict[str, list[str]] = {}
         self.is_bounded = False
         self.is_held = True
         """True while a journal is read: what is shown is decided once, by `release`."""
         self.parents: dict[str, str] = {}
-        self._of: dict[str, list[RowKey]] = {}
-        self._others: dict[RowKey, Row] = {}  # all rows of other sections
-        self._shown: dict[str, None] = {}  # the one that changed last is the last; only if it is bounded
+        self._keys_by_node: dict[str, list[RowKey]] = {}
+        self._other_rows: dict[RowKey, Row] = {}  # all rows of other sections
+        self._shown_ids: dict[str, None] = {}  # the one that changed last is the last; only if it is bounded
 
     def add(self, parent: str, row: Row) -> None:
         """Add a node. It is shown at once if it is a phase at the top, or if all nodes are shown."""
         id_ = row["id"]
         self.parents[id_] = parent
-        self.below.setdefault(parent, []).append(id_)
+        self.children.setdefault(parent, []).append(id_)
         self.nodes[id_] = row
         if self.is_held:
             row["v"] = self.rows.seq
         elif not self.is_bounded:
             self.rows.show((NODES, id_), row)
             if len(self.parents) > MOST_NODES:
-                self._bound()
-        elif len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
+                self._limit_rows()
+        elif len(self._shown_ids) < MOST_SHOWN // 2 and self._is_outline(id_):
             self._show(id_)
 
     def get(self, section: str, id_: str) -> Row | None:
-        return self.nodes.get(id_) if section == NODES else self._others.get((section, id_))
+        return self.nodes.get(id_) if section == NODES else self._other_rows.get((section, id_))
 
     def change(self, row: Row, fields: Mapping[str, Any]) -> None:
         """Change some fields of a node. At least one of them differs."""
         row.update(fields)
         if self.is_held:
             row["v"] = self.rows.seq
-        elif not self.is_bounded or row["id"] in self._shown:
+        elif not self.is_bounded or row["id"] in self._shown_ids:
             self.rows.show((NODES, row["id"]), row)
 
     def put(self, section: str, id_: str, node: str, fields: dict[str, Any]) -> None:
         """Change a row of another section, or add one that belongs to a node."""
         place = (section, id_)
-        row = self._others.get(place)
+        row = self._other_rows.get(place)
         if row is None:
-            row = self._others[place] = {"id": id_}
-            self._of.setdefault(node, []).append(place)
+            row = self._other_rows[place] = {"id": id_}
+            self._keys_by_node.setdefault(node, []).append(place)
         elif fields.items() <= row.items():
             return
         row.update(fields)
         if self.is_held:
             row["v"] = self.rows.seq
-        elif not self.is_bounded or node in self._shown:
+        elif not self.is_bounded or node in self._shown_ids:
             self.rows.show(place, row)
 
     def release(self) -> None:
-        """The journal was read: decide what is shown. From now on, every change is seen at once."""
-        rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._others}
+        """Decide what is shown, after the journal was read. From now on, every change is seen at once."""
+        rows = {**{(NODES, id_): row for id_, row in self.nodes.items()}, **self._other_rows}
         if len(self.parents) <= MOST_NODES:
             self.rows.fill(rows)
         else:
-            self._bound()
-            self._shown = dict.fromkeys(sorted(self._shown, key=lambda id_: int(self.nodes[id_]["v"])))
-            self.rows.fill({place: rows.pop(place) for id_ in self._shown for place in self._places(id_)})
+            self._limit_rows()
+            self._shown_ids = dict.fromkeys(sorted(self._shown_ids, key=lambda id_: int(self.nodes[id_]["v"])))
+            self.rows.fill({place: rows.pop(place) for id_ in self._shown_ids for place in self._places(id_)})
             for row in rows.values():
                 del row["v"]
         self.is_held = False
 
     def append(self, section: str, node: str, fields: dict[str, Any]) -> Row:
         """Add a row that belongs to a node, behind those that the section has of it."""
-        id_ = f"{node}#{len(self.of(node, section)) + 1}"
+        id_ = f"{node}#{len(self.rows_of(node, section)) + 1}"
         self.put(section, id_, node, fields)
-        return self._others[section, id_]
+        return self._other_rows[section, id_]
 
     def forget(self, node: str) -> None:
         """Remove all rows of other sections that belong to a node."""
-        for place in self._of.pop(node, ()):
-            del self._others[place]
+        for place in self._keys_by_node.pop(node, ()):
+            del self._other_rows[place]
             self.rows.drop(*place, is_held=self.is_held)
 
-    def turned(self, id_: str, status: str) -> None:
-        """The status of a node has changed. Below one that is over, only the phases of a repeat stay."""
+    def follow_status(self, id_: str, status: str) -> None:
+        """Show or hide children after a change of status. Below a node that has ended, only phases of a repeat stay."""
         if self.is_held or not self.is_bounded:
             return
         if status in ACTIVE:
             self._open(id_)
         elif self.nodes[id_]["kind"] not in ("repeat", "round"):
-            for child in self.below.get(id_, ()):
+            for child in self.children.get(id_, ()):
                 self._hide(child)
 
-    def of(self, node: str, section: str) -> list[Row]:
+    def rows_of(self, node: str, section: str) -> list[Row]:
         """The rows of a section that belong to a node."""
-        return [self._others[place] for place in self._of.get(node, ()) if place[0] == section]
+        return [self._other_rows[place] for place in self._keys_by_node.get(node, ()) if place[0] == section]
 
     def _places(self, id_: str) -> list[RowKey]:
         """A node and what belongs to it."""
-        return [(NODES, id_), *self._of.get(id_, ())]
+        return [(NODES, id_), *self._keys_by_node.get(id_, ())]
 
     def _is_outline(self, id_: str) -> bool:
         """True for what is always shown if there is room: phases, repeats and rounds that are not in a nested flow."""
         parent = self.parents[id_]
         if self.nodes[id_]["kind"] not in CONTAINERS:
             return False
-        return not parent or (parent in self._shown and self.nodes.get(parent, {}).get("kind") in CONTAINERS)
+        return not parent or (parent in self._shown_ids and self.nodes.get(parent, {}).get("kind") in CONTAINERS)
 
-    def _bound(self) -> None:
-        """From now on, not all nodes are shown."""
+    def _limit_rows(self) -> None:
+        """Limit how many nodes are shown from now on."""
         self.is_bounded = True
         for id_ in self.parents:
-            self._take_away(id_)
+            self._remove(id_)
         for id_ in self.parents:
-            if len(self._shown) < MOST_SHOWN // 2 and self._is_outline(id_):
+            if len(self._shown_ids) < MOST_SHOWN // 2 and self._is_outline(id_):
                 self._show(id_)
         for id_ in self.parents:
             if self.nodes[id_]["status"] in ACTIVE:
@@ -145,40 +145,40 @@ class RowWindow:
 
     def _open(self, id_: str) -> None:
         """Show a node, what it is in, and its first children."""
-        for child in self.below.get(id_, ())[:MOST_BELOW]:
+        for child in self.children.get(id_, ())[:MOST_BELOW]:
             self._show(child)
-        above = id_
-        while above:
-            self._show(above)
-            above = self.parents.get(above, "")
-        if len(self._shown) > MOST_SHOWN:
+        parent = id_
+        while parent:
+            self._show(parent)
+            parent = self.parents.get(parent, "")
+        if len(self._shown_ids) > MOST_SHOWN:
             self._fit()
 
     def _show(self, id_: str) -> None:
-        if id_ in self._shown:
-            del self._shown[id_]
-            self._shown[id_] = None
+        if id_ in self._shown_ids:
+            del self._shown_ids[id_]
+            self._shown_ids[id_] = None
             return
         row = self.nodes.get(id_)
         if row is None:  # what is above a row that no plan announced
             return
-        self._shown[id_] = None
+        self._shown_ids[id_] = None
         if self.is_held:
             return
         self.rows.show((NODES, id_), row)
-        for place in self._of.get(id_, ()):
-            self.rows.show(place, self._others[place])
+        for place in self._keys_by_node.get(id_, ()):
+            self.rows.show(place, self._other_rows[place])
 
     def _hide(self, id_: str) -> None:
         """Hide a node and everything below it."""
-        if id_ not in self._shown:
+        if id_ not in self._shown_ids:
             return
-        del self._shown[id_]
-        self._take_away(id_)
-        for child in self.below.get(id_, ()):
+        del self._shown_ids[id_]
+        self._remove(id_)
+        for child in self.children.get(id_, ()):
             self._hide(child)
 
-    def _take_away(self, id_: str) -> None:
+    def _remove(self, id_: str) -> None:
         """Remove the rows of a node and what belongs to it from the topic. A row has a `v` only while it is there."""
         if self.is_held:
             return
@@ -189,11 +189,11 @@ class RowWindow:
 
     def _fit(self) -> None:
         """Hide what changed longest ago until there is room. What is active is hidden only if everything is."""
-        tries = len(self._shown)
-        while len(self._shown) > MOST_SHOWN:
-            oldest = next(iter(self._shown))
+        tries = len(self._shown_ids)
+        while len(self._shown_ids) > MOST_SHOWN:
+            oldest = next(iter(self._shown_ids))
             if tries > 0 and self.nodes.get(oldest, {}).get("status") in ACTIVE:
-                self._shown[oldest] = self._shown.pop(oldest)
+                self._shown_ids[oldest] = self._shown_ids.pop(oldest)
                 tries -= 1
             else:
                 self._hide(oldest)
@@ -216,14 +216,14 @@ class NodeTree:
     def __init__(self, window: RowWindow, plan: FlowPlan, find: FlowFinder) -> None:
         self.window = window
         self.find = find
-        self.own: set[str] = set()
-        self.planned: dict[str, Step] = {}
-        self.below: dict[str, list[str]] = {}  # the steps of all phases, those of nested flows too
+        self.own_steps: set[str] = set()
+        self.steps: dict[str, Step] = {}
+        self.steps_of_phase: dict[str, list[str]] = {}  # the steps of all phases, those of nested flows too
         self._tally: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._order = 0
         for phase in plan.phases:
             self._add_phase(phase, "")
-        self.own = set(self.planned)
+        self.own_steps = set(self.steps)
 
     def get(self, path: str) -> Row:
         """The row of a phase or step. One that no plan announced is added."""
@@ -240,44 +240,44 @@ class NodeTree:
         if not fields.items() <= row.items():
             self.window.change(row, fields)
 
-    def above(self, path: str) -> Iterator[str]:
+    def ancestors_of(self, path: str) -> Iterator[str]:
         """The ids of the rows that a row is in, the innermost first."""
         while path := self.window.parents.get(path, ""):
             yield path
 
-    def status(self, path: str, status: str, at: float) -> bool:
+    def set_status(self, path: str, status: str, at: float) -> bool:
         """Change the status of a row, and of the rounds and repeats above it. True if it was another."""
         row = self.get(path)
-        before, parent = row["status"], row["parent"]
-        if before == status:
+        old_status, parent = row["status"], row["parent"]
+        if old_status == status:
             return False
         self.window.change(row, {"status": status})
-        self.window.turned(path, status)
+        self.window.follow_status(path, status)
         tally = self._tally[parent]
-        tally[before] = tally.get(before, 0) - 1
+        tally[old_status] = tally.get(old_status, 0) - 1
         tally[status] = tally.get(status, 0) + 1
         if parent.startswith("~"):
-            begun = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
-            together = _together(tally)
-            ended = at if together in ("done", "skipped", "failed", "interrupted") else None
-            first = self.get(parent)["started"]
-            started = at if first is None and begun and together != "skipped" else first
-            self.put(parent, begun=begun, started=started if begun else None, ended=ended)
-            self.status(parent, together, at)
+            begun_count = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
+            joint_status = _joint_status(tally)
+            end = at if joint_status in ("done", "skipped", "failed", "interrupted") else None
+            old_start = self.get(parent)["started"]
+            start = at if old_start is None and begun_count and joint_status != "skipped" else old_start
+            self.put(parent, begun=begun_count, started=start if begun_count else None, ended=end)
+            self.set_status(parent, joint_status, at)
         return True
 
     def among(self, path: str) -> str | None:
         """The status that the children of a phase give to it while it runs; None if they say nothing."""
         return _active(self._tally.get(path, {}))
 
-    def add_worked(self, path: str, seconds: float) -> None:
+    def add_work_seconds(self, path: str, seconds: float) -> None:
         """Add time at work to everything that a step is in."""
-        for above in self.above(path):
-            self.put(above, worked=round((self.get(above)["worked"] or 0.0) + seconds, 3))
+        for parent in self.ancestors_of(path):
+            self.put(parent, worked=round((self.get(parent)["worked"] or 0.0) + seconds, 3))
 
     def start_nested(self, path: str) -> None:
         """Add the phases of the flow that a step runs. They are added once."""
-        step = self.planned.get(path)
+        step = self.steps.get(path)
         child = None if step is None else child_of(step, self.find)
         if child is None or self.get(path).get("flow"):
             return
@@ -290,27 +290,27 @@ class NodeTree:
         row = self.window.nodes.get(path)
         if row is not None:
             if row["kind"] == "step" and row["worked"]:
-                self.add_worked(path, -row["worked"])
-            self.status(path, "pending", at)
+                self.add_work_seconds(path, -row["worked"])
+            self.set_status(path, "pending", at)
             fields = {name: _EMPTY[name] for name in _FRESH if name != "worked" or row["kind"] == "step"}
             self.put(path, **fields)
 
     def _add_phase(self, phase: Phase, base: str) -> None:
         path, shape = f"{base}{path_segment(phase.id)}", f"{base}{path_segment(phase.shape or phase.id)}"
         name = phase.shape or phase.id
-        more: dict[str, Any] = {"together": phase.parallel.limit} if phase.parallel.limit > 1 else {}
+        fields: dict[str, Any] = {"together": phase.parallel.limit} if phase.parallel.limit > 1 else {}
         if phase.lane is not None:
-            more["lane"] = [phase.lane.group, phase.lane.number]
+            fields["lane"] = [phase.lane.group, phase.lane.number]
         parent, count = self._round(phase, base), len(phase.steps)
-        self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **more)
-        self.below[path] = []
+        self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **fields)
+        self.steps_of_phase[path] = []
         for step in phase.steps:
-            own = f"{path}/{path_segment(step.id)}"
-            self.planned[own] = step
-            self.below[path].append(own)
-            of_step = f"{shape}/{path_segment(step.id)}"
+            step_path = f"{path}/{path_segment(step.id)}"
+            self.steps[step_path] = step
+            self.steps_of_phase[path].append(step_path)
+            step_shape = f"{shape}/{path_segment(step.id)}"
             tries = step.retry.attempts
-            self._add(own, path, kind="step", name=step.id, shape=of_step, node=step.node, tries=tries)
+            self._add(step_path, path, kind="step", name=step.id, shape=step_shape, node=step.node, tries=tries)
 
     def _round(self, phase: Phase, base: str) -> str:
         """The parent of a phase: the round that it is in, below its repeat; else the step around it."""
@@ -332,7 +332,7 @@ class NodeTree:
         tally = self._tally[parent]
         tally["pending"] = tally.get("pending", 0) + 1
         if parent.startswith("~"):
-            self.put(parent, children=len(self.window.below[parent]))
+            self.put(parent, children=len(self.window.children[parent]))
 
 
 def _active(tally: dict[str, int]) -> str | None:
@@ -340,7 +340,7 @@ def _active(tally: dict[str, int]) -> str | None:
     return next((status for status in ACTIVE if tally.get(status, 0) > 0), None)
 
 
-def _together(tally: dict[str, int]) -> str:
+def _joint_status(tally: dict[str, int]) -> str:
     """The status of a round or repeat, from those of what is in it."""
     active = _active(tally)
     if active is not None:

@@ -24,13 +24,13 @@ Pinned = Callable[[str], Plan | None]
 
 
 class SessionTopic:
-    """The rows of a session. `pinned` returns a plan by its digest; `facts` are what the head has from elsewhere.
+    """The rows of a session. `plan_of` returns a plan by its digest; `facts` are what the head has from elsewhere.
 
     `counter` names who counts denied calls and marks, if anybody does: their numbers are those of one process.
     """
 
-    def __init__(self, pinned: Pinned, facts: Mapping[str, Any], counter: str = "") -> None:
-        self.pinned = pinned
+    def __init__(self, plan_of: Pinned, facts: Mapping[str, Any], counter: str = "") -> None:
+        self.plan_of = plan_of
         self.facts = {"turn": None, "letGo": None, **facts}
         self.counter = counter
         self.state = State()
@@ -38,8 +38,8 @@ class SessionTopic:
         self.rows = Rows("")
         self._moves = self._loops = 0
         self._visits: dict[int, int] = {}
-        self._ended: float | None = None
-        self._denied = 0
+        self._end_time: float | None = None
+        self._denial_count = 0
         self._head()
 
     def mark(self, facts: Mapping[str, Any]) -> None:
@@ -54,21 +54,21 @@ class SessionTopic:
         self.rows.seq += 1
         if not self.state.is_active or denial.at < self.state.started:
             return
-        self._denied += 1
+        self._denial_count += 1
         text = "\n".join((denial.tool, denial.rule, denial.excerpt))
         id_ = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
-        before = self.rows.get(DENIALS, id_)
-        seen = {"count": 1, "first": denial.at} if before is None else {"count": before["count"] + 1}
-        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short(denial.reason)}
-        self.rows.put(DENIALS, id_, {**about, "excerpt": _short(denial.excerpt), **seen, "last": denial.at})
-        if len(many := self.rows.section(DENIALS)) > MOST_DENIALS:
-            self.rows.drop(DENIALS, many[0]["id"])
+        old_row = self.rows.get(DENIALS, id_)
+        counts = {"count": 1, "first": denial.at} if old_row is None else {"count": old_row["count"] + 1}
+        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short_text(denial.reason)}
+        self.rows.put(DENIALS, id_, {**about, "excerpt": _short_text(denial.excerpt), **counts, "last": denial.at})
+        if len(denials := self.rows.section(DENIALS)) > MOST_DENIALS:
+            self.rows.drop(DENIALS, denials[0]["id"])
         self._head()
 
     def take(self, at: float, event: Event) -> None:
         """Apply the next event of the journal, recorded at the time `at`."""
         self.rows.seq += 1
-        before, self.state = self.state, machine.apply(self.state, event)
+        old_state, self.state = self.state, machine.apply(self.state, event)
         match event:
             case machine.Started():
                 self._begin(at, "start")
@@ -76,11 +76,11 @@ class SessionTopic:
                 self._begin(at, "rewind" if isinstance(event, machine.Rewound) else "adopt")
             case machine.Reloaded():
                 self._show_plan()
-                self._move(at, before.at, event.to, "reload", "")
+                self._move(at, old_state.at, event.to, "reload", "")
             case machine.Moved() | machine.Looped():
-                how = "next" if isinstance(event, machine.Moved) else "loop"
-                self._loops += how == "loop"
-                self._move(at, event.origin, event.to, how, getattr(event, "summary", ""))
+                cause = "next" if isinstance(event, machine.Moved) else "loop"
+                self._loops += cause == "loop"
+                self._move(at, event.origin, event.to, cause, getattr(event, "summary", ""))
             case machine.Finished():
                 self._move(at, event.origin, None, "done", event.summary)
             case machine.Cancelled():
@@ -91,61 +91,61 @@ class SessionTopic:
                 pass
         self._head()
 
-    def _begin(self, at: float, how: str) -> None:
+    def _begin(self, at: float, cause: str) -> None:
         """A task begins here. The rows of an earlier one are no longer shown."""
         self.rows.epoch = (self.state.task_id or f"before-{self.rows.seq}") + self.counter
         for section in (STOPS, MOVES, CHECKS, DENIALS):
             for row in self.rows.section(section):
                 self.rows.drop(section, row["id"])
-        self._moves = self._loops = self._denied = 0
-        self._visits, self._ended = {}, None
+        self._moves = self._loops = self._denial_count = 0
+        self._visits, self._end_time = {}, None
         self._show_plan()
         if self.state.is_active:
-            self._move(at, None, self.state.at, how, "")
+            self._move(at, None, self.state.at, cause, "")
 
     def _show_plan(self) -> None:
-        self.plan = self.pinned(self.state.plan) if self.state.plan else None
+        self.plan = self.plan_of(self.state.plan) if self.state.plan else None
         stops = () if self.plan is None else self.plan.stops
         for row in self.rows.section(STOPS):
             if int(row["id"]) >= len(stops):
                 self.rows.drop(STOPS, row["id"])
         for order, stop in enumerate(stops):
             is_new = self.rows.get(STOPS, str(order)) is None
-            self.rows.put(STOPS, str(order), {**(_NOT_VISITED if is_new else {}), **_written(order, stop)})
+            self.rows.put(STOPS, str(order), {**(_NOT_VISITED if is_new else {}), **_stop_fields(order, stop)})
         self._show_checks()
 
     def _show_checks(self) -> None:
         """A row for each exit check of the workflow, also if it never ran. Results of a changed check are gone."""
         stops = () if self.plan is None else self.plan.stops
-        wanted = {
+        checks = {
             f"{order}.{number}": check for order, stop in enumerate(stops) for number, check in enumerate(stop.checks)
         }
         for row in self.rows.section(CHECKS):
-            check = wanted.get(row["id"])
+            check = checks.get(row["id"])
             if check is None or (row["claim"], row["kind"]) != (clean(check.claim)[:LONG], check.kind):
                 self.rows.drop(CHECKS, row["id"])
-        for id_, check in wanted.items():
+        for id_, check in checks.items():
             if self.rows.get(CHECKS, id_) is None:
                 stop = int(id_.partition(".")[0])
                 row = {"node": str(stop), "stop": stop, "name": clean(check.name)[:LONG], "kind": check.kind}
                 self.rows.put(CHECKS, id_, {**row, "claim": clean(check.claim)[:LONG], **_NEVER_RUN})
 
-    def _move(self, at: float, origin: int | None, to: int | None, how: str, text: str) -> None:
+    def _move(self, at: float, origin: int | None, target: int | None, cause: str, text: str) -> None:
         """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
-        summary = {"summary": _short(text)}
-        self.rows.put(MOVES, str(self._moves), {"from": origin, "to": to, "how": how, "at": at, **summary})
+        summary = {"summary": _short_text(text)}
+        self.rows.put(MOVES, str(self._moves), {"from": origin, "to": target, "how": cause, "at": at, **summary})
         if origin is not None:
-            self._put_stop(origin, {"left": at, **(summary if text and how != "cancel" else {})})
-        if to is None:
-            self._ended = at
+            self._put_stop(origin, {"left": at, **(summary if text and cause != "cancel" else {})})
+        if target is None:
+            self._end_time = at
         else:
-            self._visits[to] = self._visits.get(to, 0) + (how != "reload" or origin != to)
-            self._put_stop(to, {"entered": at, "left": None, "visits": self._visits[to]})
-        here, is_done = self.state.at, self.state.status == "done"
+            self._visits[target] = self._visits.get(target, 0) + (cause != "reload" or origin != target)
+            self._put_stop(target, {"entered": at, "left": None, "visits": self._visits[target]})
+        position, is_done = self.state.at, self.state.status == "done"
         for row in self.rows.section(STOPS):  # after a loop, phases that were visited are ahead again
-            is_behind = is_done or row["order"] < here
-            state = "done" if is_behind else "current" if row["order"] == here else "ahead"
+            is_behind = is_done or row["order"] < position
+            state = "done" if is_behind else "current" if row["order"] == position else "ahead"
             self.rows.put(STOPS, row["id"], {"state": state})
 
     def _put_stop(self, at: int, fields: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ class SessionTopic:
         for number, result in enumerate(event.results):
             row = {"node": str(event.at), "stop": event.at, "name": clean(result.name), "kind": result.kind}
             row |= {"held": result.held, "tree": None, "stale": None}
-            row |= {"detail": _short(result.detail), "seconds": result.seconds, "at": at}
+            row |= {"detail": _short_text(result.detail), "seconds": result.seconds, "at": at}
             self.rows.put(CHECKS, f"{event.at}.{number}", row)
 
     def _head(self) -> None:
@@ -174,9 +174,9 @@ class SessionTopic:
             "sentOn": state.sent_on,
             "stoppedIdle": state.idle_stops,
             "sameFailures": state.same_failures,
-            "denied": self._denied,
+            "denied": self._denial_count,
             "started": state.started or None,
-            "ended": self._ended,
+            "ended": self._end_time,
             "cancelPending": state.cancel_asked,
             "refused": list(state.refused),
         })  # fmt: skip
@@ -188,22 +188,22 @@ _NEVER_RUN: dict[str, Any] = {
 _NOT_VISITED: dict[str, Any] = {"state": "ahead", "visits": 0, "entered": None, "left": None, "summary": None}
 
 
-def _written(order: int, stop: Stop) -> dict[str, Any]:
+def _stop_fields(order: int, stop: Stop) -> dict[str, Any]:
     """What the workflow says about a phase."""
     return {
         "order": order,
         "levels": [[clean(level.name), level.position + 1, level.total] for level in stop.levels],
         "name": clean(stop.name),
         "emoji": clean(stop.emoji),
-        "gate": {"deny": _listed(stop.deny), "allow": _listed(stop.allow), "writes": None},
+        "gate": {"deny": _clean_names(stop.deny), "allow": _clean_names(stop.allow), "writes": None},
         "exit": [clean(check.claim)[:LONG] for check in stop.checks],
         "loopable": stop.scope_loopable,
     }
 
 
-def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+def _clean_names(names: tuple[str, ...] | None) -> list[str] | None:
     return None if names is None else [clean(name) for name in names]
 
 
-def _short(text: str) -> str:
+def _short_text(text: str) -> str:
     return clean(text)[:LONG]

@@ -67,8 +67,8 @@ _EMOJI_STYLE = "\ufe0f"
 def table(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
     """The rows in aligned columns. The last column is not padded, and a column that is always empty is left out."""
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
-    used = [number for number, width in enumerate(widths) if width]
-    return [gap.join(padded(row[number], widths[number]) for number in used).rstrip() for row in rows]
+    numbers = [number for number, width in enumerate(widths) if width]
+    return [gap.join(padded(row[number], widths[number]) for number in numbers).rstrip() for row in rows]
 
 
 def padded(text: str, width: int) -> str:
@@ -77,14 +77,14 @@ def padded(text: str, width: int) -> str:
 
 def duration(seconds: float) -> str:
     """`0.4s`, `42s`, `3m 05s`, `1h 02m`."""
-    whole = int(max(0.0, seconds))
-    if whole < 10:
+    whole_seconds = int(max(0.0, seconds))
+    if whole_seconds < 10:
         return f"{max(0.0, seconds):.1f}s"
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    if whole_seconds < 60:
+        return f"{whole_seconds}s"
+    if whole_seconds < 3600:
+        return f"{whole_seconds // 60}m {whole_seconds % 60:02d}s"
+    return f"{whole_seconds // 3600}h {whole_seconds % 3600 // 60:02d}m"
 
 
 def columns(text: str) -> int:
@@ -106,10 +106,10 @@ def clipped(text: str, width: int) -> str:
     """The text, cut to `width` columns. `…` replaces the rest."""
     if columns(text) <= width:
         return text
-    used, end = 0, 0
+    used_columns, end = 0, 0
     for char in text:
-        used += _columns_of(char)
-        if used > width - 1:
+        used_columns += _columns_of(char)
+        if used_columns > width - 1:
             break
         end += 1
     return (text[:end] + "…") if width > 0 else ""

@@ -37,10 +37,10 @@ _MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", 
 def flow_tree(plan: FlowPlan, find: FlowFinder) -> str:
     """Every phase with its steps and their settings. Nested flows are shown one level deep."""
     lines = [f"{plan.id} (flow)", *(f"  {line}" for line in _head(plan)), *_phases(plan, find, "  ")]
-    return "\n".join(_short(line) for line in lines)
+    return "\n".join(_short_line(line) for line in lines)
 
 
-def _short(line: str) -> str:
+def _short_line(line: str) -> str:
     line = plain(line.replace("\n", " "))
     return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
 
@@ -66,16 +66,16 @@ def _phases(plan: FlowPlan, find: FlowFinder | None, indent: str) -> Iterator[st
     for phases in groups_of(plan.phases):
         lane, inner = phases[0].lane, indent
         if lane is not None:
-            yield f"{indent}in parallel{_together(plan.groups[lane.group])}:"
+            yield f"{indent}in parallel{_parallel_words(plan.groups[lane.group])}:"
             inner += "  "
         for phase in phases:
             yield f"{inner}{next(numbers)}. {phase.id}{_round(phase)}"
-            yield from (f"{inner}   {line}" for line in _of_phase(phase, find))
+            yield from (f"{inner}   {line}" for line in _phase_lines(phase, find))
 
 
-def _together(how: Parallelism) -> str:
-    rest = ", and all finish even if one fails" if how.on_failure == "finish" else ""
-    return f", up to {how.limit}{rest}"
+def _parallel_words(parallelism: Parallelism) -> str:
+    ending = ", and all finish even if one fails" if parallelism.on_failure == "finish" else ""
+    return f", up to {parallelism.limit}{ending}"
 
 
 def _round(phase: Phase) -> str:
@@ -88,22 +88,22 @@ def _round(phase: Phase) -> str:
 def _guards(phase: Phase) -> list[str]:
     """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
     guards = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
-    more = len(phase.guards) - len(guards)
-    earlier = f"{counted(more, 'condition')} of earlier rounds {'holds' if more == 1 else 'hold'}"
-    return [earlier, *guards] if more else guards
+    count = len(phase.guards) - len(guards)
+    earlier = f"{counted(count, 'condition')} of earlier rounds {'holds' if count == 1 else 'hold'}"
+    return [earlier, *guards] if count else guards
 
 
-def _of_phase(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
+def _phase_lines(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
     yield from (f"only if: {guard}" for guard in _guards(phase))
     if phase.when is not None:
         yield f"when: {in_words(phase.when)}"
     if phase.parallel.limit > 1:
-        yield f"steps in parallel{_together(phase.parallel)}"
+        yield f"steps in parallel{_parallel_words(phase.parallel)}"
     if phase.timeout is not None:
         yield f"time limit: {phase.timeout:g} s"
     for step in phase.steps:
         yield f"- {step.id}: {step.node}"
-        yield from (f"  {line}" for line in _of_step(step))
+        yield from (f"  {line}" for line in _step_lines(step))
         child = child_of(step, find) if find is not None else None
         if child is not None:
             yield f"  runs {child.id}:"
@@ -112,7 +112,7 @@ def _of_phase(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
         yield "then: the flow fails if `until` still does not hold"
 
 
-def _of_step(step: Step) -> Iterator[str]:
+def _step_lines(step: Step) -> Iterator[str]:
     if step.when is not None:
         yield f"when: {in_words(step.when)}"
     if step.routing_group:
@@ -120,8 +120,8 @@ def _of_step(step: Step) -> Iterator[str]:
     yield from (f"{name}: {in_words(value)}" for name, value in step.params.items())
     if step.prompt is not None:
         yield f"prompt: {prompt_words(step.prompt)}"
-        named = zip(step.prompt.names, step.prompt.values, strict=True) if step.prompt.name is not None else ()
-        yield from (f"  {name}: {in_words(value)}" for name, value in named)
+        values = zip(step.prompt.names, step.prompt.values, strict=True) if step.prompt.name is not None else ()
+        yield from (f"  {name}: {in_words(value)}" for name, value in values)
     if step.retry.attempts > 1:
         yield f"tried up to {step.retry.attempts} times, {step.retry.wait:g} s apart, × {step.retry.factor:g}"
     if step.timeout is not None:
@@ -129,8 +129,8 @@ def _of_step(step: Step) -> Iterator[str]:
     if step.rerun:
         yield f"if interrupted: {_RERUNS[step.rerun]}"
     yield from (f"expects {expectation_words(expectation)}" for expectation in step.expect or ())
-    yield from (f"makes {made_file_words(made)}" for made in step.makes)
-    yield from (f"then {after_words(after)}" for after in step.after)
+    yield from (f"makes {made_file_words(file)}" for file in step.makes)
+    yield from (f"then {after_words(action)}" for action in step.after)
     if step.stop_if is not None:
         yield f"stops the flow ({step.stop_outcome}) if: {in_words(step.stop_if)}"
 
@@ -146,24 +146,28 @@ def flow_mermaid(plan: FlowPlan) -> str:
     numbers = itertools.count()
     for phases in groups_of(plan.phases):
         lane, ids = phases[0].lane, [f"p{next(numbers)}" for _ in phases]
-        named = list(zip(ids, phases, strict=True))
+        phases_by_id = list(zip(ids, phases, strict=True))
         indent = "  " if lane is None else "    "
-        boxes = [line for id_, phase in named for line in _box(phase, id_, indent)]
+        boxes = [line for id_, phase in phases_by_id for line in _box(phase, id_, indent)]
         if lane is None:
             lines += boxes
             row += ids
         else:
-            lines += [f'  subgraph g{lane.group}["in parallel{_together(plan.groups[lane.group])}"]', *boxes, "  end"]
-            pairs = itertools.pairwise(named)
-            links += [f"  {a} --> {b}" for (a, left), (b, right) in pairs if left.lane == right.lane]
+            lines += [
+                f'  subgraph g{lane.group}["in parallel{_parallel_words(plan.groups[lane.group])}"]',
+                *boxes,
+                "  end",
+            ]
+            pairs = itertools.pairwise(phases_by_id)
+            links += [f"  {a} --> {b}" for (a, a_phase), (b, b_phase) in pairs if a_phase.lane == b_phase.lane]
             row.append(f"g{lane.group}")
     links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise([*row, "done"]))
     return "\n".join([*lines, "  done([done])", *links])
 
 
 def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
-    asked = [*_guards(phase), *([in_words(phase.when)] if phase.when is not None else [])]
-    title = phase.id + (f" when {' and '.join(asked)}" if asked else "")
+    conditions = [*_guards(phase), *([in_words(phase.when)] if phase.when is not None else [])]
+    title = phase.id + (f" when {' and '.join(conditions)}" if conditions else "")
     if not phase.steps:
         yield f'{indent}{id_}["{_label(title)}"]'
         return
@@ -178,12 +182,12 @@ def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
 
 
 def _node(step: Step) -> str:
-    what = f"runs {in_words(step.flow)}" if step.flow is not None else step.node
-    return f"{step.id}: {what}" + (f" when {in_words(step.when)}" if step.when is not None else "")
+    action = f"runs {in_words(step.flow)}" if step.flow is not None else step.node
+    return f"{step.id}: {action}" + (f" when {in_words(step.when)}" if step.when is not None else "")
 
 
 def _label(text: str) -> str:
-    return _short(text).translate(_MERMAID)
+    return _short_line(text).translate(_MERMAID)
 
 
 def workflow_tree(plan: Plan) -> str:
@@ -281,8 +285,8 @@ def _block_box(block: Block) -> Box:
     if isinstance(block, ParallelBlock):
         captions = [f"in parallel, up to {block.limit}"]
     else:
-        again = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
-        captions = [f"up to {counted(block.count, 'round')}", *again]
+        condition = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
+        captions = [f"up to {counted(block.count, 'round')}", *condition]
     inner = [_block_box(one) for one in block.blocks]
     head = LINE * len(captions)
 
@@ -320,8 +324,8 @@ def _phase_box(block: PhaseBlock) -> Box:
 
 def _step_box(step: Step) -> Box:
     """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
-    kind, what = _kind(step)
-    line = _cut(one_line(f"{step.id}: {what}"))
+    kind, action = _kind(step)
+    line = _cut(one_line(f"{step.id}: {action}"))
     notes = list(filter(None, (_condition(step.when), _condition(step.stop_if, "ends the flow if"))))
 
     def draw(x: float, y: float, width: float) -> Iterator[str]:
@@ -362,8 +366,8 @@ def _kind(step: Step) -> tuple[str, str]:
     return ("person" if is_form or step.node in ASKING else "work"), step.node
 
 
-def _condition(when: Expression | None, words: str = "if") -> str:
-    return "" if when is None else _cut(f"{words} {one_line(in_words(when))}")
+def _condition(expression: Expression | None, words: str = "if") -> str:
+    return "" if expression is None else _cut(f"{words} {one_line(in_words(expression))}")
 
 
 def _cut(text: str) -> str:
@@ -375,8 +379,8 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
-    how = ' text-anchor="middle"' if kind == "middle" else f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}"{how}>{_escaped(text)}</text>'
+    attribute = ' text-anchor="middle"' if kind == "middle" else f' class="{kind}"' if kind else ""
+    return f'<text x="{x:g}" y="{y:g}"{attribute}>{_escaped(text)}</text>'
 
 
 def _escaped(text: str) -> str:

@@ -48,21 +48,29 @@ class Story:
         self.rounds: dict[str, str] = {}
         for phase in plan.phases:
             numbers = round_numbers(phase)
-            named = [str(number) if len(numbers) == 1 else f"{name} = {number}" for name, number in numbers.items()]
-            self.rounds[path_segment(phase.id)] = f"round {', '.join(named)}" if named else ""
+            round_names = [
+                str(number) if len(numbers) == 1 else f"{name} = {number}" for name, number in numbers.items()
+            ]
+            self.rounds[path_segment(phase.id)] = f"round {', '.join(round_names)}" if round_names else ""
         self._place = ""
         self._failures: set[str] = set()
 
     def lines(self, records: Sequence[EventRecord]) -> Iterator[tuple[float, str]]:
         """The lines for these events, each with its time. There is none for an event that people need not see."""
         lines: list[tuple[float, str, str]] = []
-        kept = _number_of_kept(records)
+        copied_count = _number_of_copied(records)
         for number, (moment, event) in enumerate(records):
             self.topic.apply(moment, event)
             at = event.time if isinstance(event, Guided) else moment
-            _insert(lines, [(at, *line) for line in (self._lines(event, moment) if number >= kept else _kept(event))])
-        for at, path, text in _shortened(lines):
-            yield at, f"{self.clock(at)}  {self._placed(path, text)}"
+            _insert(
+                lines,
+                [
+                    (at, *line)
+                    for line in (self._lines(event, moment) if number >= copied_count else _copied_lines(event))
+                ],
+            )
+        for at, path, text in _join_lines(lines):
+            yield at, f"{self.clock(at)}  {self._with_place(path, text)}"
 
     def news(self, event: Event, now: float) -> list[str]:
         """The lines that a person who watches the run sees: with whole paths, without what agents usually do."""
@@ -72,9 +80,9 @@ class Story:
             return []
         if isinstance(event, Guided):
             return [f"{'  ' * (event.path.count('/') + 1)}{guided_sign(event)} {plain(guided_words(event))}"]
-        return [_whole(path.rstrip("/"), text) for path, text in self._lines(event, now) if path]
+        return [_line_with_path(path.rstrip("/"), text) for path, text in self._lines(event, now) if path]
 
-    def _placed(self, path: str, text: str) -> str:
+    def _with_place(self, path: str, text: str) -> str:
         """The text, indented below its path. If the lines above are about another place, the whole path is shown."""
         if not path:
             self._place = ""
@@ -89,23 +97,23 @@ class Story:
     def _lines(self, event: Event, now: float) -> Iterator[_Line]:
         match event:
             case run_events.PhaseStarted():
-                yield event.path, _joined(RUNNING.char, self.rounds.get(event.path, ""))
+                yield event.path, _line_text(RUNNING.char, self.rounds.get(event.path, ""))
             case run_events.StepStarted():
                 yield event.path, RUNNING.char
             case run_events.PhaseDone() | run_events.StepDone():
-                more = "ends the flow here" if isinstance(event, run_events.StepDone) and event.stop else ""
-                yield event.path, _joined(DONE.char, self._took(event.path), more)
+                note = "ends the flow here" if isinstance(event, run_events.StepDone) and event.stop else ""
+                yield event.path, _line_text(DONE.char, self._took(event.path), note)
             case run_events.PhaseSkipped():
-                yield event.path, _joined(SKIPPED.char, f"skipped: {event.reason}")
+                yield event.path, _line_text(SKIPPED.char, f"skipped: {event.reason}")
             case run_events.StepSkipped() if event.path.rpartition("/")[0] in self.topic.state.phases:
-                yield event.path, _joined(SKIPPED.char, f"skipped: {_UNMET}")
+                yield event.path, _line_text(SKIPPED.char, f"skipped: {_UNMET}")
             case run_events.StepFailed():
                 self._failures.add(event.message)
-                yield event.path, _joined(FAILED.char, self._took(event.path), event.message)
+                yield event.path, _line_text(FAILED.char, self._took(event.path), event.message)
             case run_events.NodeStarted() | run_events.AttemptStarted() if event.attempt > 1:
                 yield f"{event.path}/", attempt_words(self.topic, event.path)
             case run_events.RunStarted() | run_events.RunResumed() | run_events.RunParked() | run_events.RunEnded():
-                yield "", self._of_run(event, now)
+                yield "", self._run_words(event, now)
             case _:
                 yield from self._below_step(event, now)
 
@@ -123,10 +131,10 @@ class Story:
                 yield from ((f"{event.path}/", text) for text in guided_lines(event))
             case run_events.SummarySet():
                 yield "", f"summary: {shown(one_line(event.text), LONGEST_SUMMARY)}"
-            case _ if line.what in _BELOW:
-                yield f"{line.path}/", _BELOW[line.what].format(line.text)
+            case _ if line.word in _BELOW:
+                yield f"{line.path}/", _BELOW[line.word].format(line.text)
 
-    def _of_run(
+    def _run_words(
         self,
         event: run_events.RunStarted | run_events.RunResumed | run_events.RunParked | run_events.RunEnded,
         now: float,
@@ -136,31 +144,32 @@ class Story:
             case run_events.RunStarted():
                 return f"started, until phase {plain(event.until)}" if event.until else "started"
             case run_events.RunResumed():
-                again = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
-                return ("continued" if event.mode == "continue" else "resumed") + again
+                note = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
+                return ("continued" if event.mode == "continue" else "resumed") + note
             case run_events.RunParked():
                 return f"waits for a person, after {took}"
         sign = _ENDS.get(event.status, "!")
-        why = event.error or reason_words(event.reason or "")
-        return f"{sign} {event.status} after {took}{f': {one_line(why)}' if why and why not in self._failures else ''}"
+        reason = event.error or reason_words(event.reason or "")
+        words = f": {one_line(reason)}" if reason and reason not in self._failures else ""
+        return f"{sign} {event.status} after {took}{words}"
 
     def _took(self, path: str) -> str:
         took = self.topic.tree.get(path)["took"]
         return "" if took is None else duration(took)
 
 
-def _whole(path: str, text: str) -> str:
+def _line_with_path(path: str, text: str) -> str:
     """A line with the whole path behind its sign."""
     sign, rest = (text[0], text[1:]) if text[1:2] in ("", " ") else (RUNNING.char, text)
     return "  " * path.count("/") + "  ".join(filter(None, (f"{sign} {plain(path)}", rest.strip())))
 
 
-def _number_of_kept(records: Sequence[EventRecord]) -> int:
+def _number_of_copied(records: Sequence[EventRecord]) -> int:
     """How many events a restart copied from the attempt before. It begins with them, and then resumes."""
-    resumed = (
+    resumes = (
         (number, event) for number, (_, event) in enumerate(records, 1) if isinstance(event, run_events.RunResumed)
     )
-    return next((number if event.mode == "restart" else 0 for number, event in resumed), 0)
+    return next((number if event.mode == "restart" else 0 for number, event in resumes), 0)
 
 
 def _insert(lines: list[tuple[float, str, str]], new: list[tuple[float, str, str]]) -> None:
@@ -171,31 +180,31 @@ def _insert(lines: list[tuple[float, str, str]], new: list[tuple[float, str, str
     lines[place:place] = new
 
 
-def _kept(event: Event) -> Iterator[_Line]:
+def _copied_lines(event: Event) -> Iterator[_Line]:
     if isinstance(event, run_events.RunStarted):
         yield "", "started again"
     elif isinstance(event, run_events.PhaseDone | run_events.PhaseSkipped):
-        yield event.path, _joined((DONE if isinstance(event, run_events.PhaseDone) else SKIPPED).char, KEPT)
+        yield event.path, _line_text((DONE if isinstance(event, run_events.PhaseDone) else SKIPPED).char, KEPT)
 
 
-def _shortened(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+def _join_lines(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
     """The lines, with those of the same thing joined: a start and its end, and a row of skipped or kept phases."""
-    short: list[tuple[float, str, str]] = []
+    joined: list[tuple[float, str, str]] = []
     for at, path, text in lines:
-        before = short[-1] if short else (0.0, "", "")
-        of_many = text.replace(_UNMET, _ALL_UNMET)
+        last = joined[-1] if joined else (0.0, "", "")
+        plural_text = text.replace(_UNMET, _ALL_UNMET)
         is_joinable = text.endswith(KEPT) or text.startswith(f"{SKIPPED.char}  skipped")
-        is_end = before[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
+        is_end = last[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
         if path and is_end:
-            short[-1] = (at, path, text)
-        elif path and "/" not in path + before[1] and of_many == before[2].replace(_UNMET, _ALL_UNMET) and is_joinable:
-            short[-1] = (before[0], f"{before[1]}, {path}", of_many)
+            joined[-1] = (at, path, text)
+        elif path and "/" not in path + last[1] and plural_text == last[2].replace(_UNMET, _ALL_UNMET) and is_joinable:
+            joined[-1] = (last[0], f"{last[1]}, {path}", plural_text)
         else:
-            short.append((at, path, text))
-    return short
+            joined.append((at, path, text))
+    return joined
 
 
-def _joined(sign: str, *parts: str) -> str:
+def _line_text(sign: str, *parts: str) -> str:
     return "  ".join([sign, *(one_line(part) for part in parts if part)])
 
 
@@ -224,20 +233,20 @@ class LogLine(NamedTuple):
 
     kind: str
     path: str
-    what: str
+    word: str
     text: str
 
 
 def line_of(event: Event) -> LogLine:
     """The line of an event. Every event has one."""
-    kind, what, text = _LINES.get(type(event), lambda _: ("steps", "notice", ""))(event)
-    return LogLine(kind, str(getattr(event, "path", "")), what, clean(" ".join(text.split()))[:LONGEST_LOG_LINE])
+    kind, word, text = _LINES.get(type(event), lambda _: ("steps", "notice", ""))(event)
+    return LogLine(kind, str(getattr(event, "path", "")), word, clean(" ".join(text.split()))[:LONGEST_LOG_LINE])
 
 
 def _answer(event: run_events.Answered) -> tuple[str, str, str]:
-    where = event.surface or event.by
-    how, reason = answer_words(event.values)
-    return "people", how, ": ".join(filter(None, (f"in {where}" if where else "", reason)))
+    surface = event.surface or event.by
+    verdict, reason = answer_words(event.values)
+    return "people", verdict, ": ".join(filter(None, (f"in {surface}" if surface else "", reason)))
 
 
 def _fact(event: run_events.FactFound) -> tuple[str, str, str]:
@@ -245,24 +254,24 @@ def _fact(event: run_events.FactFound) -> tuple[str, str, str]:
 
 
 def _check_words(result: Mapping[str, Any]) -> str:
-    held = result.get("held")
-    words = "not run" if held is None else "holds" if held else f"does not hold ({result.get('detail')})"
+    is_held = result.get("held")
+    words = "not run" if is_held is None else "holds" if is_held else f"does not hold ({result.get('detail')})"
     return f"{result.get('name')}: {words}"
 
 
 def usage_words(usage: Mapping[str, Any]) -> str:
     """`1,200 tokens in, 30 out, $0.25`; numbers that are not known are left out."""
     words = (("inputTokens", "{:,} tokens in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
-    known = [text.format(usage[name]) for name, text in words if isinstance(usage.get(name), int | float)]
-    return ", ".join(known) or "an unknown amount"
+    parts = [text.format(usage[name]) for name, text in words if isinstance(usage.get(name), int | float)]
+    return ", ".join(parts) or "an unknown amount"
 
 
 def _failure(event: Any) -> tuple[str, str, str]:
     return "steps", "failed", f"{event.code}: {event.message}"
 
 
-def _word(what: str) -> Callable[[Any], tuple[str, str, str]]:
-    return lambda event: ("steps", what, getattr(event, "reason", ""))
+def _event_word(word: str) -> Callable[[Any], tuple[str, str, str]]:
+    return lambda event: ("steps", word, getattr(event, "reason", ""))
 
 
 _LINES: dict[type[Event], Callable[[Any], tuple[str, str, str]]] = {
@@ -289,11 +298,11 @@ _LINES: dict[type[Event], Callable[[Any], tuple[str, str, str]]] = {
     run_events.SummarySet: lambda event: ("steps", "summary", event.text),
     run_events.RunResumed: lambda event: ("steps", "resumed", event.mode),
     run_events.RunEnded: lambda event: ("steps", event.status, event.error or event.reason or ""),
-    **dict.fromkeys((run_events.PhaseSkipped, run_events.StepSkipped), _word("skipped")),
-    **dict.fromkeys((run_events.RunStarted, run_events.PhaseStarted, run_events.StepStarted), _word("started")),
-    **dict.fromkeys((run_events.PhaseDone, run_events.StepDone), _word("done")),
-    run_events.NodeFinished: _word("finished"),
-    run_events.Delayed: _word("delayed"),
-    run_events.Routed: _word("routed"),
-    run_events.Bounded: _word("limits"),
+    **dict.fromkeys((run_events.PhaseSkipped, run_events.StepSkipped), _event_word("skipped")),
+    **dict.fromkeys((run_events.RunStarted, run_events.PhaseStarted, run_events.StepStarted), _event_word("started")),
+    **dict.fromkeys((run_events.PhaseDone, run_events.StepDone), _event_word("done")),
+    run_events.NodeFinished: _event_word("finished"),
+    run_events.Delayed: _event_word("delayed"),
+    run_events.Routed: _event_word("routed"),
+    run_events.Bounded: _event_word("limits"),
 }

@@ -43,43 +43,43 @@ class Progress:
 
         Without `asks` there are no open questions: they are asked below.
         """
-        places, at = self._places()
+        places, current = self._places()
         rows = [row for row in self.topic.rows.section(NEEDS) if row["answered"] is None][:MOST_QUESTIONS]
         questions = [f"? {plain(row['path'])}  {one_line(row['title'])} ({row['id']})" for row in rows if asks]
         foot = [*questions, *self._notices(places), self._foot(now)][-max(1, height) :]
         room = max(0, height - len(foot))
-        start = max(0, min(at - room // 2, len(places) - room))
-        shown = [self._line(*place, now) for place in places[start : start + room]]
+        start = max(0, min(current - room // 2, len(places) - room))
+        lines = [self._line(*place, now) for place in places[start : start + room]]
         if start and room > 2:
-            shown[0] = f"… {start + 1} above"
+            lines[0] = f"… {start + 1} above"
         if start + room < len(places) and room > 2:
-            shown[-1] = f"… {len(places) - start - room + 1} below"
-        return [clipped(line, width) for line in [*shown, *foot]]
+            lines[-1] = f"… {len(places) - start - room + 1} below"
+        return [clipped(line, width) for line in [*lines, *foot]]
 
     def _places(self) -> tuple[list[ProgressPlace], int]:
         """The place of every possible line, and the index of the line that is current."""
         places: list[ProgressPlace] = []
-        at = 0
+        current = 0
         for path in self.phases:
             status = self._row(path)["status"]
             if status in _UNFOLDED:
                 begin = len(places)
                 places.extend(self._unfold(path, 0))
-                below = range(len(places) - 1, begin, -1)
-                at = next((n for n in below if self._row(places[n][0])["status"] in _UNFOLDED), begin)
+                numbers = range(len(places) - 1, begin, -1)
+                current = next((n for n in numbers if self._row(places[n][0])["status"] in _UNFOLDED), begin)
                 continue
-            if status != "pending" and at == len(places) - 1:
-                at = len(places)
+            if status != "pending" and current == len(places) - 1:
+                current = len(places)
             places.append((path, 0, None))
-        return places, at
+        return places, current
 
     def _unfold(self, path: str, depth: int) -> Iterator[ProgressPlace]:
         """A running or failed phase or step is shown with everything below it, any other in one line."""
         yield path, depth, None
         if self._row(path)["status"] in _UNFOLDED:
-            yield from ((path, depth + 1, visit) for visit in self.topic.window.of(path, VISITS)[-MOST_VISITS:])
-            for child in self.topic.window.below.get(path, ()):
-                if child in self.topic.tree.own or self._row(child)["status"] != "pending":
+            yield from ((path, depth + 1, visit) for visit in self.topic.window.rows_of(path, VISITS)[-MOST_VISITS:])
+            for child in self.topic.window.children.get(path, ()):
+                if child in self.topic.tree.own_steps or self._row(child)["status"] != "pending":
                     yield from self._unfold(child, depth + 1)
 
     def _line(self, path: str, depth: int, visit: Row | None, now: float) -> str:
@@ -103,22 +103,22 @@ class Progress:
             return one_line((row["why"] or {}).get("message", ""))
         if row["id"] in self.topic.state.questions:
             return "waits for an answer"
-        doing, until = row["doing"] or "", row.get("until")
-        if until is not None:
-            doing = f"waits {duration(until - now)}{doing and f': {doing}'}" if until > now else ""
-        visits = self.topic.window.of(row["id"], VISITS)
-        if visits and doing.startswith(visits[-1]["place"]):
-            doing = ""  # the line of the visit says it
-        return one_line(doing) or (attempt_words(self.topic, row["id"]) if row["try"] > 1 else "")
+        text, end = row["doing"] or "", row.get("until")
+        if end is not None:
+            text = f"waits {duration(end - now)}{text and f': {text}'}" if end > now else ""
+        visits = self.topic.window.rows_of(row["id"], VISITS)
+        if visits and text.startswith(visits[-1]["place"]):
+            text = ""  # the line of the visit says it
+        return one_line(text) or (attempt_words(self.topic, row["id"]) if row["try"] > 1 else "")
 
     def _notices(self, places: list[ProgressPlace]) -> list[str]:
         """The last notice about a step that runs, and the last one about the run."""
         rows = [self._row(path) for path, _, visit in places if visit is None]
-        noted = [row for row in rows if row.get("note") and row["status"] in _RUNNING]
-        last = max(noted, key=lambda row: row.get("v", 0), default=None)
-        of_step = [] if last is None else [f"! {plain(last['id'])}  {one_line(last['note'])}"]
+        rows_with_notes = [row for row in rows if row.get("note") and row["status"] in _RUNNING]
+        newest = max(rows_with_notes, key=lambda row: row.get("v", 0), default=None)
+        step_notices = [] if newest is None else [f"! {plain(newest['id'])}  {one_line(newest['note'])}"]
         note = self.topic.rows.head["note"]
-        return [*of_step, *([f"! {one_line(note)}"] if note else [])]
+        return [*step_notices, *([f"! {one_line(note)}"] if note else [])]
 
     def _foot(self, now: float) -> str:
         topic, state = self.topic, self.topic.state
@@ -130,18 +130,18 @@ class Progress:
         parts += [words.format(head["usage"][name]) for name, words in names if head["usage"].get(name) is not None]
         if state.status != "running":
             parts.insert(0, state.status)
-        why = state.error or reason_words(state.reason or "") if state.status not in ("running", "waiting") else None
-        if any(step.status == "failed" and step.error == why for step in state.steps.values()):
-            why = None  # the line of the step says it
-        return ", ".join(parts) + (f": {one_line(why)}" if why else "")
+        reason = state.error or reason_words(state.reason or "") if state.status not in ("running", "waiting") else None
+        if any(step.status == "failed" and step.error == reason for step in state.steps.values()):
+            reason = None  # the line of the step says it
+        return ", ".join(parts) + (f": {one_line(reason)}" if reason else "")
 
 
 def attempt_words(topic: RunTopic, path: str) -> str:
     """`attempt 2 of 3, after: ...`."""
-    step, planned = topic.state.steps[path], topic.tree.planned.get(path)
-    most = f" of {planned.retry.attempts}" if planned and planned.retry.attempts >= step.attempts else ""
-    after = f", after: {one_line(step.error)}" if step.error else ""
-    return f"attempt {step.attempts}{most}{after}"
+    step, plan_step = topic.state.steps[path], topic.tree.steps.get(path)
+    limit_words = f" of {plan_step.retry.attempts}" if plan_step and plan_step.retry.attempts >= step.attempts else ""
+    error_words = f", after: {one_line(step.error)}" if step.error else ""
+    return f"attempt {step.attempts}{limit_words}{error_words}"
 
 
 def last_id(path: str) -> str:

@@ -53,7 +53,8 @@ def run_json(run: LoadedRun) -> dict[str, Any]:
         "modes": head["modes"],
         "phases": [_phase_json(run, topic, phase) for phase in run.plan.phases],
         "questions": [
-            {"id": asked.id, "path": asked.path, "form": asked.question} for asked in state.questions.values()
+            {"id": question.id, "path": question.path, "form": question.question}
+            for question in state.questions.values()
         ],
         "artifacts": state.artifacts,
         "worktree": None if tree is None else {"path": tree.path, "branch": tree.branch, "base": tree.base},
@@ -76,41 +77,41 @@ def _phase_json(run: LoadedRun, topic: RunTopic, phase: Phase) -> dict[str, Any]
 
 
 def _step_json(run: LoadedRun, topic: RunTopic, step: Step, path: str) -> dict[str, Any]:
-    found, row = run.state.steps.get(path, StepState()), topic.tree.get(path)
+    state, row = run.state.steps.get(path, StepState()), topic.tree.get(path)
     return {
         "id": step.id,
-        "status": found.status,
+        "status": state.status,
         "value": _value_json(run, step, path),
-        "attempts": found.attempts,
+        "attempts": state.attempts,
         "seconds": row["took"],
-        "error": found.error,
+        "error": state.error,
         "usage": _usage_json(row),
     }
 
 
 def _value_json(run: LoadedRun, step: Step, path: str) -> Any:
-    found = run.state.steps.get(path, StepState())
-    if found.has_value:
-        return run.value(found)
-    child = child_of(step, run.find) if found.status == "done" else None
-    return None if child is None else without_copies(nested_flow_result(child, _ended(run, child, f"{path}/")))
+    state = run.state.steps.get(path, StepState())
+    if state.has_value:
+        return run.value(state)
+    child = child_of(step, run.find) if state.status == "done" else None
+    return None if child is None else without_copies(nested_flow_result(child, _nested_result(run, child, f"{path}/")))
 
 
-def _ended(run: LoadedRun, plan: FlowPlan, base: str) -> FlowResult:
+def _nested_result(run: LoadedRun, plan: FlowPlan, base: str) -> FlowResult:
     """How a nested flow ended, by the events of the run."""
     results: Results = {}
-    stopped: tuple[str, str] | None = None
+    stop: tuple[str, str] | None = None
     for phase in plan.phases:
         results[phase.id] = {}
         for step in phase.steps:
             path = f"{base}{path_segment(phase.id)}/{path_segment(step.id)}"
-            found = run.state.steps.get(path, StepState())
+            state = run.state.steps.get(path, StepState())
             status = {"done": lambda: result(_value_json(run, step, path)), "skipped": skipped}  # noqa: B023 - used at once
-            results[phase.id][step.id] = status.get(found.status, pending)()
-            if found.stop:
-                stopped = (f"{phase.id}:{step.id}", step.stop_outcome)
-    by, outcome = stopped or (None, "success")
-    return FlowResult(by, outcome, results)
+            results[phase.id][step.id] = status.get(state.status, pending)()
+            if state.stop:
+                stop = (f"{phase.id}:{step.id}", step.stop_outcome)
+    stopped_by, outcome = stop or (None, "success")
+    return FlowResult(stopped_by, outcome, results)
 
 
 _OF_DEFINITION = (
@@ -121,24 +122,24 @@ _OF_REFERENCE = ("issue-reference", "merge-request-reference", "pull-request-ref
 _OF_AGENT = ("agent-missing", "agent-unknown", "agent-unguided")
 
 
-def next_steps(run: LoadedRun, changed: Sequence[str]) -> list[str]:
-    """What to do next. `changed` are the files of the run's flows that were changed since it began."""
+def next_steps(run: LoadedRun, changed_files: Sequence[str]) -> list[str]:
+    """What to do next. `changed_files` are the files of the run's flows that were changed since it began."""
     if run.state.status not in ("failed", "cancelled"):
         return []
     resume, option = f"handrail resume {run.id}", option_named_in(run.state.reason or "")
     if run.state.status == "failed":
-        first = _after_failure(run)
+        advice = _advice_after_failure(run)
     elif run.state.code == BUDGET_CODE and option is not None:
-        first = f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
+        advice = f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
     else:
-        first = f"`{resume}` resumes it"
-    return [first, *changed_files_words(run, changed), f"`handrail log {run.id}` shows what happened"]
+        advice = f"`{resume}` resumes it"
+    return [advice, *changed_files_words(run, changed_files), f"`handrail log {run.id}` shows what happened"]
 
 
-def changed_files_words(run: LoadedRun, changed: Sequence[str]) -> list[str]:
+def changed_files_words(run: LoadedRun, changed_files: Sequence[str]) -> list[str]:
     """Says that the run does not use the files as they are now."""
     words = f"since this run began, and a resumed run uses the old one; `{restart_command(run)}` uses the new one"
-    return [f"`{file}` was changed {words}" for file in changed]
+    return [f"`{file}` was changed {words}" for file in changed_files]
 
 
 def restart_command(run: LoadedRun) -> str:
@@ -148,10 +149,10 @@ def restart_command(run: LoadedRun) -> str:
     return f"handrail restart {run.id}" + ("" if is_first else f" --from {first}")
 
 
-def _after_failure(run: LoadedRun) -> str:
+def _advice_after_failure(run: LoadedRun) -> str:
     code, resume, restart = run.state.code or "", f"handrail resume {run.id}", restart_command(run)
-    failed = run.failed_step
-    path = failed.path if failed is not None else ""
+    failed_step = run.failed_step
+    path = failed_step.path if failed_step is not None else ""
     step = step_at(run.plan, path, run.find)
     policy = step.policy if step is not None else "ask"
     if code == SECRET_MISSING:
@@ -160,14 +161,14 @@ def _after_failure(run: LoadedRun) -> str:
         settings = "`secrets: {except: [NAME]}` in your own settings says that the variable holds no secret"
         return f"remove the secret from the file, then run `{resume}`; {settings}"
     if path in run.state.steps and run.state.steps[path].is_refuted:
-        again = f"checks again what is expected of `{path}`"
+        checks_again = f"checks again what is expected of `{path}`"
         match policy:
             case "never":
                 return f"fix it by hand, then run `{resume}`; only `{restart}` runs `{path}` again"
             case "ask":
-                return f"`{resume}` {again}, and if it does not hold, asks whether to run the step again"
+                return f"`{resume}` {checks_again}, and if it does not hold, asks whether to run the step again"
             case _:
-                return f"`{resume}` {again}, and if it does not hold, runs the step again"
+                return f"`{resume}` {checks_again}, and if it does not hold, runs the step again"
     if code == "rerun":
         return f"find out whether `{path}` had finished; " + (
             f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
@@ -190,43 +191,45 @@ _SECONDS = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))
 _TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
 
 
-def estimate_lines(found: Estimate, bounds: Bounded) -> list[str]:
+def estimate_lines(estimate: Estimate, bounds: Bounded) -> list[str]:
     """The estimate in one line, and a warning for each bound that past runs went over."""
-    whole, count = found.whole, len(found.whole.past)
+    forecast, count = estimate.whole, len(estimate.whole.past)
     if not count:
-        words = f"{UNKNOWN}; {_no_past(found)}"
+        words = f"{UNKNOWN}; {_no_past_words(estimate)}"
     elif count == 1:
-        words = f"{measures(whole)} ({UNKNOWN} how much that varies: 1 past run)"
+        words = f"{measures(forecast)} ({UNKNOWN} how much that varies: 1 past run)"
     else:
-        least = min((one.share for one in _spreads(whole) if one.count > 1), default=0.0)
-        words = f"{measures(whole)} ({_share(least)} stay within this; {counted(count, 'past run')})"
-    return [f"estimate: {words}", *(f"warning: {line}" for line in bound_warnings(whole, bounds))]
+        smallest_share = min((one.share for one in _spreads(forecast) if one.count > 1), default=0.0)
+        words = f"{measures(forecast)} ({_share(smallest_share)} stay within this; {counted(count, 'past run')})"
+    return [f"estimate: {words}", *(f"warning: {line}" for line in bound_warnings(forecast, bounds))]
 
 
-def brief_estimate(steps: tuple[int, int], found: Estimate) -> str:
+def brief_estimate(steps: tuple[int, int], estimate: Estimate) -> str:
     """For a dialog: `7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
-    least, most = steps
-    number = counted(most, "step") if least == most else f"{least} to {counted(most, 'step')}"
-    whole = found.whole
-    if whole.seconds is None:
-        return f"{number}; {'other agents worked in all past runs' if found.others else 'no past run is like this one'}"
-    parts = [_from_to(duration(whole.seconds.low), duration(whole.seconds.high))]
-    if whole.usd is not None and whole.usd.high:
-        low, high = (f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (whole.usd.low, whole.usd.high))
-        parts.append(_from_to(low, high))
-    elif whole.tokens is None or whole.tokens.high:
+    low_count, high_count = steps
+    number = counted(high_count, "step") if low_count == high_count else f"{low_count} to {counted(high_count, 'step')}"
+    forecast = estimate.whole
+    if forecast.seconds is None:
+        return (
+            f"{number}; {'other agents worked in all past runs' if estimate.others else 'no past run is like this one'}"
+        )
+    parts = [_range_text(duration(forecast.seconds.low), duration(forecast.seconds.high))]
+    if forecast.usd is not None and forecast.usd.high:
+        low, high = (f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (forecast.usd.low, forecast.usd.high))
+        parts.append(_range_text(low, high))
+    elif forecast.tokens is None or forecast.tokens.high:
         parts.append("cost unknown")
-    count = len(whole.past)
+    count = len(forecast.past)
     return f"{number}; {'last run' if count == 1 else f'last {count} runs'}: {', '.join(parts)}"
 
 
-def _from_to(low: str, high: str) -> str:
+def _range_text(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _no_past(found: Estimate) -> str:
-    words = f"no past run of `{found.flow}` in this project is like this one"
-    return f"{words}: other agents or models worked in {counted(found.others, 'run')}" if found.others else words
+def _no_past_words(estimate: Estimate) -> str:
+    words = f"no past run of `{estimate.flow}` in this project is like this one"
+    return f"{words}: other agents or models worked in {counted(estimate.others, 'run')}" if estimate.others else words
 
 
 def measures(likely: Forecast) -> str:
@@ -240,19 +243,22 @@ def measures(likely: Forecast) -> str:
     return "; ".join(parts)
 
 
-def estimate_rows(found: Estimate) -> list[tuple[str, ...]]:
+def estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
     """A table: a row per phase, and one for the whole."""
-    rounds = [f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else "" for row in found.rows]
-    rows = [(row.phases[0] + more, *_cells(row.likely)) for row, more in zip(found.rows, rounds, strict=True)]
-    return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(found.whole))]
+    rounds = [f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else "" for row in estimate.rows]
+    rows = [
+        (row.phases[0] + round_words, *_cells(row.likely))
+        for row, round_words in zip(estimate.rows, rounds, strict=True)
+    ]
+    return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(estimate.whole))]
 
 
-def meaning_of_estimate(found: Estimate) -> str:
+def meaning_of_estimate(estimate: Estimate) -> str:
     """How the intervals of a table are to be read."""
-    if not any(row.likely.past for row in found.rows):
-        return _no_past(found)
-    every = [found.whole, *(row.likely for row in found.rows)]
-    shares = {one.count: one.share for likely in every for one in _spreads(likely) if one.count > 1}
+    if not any(row.likely.past for row in estimate.rows):
+        return _no_past_words(estimate)
+    forecasts = [estimate.whole, *(row.likely for row in estimate.rows)]
+    shares = {one.count: one.share for likely in forecasts for one in _spreads(likely) if one.count > 1}
     if not shares:
         return "one past run is not enough to say how much it varies"
     words = ", ".join(f"{_share(shares[count])} ({count} runs)" for count in sorted(shares, reverse=True))
@@ -261,17 +267,19 @@ def meaning_of_estimate(found: Estimate) -> str:
 
 def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
     """Says how many past runs took more than the run may use."""
-    for bound, most in bounds.named.items():
+    for bound, limit in bounds.named.items():
         past = {
-            "minutes": [None if taken.seconds is None else taken.seconds / 60 for taken in likely.past],
-            "usd": [taken.usd for taken in likely.past],
-            "tokens": [taken.tokens for taken in likely.past],
+            "minutes": [None if use.seconds is None else use.seconds / 60 for use in likely.past],
+            "usd": [use.usd for use in likely.past],
+            "tokens": [use.tokens for use in likely.past],
         }[bound]
         amounts = [amount for amount in past if amount is not None]
-        more = sum(amount > most for amount in amounts)
-        if more:
-            limit = f"${most:.4g}" if bound == "usd" else counted(int(most) if bound == "tokens" else most, bound[:-1])
-            words = f"{more} of {counted(len(amounts), 'past run')} used more than {limit}"
+        count = sum(amount > limit for amount in amounts)
+        if count:
+            text = (
+                f"${limit:.4g}" if bound == "usd" else counted(int(limit) if bound == "tokens" else limit, bound[:-1])
+            )
+            words = f"{count} of {counted(len(amounts), 'past run')} used more than {text}"
             yield f"{words} ({bounds.source(bound)}), so this run may end before it is done"
 
 
@@ -289,18 +297,18 @@ def usd_words(spread: Spread) -> str:
     return _interval(spread, 1.0, "$", "", digits=2 if spread.high >= 0.1 else 4)
 
 
-def _interval(spread: Spread, size: float, before: str, after: str, digits: int | None = None) -> str:
+def _interval(spread: Spread, size: float, prefix: str, suffix: str, digits: int | None = None) -> str:
     """The interval, rounded so that it does not get narrower, and the usual value."""
     if not spread.high:
-        return f"{before}0{after}"
-    low = _rounded(spread.low / size, math.floor, digits)
-    usual, high = _rounded(spread.usual / size, round, digits), _rounded(spread.high / size, math.ceil, digits)
+        return f"{prefix}0{suffix}"
+    low = _round_text(spread.low / size, math.floor, digits)
+    usual, high = _round_text(spread.usual / size, round, digits), _round_text(spread.high / size, math.ceil, digits)
     if spread.count == 1 or low == high:
-        return f"{before}{usual}{after}"
-    return f"{before}{low}–{high}{after}, usually {before}{usual}"
+        return f"{prefix}{usual}{suffix}"
+    return f"{prefix}{low}–{high}{suffix}, usually {prefix}{usual}"
 
 
-def _rounded(value: float, rounding: Callable[[float], int], digits: int | None) -> str:
+def _round_text(value: float, rounding: Callable[[float], int], digits: int | None) -> str:
     """The value with two digits or so; `digits` are those behind the point, if they are given."""
     places = digits if digits is not None else 0 if value >= 10 or not value else 1
     return f"{rounding(round(value * 10**places, 6)) / 10**places:.{places}f}"

@@ -26,7 +26,7 @@ SUMMARY = "what you did"
 
 
 def session_text(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> str:
-    """What a person is told after a command. `session` is the id that the person typed; `clock` formats a time."""
+    """The text for a person after a command. `session` is the id that the person typed; `clock` formats a time."""
     return plain_lines("\n".join(_lines(report, session, clock))).rstrip("\n")
 
 
@@ -38,64 +38,66 @@ def _lines(report: SessionReport, session: str | None, clock: Callable[[float], 
         yield from check_lines(report.results, plan.stops[state.at])
         yield f"Fix this, then run {_command('next', session)} again."
     elif not state.is_active:
-        yield from _ended(report, plan)
+        yield from _end_lines(report, plan)
     elif isinstance(event, machine.CancelAsked):
         yield "Nothing is cancelled yet."
         yield f"To cancel: {_command('cancel', session, '--yes')}, or run {_command('cancel', session)} once more."
     elif isinstance(event, machine.Reloaded):
         yield "The session continues here with the edited files."
     else:
-        yield from _happened(report, plan)
-        yield from _standing(plan, state, clock) if event is None else ()
-        yield from _now(plan, state, session)
+        yield from _event_lines(report, plan)
+        yield from _status_lines(plan, state, clock) if event is None else ()
+        yield from _phase_text(plan, state, session)
 
 
-def _ended(report: SessionReport, plan: Plan) -> Iterator[str]:
+def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
     if isinstance(report.event, machine.Finished):
         yield f"✓ {report.event.phase} is done."
     sign = "✓" if report.state.status == "done" else "■"
     yield f"{sign} {words.farewell(plan, report.state) or report.message}"
 
 
-def _happened(report: SessionReport, plan: Plan) -> Iterator[str]:
+def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
     match report.event:
         case machine.Moved():
             checks = len(report.results)
-            held = f" {'Its exit check holds' if checks == 1 else f'Its {checks} exit checks hold'}." if checks else ""
-            yield f"✓ {report.event.phase} is done.{held}"
+            checks_text = (
+                f" {'Its exit check holds' if checks == 1 else f'Its {checks} exit checks hold'}." if checks else ""
+            )
+            yield f"✓ {report.event.phase} is done.{checks_text}"
         case machine.Looped():
             yield f"{plan.stops[report.event.origin].levels[-1].name} starts over."
 
 
-def _standing(plan: Plan, state: State, clock: Callable[[float], str]) -> Iterator[str]:
+def _status_lines(plan: Plan, state: State, clock: Callable[[float], str]) -> Iterator[str]:
     """The task, the time, and all phases with a mark at the current one."""
     yield f"task:     {one_line(state.task)}"
     yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
     yield ""
     yield from _phases(plan, state.at)
-    refused = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
-    yield from ["", *refused] if refused else ()
+    refused_lines = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
+    yield from ["", *refused_lines] if refused_lines else ()
     summaries = [f"  {phase}: {one_line(text)}" for phase, text in state.summaries]
     yield from ["", "Done so far:", *summaries] if summaries else ()
 
 
-def _phases(plan: Plan, at: int) -> Iterator[str]:
+def _phases(plan: Plan, current: int) -> Iterator[str]:
     """The phases around the current one, with signs for done, current and to come."""
-    most = words.MAX_LISTED
-    first = max(0, min(at - most // 2, len(plan.stops) - most))
-    last = min(len(plan.stops), first + most)
+    limit = words.MAX_LISTED
+    first = max(0, min(current - limit // 2, len(plan.stops) - limit))
+    last = min(len(plan.stops), first + limit)
     if first:
         yield f"  … {first} before"
     for number in range(first, last):
         stop = plan.stops[number]
-        sign = SIGNS["done" if number < at else "running" if number == at else "pending"]
-        within = "".join(f"{level.name} > " for level in stop.levels[1:])
-        yield f"  {sign} {stop.number}. {within}{stop.emoji} {stop.name}"
+        sign = SIGNS["done" if number < current else "running" if number == current else "pending"]
+        path = "".join(f"{level.name} > " for level in stop.levels[1:])
+        yield f"  {sign} {stop.number}. {path}{stop.emoji} {stop.name}"
     if last < len(plan.stops):
         yield f"  … {len(plan.stops) - last} after"
 
 
-def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
+def _phase_text(plan: Plan, state: State, session: str | None) -> Iterator[str]:
     """What the phase asks, what is checked before it is left, and what to type then."""
     stop = plan.stops[state.at]
     yield ""
@@ -109,15 +111,15 @@ def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
     if stop.allow is not None or stop.deny:
         yield f"An agent may use: {words.allowed_tools(stop) or 'no tools'}"
     is_last = state.at + 1 == len(plan.stops)
-    coming = "this is the last phase" if is_last else f"then comes {plan.stops[state.at + 1].name}"
-    yield f"When it is done: {_command('next', session, '--summary', SUMMARY)} ({coming})"
+    next_text = "this is the last phase" if is_last else f"then comes {plan.stops[state.at + 1].name}"
+    yield f"When it is done: {_command('next', session, '--summary', SUMMARY)} ({next_text})"
     if stop.scope_loopable and state.at != stop.scope_first:
         yield f"To start {stop.levels[-1].name} over: {_command('loop', session)}"
 
 
-def _command(name: str, session: str | None, *more: str) -> str:
-    chosen = ("--session", session) if session is not None else ()
-    return f"`{command_line('handrail', name, *chosen, *more)}`"
+def _command(name: str, session: str | None, *arguments: str) -> str:
+    session_arguments = ("--session", session) if session is not None else ()
+    return f"`{command_line('handrail', name, *session_arguments, *arguments)}`"
 
 
 def without_marks(text: str) -> str:
@@ -174,8 +176,8 @@ def _phase(report: SessionReport) -> dict[str, Any] | None:
     if report.plan is None or not report.state.is_active:
         return None
     stop = report.plan.stops[report.state.at]
-    here = stop.levels[-1]
-    return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
+    level = stop.levels[-1]
+    return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": level.position + 1, "total": level.total}
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
