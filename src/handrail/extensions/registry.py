@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handrail.extensions.callers import Signs
     from handrail.extensions.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeKind, Site
     from handrail.extensions.contracts.agent import Installs, Offline
-    from handrail.extensions.plugins.plugins import Plugins
+    from handrail.extensions.plugins.project_plugins import Plugins
 
 CHECKS: dict[str, str] = {
     "run": "handrail.steps.checks.run",

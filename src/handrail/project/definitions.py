@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
     from handrail.driven.flows.files import ShippedFlows
     from handrail.driven.flows.load_state import FlowResources
-    from handrail.extensions.plugins.plugins import Plugins
+    from handrail.extensions.plugins.project_plugins import Plugins
     from handrail.extensions.registry import Registry
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
@@ -55,7 +55,7 @@ class Definitions:
     @cached_property
     def plugins(self) -> Plugins:
         """The plugins of this project. If there are none, this imports almost nothing."""
-        from handrail.extensions.plugins.plugins import Plugins
+        from handrail.extensions.plugins.project_plugins import Plugins
         from handrail.extensions.plugins.search import PluginSite, search
 
         ground = PluginSite(self.project, self.places.state, self.places.cache, self.env, self._trusts_call)

@@ -16,7 +16,7 @@ from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside, write_whole
 from handrail.driven.flows.keys import FLOW, flow_schema
 from handrail.extensions.declarations import check_declarations, node_declarations
-from handrail.extensions.plugins.plugin import MANIFEST_FILE, manifest_schema
+from handrail.extensions.plugins.manifest import MANIFEST_FILE, manifest_schema
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema

@@ -19,7 +19,7 @@ from handrail.driven.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
 from handrail.driven.flows.catalog import problems_at
 from handrail.driven.flows.files import ENDINGS, flow_files, is_flow_file
-from handrail.extensions.plugins.plugin import MANIFEST_FILE
+from handrail.extensions.plugins.manifest import MANIFEST_FILE
 from handrail.extensions.registry import workflow_folders as installed_workflow_folders
 from handrail.guided.workflows.catalog import read_given, workflow_folders
 from handrail.guided.workflows.spec import WORKFLOW_FILE, FoundWorkflow

@@ -15,9 +15,9 @@ from handrail.cli.options import command
 from handrail.cli.output import Shell, date_and_time, echo
 from handrail.cli.results import print_table, program_lines
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions.plugins.code import PluginUntrusted, TrustedCode, difference
-from handrail.extensions.plugins.plugin import ID, RESERVED, Plugin, skeleton_files
+from handrail.extensions.plugins.manifest import ID, RESERVED, Plugin, skeleton_files
 from handrail.extensions.plugins.search import JAVASCRIPT, plugin_folders
+from handrail.extensions.plugins.trusted_code import PluginUntrusted, TrustedCode, difference
 from handrail.settings.folders import find_root, owning_project, shown_path
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.plain_text import command_line, counted, plain

@@ -14,7 +14,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import entries
 from handrail.doctor.examination import Checkup, Subject
 from handrail.extensions.contracts import NodeError
-from handrail.extensions.plugins.plugin import Plugin
+from handrail.extensions.plugins.manifest import Plugin
 from handrail.project.agentweaver_files import FOLDER, SCOPES, not_imported, scope_files
 from handrail.settings.environment import with_env_files
 from handrail.settings.folders import shown_path

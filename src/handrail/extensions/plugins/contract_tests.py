@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from handrail.extensions.plugins.modules import (
+from handrail.extensions.plugins.code_import import (
     SECONDS,
     ImportFailed,
     TrialRequest,
@@ -18,7 +18,7 @@ from handrail.extensions.plugins.modules import (
     read_content,
     try_out,
 )
-from handrail.extensions.plugins.plugin import MANIFEST_FILE, Plugin, read_plugin
+from handrail.extensions.plugins.manifest import MANIFEST_FILE, Plugin, read_plugin
 from handrail.extensions.plugins.search import JAVASCRIPT, PluginPlace, search
 from handrail.settings.folders import UserFolders, find_root
 from handrail.source.diagnostics import as_line

@@ -1,6 +1,6 @@
-"""A plugin as its files describe it: its `plugin.toml`, what is wrong with it, and the files of a new one.
+"""Reads the manifest of a plugin, `plugin.toml`, and finds what is wrong with it; writes the files of a new plugin.
 
-A manifest names modules and folders. So Handrail knows what a plugin provides before any of its code is imported. The
+A manifest names modules and folders, so Handrail knows what a plugin provides before it imports any of its code. The
 JSON Schema of `plugin.toml` is here, too. The files of a new plugin are in `builtin/plugin`; `@ID@` stands for the id.
 """
 

@@ -1,8 +1,8 @@
 """The code of one plugin: whether a person trusts it, its modules, and errors that name the plugin.
 
-Code is trusted by its content: the digest of all files, and a copy of them, which shows later what changed. The
-records are in Handrail's state folder, beside those of trusted projects. A module is imported when it is first used.
-Nodes and checks are wrapped, so that an error in one of them names the plugin.
+Code is trusted by its content: a record has the digest of all files, and a copy of them, which shows later what
+changed. The records are in Handrail's state folder, beside those of trusted projects. A module is imported when it is
+first used. Nodes and checks are wrapped, so that an error in one of them names the plugin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.base.errors import HandrailError
 from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
-from handrail.extensions.plugins.modules import (
+from handrail.extensions.plugins.code_import import (
     SECONDS,
     ImportFailed,
     PluginContent,
@@ -36,7 +36,7 @@ from handrail.extensions.plugins.modules import (
     read_content,
     try_out,
 )
-from handrail.extensions.plugins.plugin import PluginManifest
+from handrail.extensions.plugins.manifest import PluginManifest
 from handrail.extensions.plugins.search import PluginPlace, PluginSite, installation
 from handrail.settings.folders import file_name
 from handrail.settings.trust import TRUST_FOLDER, TrustStore

@@ -1,8 +1,8 @@
-"""The modules of plugins: read from their files, imported, and checked against `handrail.extensions.contracts`.
+"""Imports the modules of a plugin, and checks them against `handrail.extensions.contracts`.
 
-The files of a folder are read once: what is trusted, shown and imported are the same bytes. A folder is imported as a
-package of its own: nothing is added to `sys.path`, and compiled files in the folder are neither read nor written. What
-a module prints while it is imported never gets to the standard output.
+The files of a folder are read once, so what is trusted, shown and imported are the same bytes. A folder is imported as
+a package of its own: nothing is added to `sys.path`, and compiled files in the folder are neither read nor written.
+What a module prints while it is imported never gets to the standard output.
 A plugin is tried in a process of its own (`try_out`): a module that never ends its import, or kills its process, only
 harms that process. Run as a program, this module is that process: it reads a request as JSON and answers with JSON.
 """
@@ -362,7 +362,7 @@ def try_out(request: TrialRequest, env: Mapping[str, str], seconds: float) -> Tr
 async def _try(request: TrialRequest, env: Mapping[str, str], seconds: float) -> TrialResult:
     from handrail.base.processes import Task, capture
 
-    argv = (sys.executable, "-I", "-m", "handrail.extensions.plugins.modules")
+    argv = (sys.executable, "-I", "-m", "handrail.extensions.plugins.code_import")
     task = Task(argv=argv, cwd=request.folder, env=env, timeout=seconds, stdin=json.dumps(asdict(request)).encode())
     try:
         ended = await capture(task, MOST_OUTPUT)

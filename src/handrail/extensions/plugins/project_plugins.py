@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.extensions.callers import Signs
-    from handrail.extensions.plugins.code import PluginCode
-    from handrail.extensions.plugins.plugin import Plugin
+    from handrail.extensions.plugins.manifest import Plugin
     from handrail.extensions.plugins.search import PluginPlace, PluginSite
+    from handrail.extensions.plugins.trusted_code import PluginCode
     from handrail.source.diagnostics import Diagnostic
 
 UNTRUSTED = "plugin-untrusted"
@@ -30,7 +30,7 @@ class Plugins:
         self.ground = ground
         self.found: list[Plugin] = []
         if places:
-            from handrail.extensions.plugins.plugin import read_plugins
+            from handrail.extensions.plugins.manifest import read_plugins
 
             self.found = read_plugins(places, taken)
         self.used = {plugin.id: plugin for plugin in reversed(self.found) if plugin.manifest is not None}
@@ -39,7 +39,7 @@ class Plugins:
 
     def code(self, plugin: Plugin) -> PluginCode:
         if plugin.id not in self._codes:
-            from handrail.extensions.plugins.code import PluginCode
+            from handrail.extensions.plugins.trusted_code import PluginCode
 
             self._codes[plugin.id] = PluginCode(plugin.place, self.manifests[plugin.id], self.ground)
         return self._codes[plugin.id]
@@ -83,7 +83,7 @@ class Plugins:
 
     def node(self, name: str) -> Any:
         """The node with this name. If its plugin cannot be used, it is one that says so when it runs."""
-        from handrail.extensions.plugins.code import GuardedNode, UnusableNode
+        from handrail.extensions.plugins.trusted_code import GuardedNode, UnusableNode
 
         plugin, module = self.nodes[name]
         try:
@@ -93,7 +93,7 @@ class Plugins:
 
     def check(self, name: str) -> Any:
         """The check with this name. If its plugin cannot be used, it is one that says so when it runs."""
-        from handrail.extensions.plugins.code import GuardedCheck, UnusableCheck
+        from handrail.extensions.plugins.trusted_code import GuardedCheck, UnusableCheck
 
         plugin, module = self.checks[name]
         try:
