@@ -76,7 +76,7 @@ class Definitions:
     def flows(self) -> FlowCatalog:
         from handrail.driven.flows.catalog import read_flows
 
-        return read_flows(self.flow_roots, self.known, self.shipped)
+        return read_flows(self.flow_roots, self.resources, self.shipped)
 
     @cached_property
     def flow_roots(self) -> list[tuple[str, str]]:
@@ -94,11 +94,11 @@ class Definitions:
         from handrail.driven.flows.catalog import read_flows
 
         if self.flows.named(name) is None and self.shipped.named(name) is not None:
-            self.flows = read_flows(self.flow_roots, self.known, self.shipped, wanted=name)
+            self.flows = read_flows(self.flow_roots, self.resources, self.shipped, wanted=name)
         return self.flows
 
     @cached_property
-    def known(self) -> FlowResources:
+    def resources(self) -> FlowResources:
         """What the flows of this project may use. The workflows are read only if a flow runs one."""
         from handrail.base.dataclasses import replace
         from handrail.driven.artifacts.schemas import find_schema
@@ -108,8 +108,8 @@ class Definitions:
         roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
         prompts = PromptLibrary(roots, lambda id_: find_schema(id_, self.project, self.registry.schema_folders()))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
-        known = flow_resources(self.registry, self.project, prompts)
-        return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
+        resources = flow_resources(self.registry, self.project, prompts)
+        return replace(resources, workflow_problem=self._workflow_problem, workflow_problems=problems)
 
     def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
         try:
@@ -126,19 +126,21 @@ class Definitions:
         Else it is a shipped flow, else a shipped workflow. `workflow:NAME` is always a workflow, and `flow:NAME` always
         a flow.
         """
-        kind, wanted = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
-        flow = None if kind == MARKS[0] else self.flows.named(wanted)
+        kind, plain_name = next(
+            ((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name)
+        )
+        flow = None if kind == MARKS[0] else self.flows.named(plain_name)
         is_own = flow is not None and not flow.is_shipped
-        if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(wanted)):
+        if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(plain_name)):
             from handrail.driven.flows.loader import flow_resources
             from handrail.driven.runs.request import workflow_as_flow
 
-            spec = self.catalog.find(wanted)
+            spec = self.catalog.find(plain_name)
             self.catalog.refuse_hidden(spec)
             return workflow_as_flow(spec, flow_resources(self.registry))
-        flow = flow or self.with_shipped(wanted).named(wanted)
+        flow = flow or self.with_shipped(plain_name).named(plain_name)
         if flow is None:
-            raise self._missing(wanted)
+            raise self._missing(plain_name)
         if flow.plan is not None and not flow.plan.visible:
             hint = "remove `catalogVisibility: hidden` from its file to run it alone"
             if flow.is_shipped:
@@ -155,11 +157,11 @@ class Definitions:
 
         A shipped flow wins over a shipped workflow.
         """
-        named = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
-        if named and self.shipped.named(name) is not None:
-            return any(self.catalog.source_of(spec) != SHIPPED for spec in named)
+        specs = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
+        if specs and self.shipped.named(name) is not None:
+            return any(self.catalog.source_of(spec) != SHIPPED for spec in specs)
         is_flow = any(name in found.ids for found in self.flows.found if not found.is_shipped)
-        return bool(named) or (not is_flow and any(found.key == name for found in self.catalog.found))
+        return bool(specs) or (not is_flow and any(found.key == name for found in self.catalog.found))
 
     def is_flow(self, name: str) -> bool:
         """True if a flow that `run NAME` could mean has this name, even one with errors."""
@@ -208,8 +210,8 @@ class Definitions:
 
         specs = [spec for spec in self.catalog.workflows.values() if self.catalog.source_of(spec) == OWN]
         flows = [flow for flow in self.flows.flows.values() if flow.source == OWN]
-        found = [program for spec in specs for program in self.programs_of_workflow(spec)]
-        return unique_programs([*found, *(program for flow in flows for program in self.programs_of_flow(flow))])
+        programs = [program for spec in specs for program in self.programs_of_workflow(spec)]
+        return unique_programs([*programs, *(program for flow in flows for program in self.programs_of_flow(flow))])
 
     def programs_of_project(self, settings: Settings) -> list[ProgramUse]:
         """What the definitions of the project and these settings would run."""

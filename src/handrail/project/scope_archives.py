@@ -27,19 +27,19 @@ PlaceFile = Callable[[str, str], None]
 
 def attempts(scope: str) -> list[str]:
     """The paths of the archives in the folder of a scope, the oldest first."""
-    found = [entry.path for entry in entries(_archives(scope)) if _ATTEMPT.match(entry.name)]
-    return sorted(found, key=_number)
+    paths = [entry.path for entry in entries(_archives(scope)) if _ATTEMPT.match(entry.name)]
+    return sorted(paths, key=_number)
 
 
 def archive_named(name: str, paths: list[str]) -> str | None:
     """The path of the archive `1`, `0001` or `attempt-0001`. None if there is none."""
-    wanted = name.removeprefix("attempt-")
-    return next((path for path in paths if wanted.isdecimal() and int(wanted) == _number(path)), None)
+    number = name.removeprefix("attempt-")
+    return next((path for path in paths if number.isdecimal() and int(number) == _number(path)), None)
 
 
 def unknown_archive(name: str, paths: list[str]) -> NotFound:
-    known = some([os.path.basename(path) for path in paths])
-    return NotFound(f"this scope has no archive `{name}`", f"its archives: {known}" if paths else None)
+    names = some([os.path.basename(path) for path in paths])
+    return NotFound(f"this scope has no archive `{name}`", f"its archives: {names}" if paths else None)
 
 
 def contents(scope: str) -> list[os.DirEntry[str]]:
@@ -50,8 +50,8 @@ def contents(scope: str) -> list[os.DirEntry[str]]:
 
 def next_attempt(scope: str) -> str:
     """The path of the next archive."""
-    last = max(map(_number, attempts(scope)), default=0)
-    return os.path.join(_archives(scope), f"attempt-{last + 1:04d}")
+    number = max(map(_number, attempts(scope)), default=0)
+    return os.path.join(_archives(scope), f"attempt-{number + 1:04d}")
 
 
 def archive_folder(scope: str) -> str:
@@ -116,8 +116,8 @@ def _archives(scope: str) -> str:
 
 
 def _number(path: str) -> int:
-    found = _ATTEMPT.match(os.path.basename(path))
-    return int(found[1]) if found else 0
+    match = _ATTEMPT.match(os.path.basename(path))
+    return int(match[1]) if match else 0
 
 
 def _beside(scope: str, ending: str) -> str:
@@ -163,9 +163,9 @@ def _copy(source: str, target: str, place: PlaceFile, without: str = "") -> None
     if os.path.islink(source) or not os.path.isdir(source):
         return
     os.makedirs(target, exist_ok=True)
-    with os.scandir(source) as listed:
-        below = [entry for entry in listed if entry.name != without]
-    for entry in below:
+    with os.scandir(source) as listing:
+        kept_entries = [entry for entry in listing if entry.name != without]
+    for entry in kept_entries:
         copy = os.path.join(target, entry.name)
         if entry.is_dir(follow_symlinks=False):
             _copy(entry.path, copy, place)

@@ -101,29 +101,29 @@ class Scopes:
 
     def keys(self) -> list[str]:
         """The keys of all scopes that have a folder or published artifacts."""
-        found = {
+        names = {
             entry.name
             for root in ROOTS
             for entry in entries(os.path.join(self.project, root))
             if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
         }
-        return sorted(found | {record.scope for record in self.runs.kept.records()})
+        return sorted(names | {record.scope for record in self.runs.kept.records()})
 
     def find(self, name: str) -> str:
         """The key of a scope: the key itself, an issue, or the only key that begins like this."""
-        known = self.keys()
+        keys = self.keys()
         issue = issue_key(name)
-        wanted = [name]
+        names = [name]
         with suppress(Unresolved):
-            wanted += [scope_name(name), default_scope(self.project, issue or name)]
-        exact = [key for key in wanted if key in known]
+            names += [scope_name(name), default_scope(self.project, issue or name)]
+        exact = [key for key in names if key in keys]
         if exact:
             return exact[0]
-        begins = [key for key in known if name and key.startswith(name.lower())]
+        begins = [key for key in keys if name and key.startswith(name.lower())]
         if len(begins) == 1:
             return begins[0]
-        hint = f"scopes: {some(begins or known)}" if known else "`handrail run FLOW` makes one"
-        near = None if begins else did_you_mean(name, known)
+        hint = f"scopes: {some(begins or keys)}" if keys else "`handrail run FLOW` makes one"
+        near = None if begins else did_you_mean(name, keys)
         raise NotFound(f"there is no scope `{name}` in this project", near or hint)
 
     def view(self, key: str) -> ScopeView:
@@ -135,25 +135,27 @@ class Scopes:
         shelf = Shelf(self.runs.kept.folder_of(key))
         ground = ScopeContext(self.project, key, shelf, tuple(self._runs.get(key, ())), self.env)
         contents = {record.id: record.sha256 for record in ground.records}
-        found = judge_stages(map(ground.evidence, self.stages), self._code, contents)
-        own = {piece.path for one in found for piece in one.evidence.pieces}
-        others = {record.path for record in ground.records if os.path.isfile(os.path.join(self.project, record.path))}
+        standings = judge_stages(map(ground.evidence, self.stages), self._code, contents)
+        stage_paths = {piece.path for one in standings for piece in one.evidence.pieces}
+        artifact_paths = {
+            record.path for record in ground.records if os.path.isfile(os.path.join(self.project, record.path))
+        }
         saved = scope_files(os.path.join(self.runs.project, AGENTWEAVER, key))
         return ScopeView(
             key,
             self._folders(key),
-            [one for one in found if one.state != "missing" or not one.stage.optional],
+            [one for one in standings if one.state != "missing" or not one.stage.optional],
             list(ground.runs),
             not_imported(self.state, self.runs.project, saved),
-            len(others - own),
+            len(artifact_paths - stage_paths),
             [path for folder in self._folders(key) for path in attempts(folder)],
             key == default_scope(self.project),
         )
 
     def _folders(self, key: str, *, also_missing: bool = False) -> list[str]:
         """The folders of a scope."""
-        found = [os.path.join(self.project, root, key) for root in ROOTS]
-        return [folder for folder in found if also_missing or os.path.isdir(folder)]
+        folders = [os.path.join(self.project, root, key) for root in ROOTS]
+        return [folder for folder in folders if also_missing or os.path.isdir(folder)]
 
     def plan_reset(self, key: str) -> Reset:
         """What a reset would archive. Raises `RefusedError` if a run of the scope is driven now."""
@@ -162,14 +164,14 @@ class Scopes:
         if driven:
             hint = f"`handrail stop {driven[0]}` stops it"
             raise RefusedError(f"the scope `{key}` is used by a run that is running: {some(driven)}", hint)
-        found = Reset([], [run for run in runs if run.summary.status not in (*ENDED, "damaged")])
+        reset = Reset([], [run for run in runs if run.summary.status not in (*ENDED, "damaged")])
         for folder in self._folders(key):
             if contents(folder):
                 refuse_link(folder)
                 files = files_below(folder, without=(ARCHIVES,))
                 sizes = [entry.stat(follow_symlinks=False).st_size for entry in files]
-                found.archives.append((folder, next_attempt(folder), len(sizes), sum(sizes)))
-        return found
+                reset.archives.append((folder, next_attempt(folder), len(sizes), sum(sizes)))
+        return reset
 
     def reset(self, key: str) -> Reset:
         """Archive everything of a scope. Each of its folders is archived in one step."""
@@ -190,10 +192,10 @@ class Scopes:
     def having(self, key: str, attempt: str) -> list[str]:
         """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
         archives = {folder: attempts(folder) for folder in self._folders(key)}
-        found = [folder for folder, paths in archives.items() if archive_named(attempt, paths)]
-        if not found:
+        folders = [folder for folder, paths in archives.items() if archive_named(attempt, paths)]
+        if not folders:
             raise unknown_archive(attempt, next(iter(archives.values()), []))
-        return found
+        return folders
 
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:

@@ -148,8 +148,8 @@ def _provides(app: App, plugin: Plugin) -> dict[str, list[str]]:
     definitions = {
         "flows": [flow.id for flow in app.flows.found if flow.source == plugin.id],
         "workflows": [found.key for found in app.catalog.found if found.source == plugin.id],
-        "prompts": [name for name in app.definitions.known.prompts if name.startswith(f"{plugin.id}/")],
-        "schemas": sorted(name for name in app.definitions.known.schemas if name.startswith(f"{plugin.id}/")),
+        "prompts": [name for name in app.definitions.resources.prompts if name.startswith(f"{plugin.id}/")],
+        "schemas": sorted(name for name in app.definitions.resources.schemas if name.startswith(f"{plugin.id}/")),
     }
     return {**plugin.manifest.provides(), **{kind: names for kind, names in definitions.items() if names}}
 

@@ -53,12 +53,12 @@ class PluginContent:
     @property
     def digest(self) -> str:
         """One digest of all names and bytes."""
-        whole = hashlib.sha256()
+        hasher = hashlib.sha256()
         for name, data in sorted(self.files.items()):
-            encoded = name.encode("utf-8", "surrogateescape")
-            whole.update(b"%d:%s%d:" % (len(encoded), encoded, len(data)))
-            whole.update(data)
-        return whole.hexdigest()
+            name_bytes = name.encode("utf-8", "surrogateescape")
+            hasher.update(b"%d:%s%d:" % (len(name_bytes), name_bytes, len(data)))
+            hasher.update(data)
+        return hasher.hexdigest()
 
 
 def read_content(folder: str) -> PluginContent:
@@ -78,8 +78,8 @@ def read_content(folder: str) -> PluginContent:
 
 def _names(folder: str, below: str) -> Iterator[str]:
     try:
-        with os.scandir(os.path.join(folder, below)) as scanned:
-            entries = sorted(scanned, key=lambda entry: entry.name)
+        with os.scandir(os.path.join(folder, below)) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
         raise UnusableFolder(f"`{below or folder}` cannot be listed: {error.strerror}") from error
     for entry in entries:
@@ -304,17 +304,17 @@ def _text(declared: Any, key: str, where: str) -> Iterator[str]:
 
 def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
     """What is wrong with a function, compared with the method of a protocol."""
-    found = getattr(module, name, None)
+    function = getattr(module, name, None)
     takes = list(inspect.signature(wanted).parameters)[1:]
     form = f"`{'async ' * is_async}def {name}({', '.join(takes)})`"
-    if not callable(found):
+    if not callable(function):
         yield f"there is no function `{name}`; write {form}"
         return
     try:
-        inspect.signature(found).bind(*takes)
+        inspect.signature(function).bind(*takes)
     except (TypeError, ValueError):
         yield f"`{name}` takes other arguments; write {form}"
-    if is_async and not inspect.iscoroutinefunction(found):
+    if is_async and not inspect.iscoroutinefunction(function):
         yield f"`{name}` is not `async`; write {form}"
 
 
@@ -352,11 +352,11 @@ class TrialResult:
 
 def try_out(request: TrialRequest, env: Mapping[str, str], seconds: float) -> TrialResult:
     """Import a plugin in another process. Blocks for at most about this many seconds."""
-    made: list[TrialResult] = []
-    thread = threading.Thread(target=lambda: made.append(asyncio.run(_try(request, env, seconds))))
+    results: list[TrialResult] = []
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(_try(request, env, seconds))))
     thread.start()  # the caller may be inside of an event loop
     thread.join()
-    return made[0] if made else TrialResult((("plugin", request.id, "it could not be tried"),))
+    return results[0] if results else TrialResult((("plugin", request.id, "it could not be tried"),))
 
 
 async def _try(request: TrialRequest, env: Mapping[str, str], seconds: float) -> TrialResult:
@@ -365,18 +365,18 @@ async def _try(request: TrialRequest, env: Mapping[str, str], seconds: float) ->
     argv = (sys.executable, "-I", "-m", "handrail.extensions.plugins.code_import")
     task = Task(argv=argv, cwd=request.folder, env=env, timeout=seconds, stdin=json.dumps(asdict(request)).encode())
     try:
-        ended = await capture(task, MOST_OUTPUT)
+        output = await capture(task, MOST_OUTPUT)
     except OSError as error:
         return TrialResult((("plugin", request.id, f"Python cannot be started: {error.strerror}"),))
-    if ended.timed_out:
+    if output.timed_out:
         message = f"importing it takes longer than {seconds:g} seconds"
-        return TrialResult((("plugin", request.id, message),), ended.errors, timed_out=True)
+        return TrialResult((("plugin", request.id, message),), output.errors, timed_out=True)
     try:
-        found = [(str(kind), str(name), str(text)) for kind, name, text in json.loads(ended.data)]
+        problems = [(str(kind), str(name), str(text)) for kind, name, text in json.loads(output.data)]
     except (ValueError, TypeError):
-        message = f"its import ended the process with exit code {ended.exit_code}"
-        return TrialResult((("plugin", request.id, message),), ended.errors)
-    return TrialResult(tuple(found), ended.errors)
+        message = f"its import ended the process with exit code {output.exit_code}"
+        return TrialResult((("plugin", request.id, message),), output.errors)
+    return TrialResult(tuple(problems), output.errors)
 
 
 def check_modules(request: TrialRequest) -> list[tuple[str, str, str]]:
@@ -391,23 +391,23 @@ def check_modules(request: TrialRequest) -> list[tuple[str, str, str]]:
         if content.digest != request.digest:
             return [("plugin", request.id, "its files changed while it was tried")]
         load = lambda module: import_folder(request.id, request.folder, content, module)  # noqa: E731 - see above
-    found: list[tuple[str, str, str]] = []
+    problems: list[tuple[str, str, str]] = []
     for kind, name, module in request.rows:
         try:
-            found += [(kind, name, text) for text in contract_problems(kind, load(module))]
+            problems += [(kind, name, text) for text in contract_problems(kind, load(module))]
         except ImportFailed as error:
-            found.append((kind, name, f"`{module}` cannot be imported: {error}"))
-    return found
+            problems.append((kind, name, f"`{module}` cannot be imported: {error}"))
+    return problems
 
 
 def _main() -> None:
-    own = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)  # the modules may print
     data = json.load(sys.stdin)
     request = TrialRequest(**{**data, "rows": tuple(map(tuple, data["rows"])), "path": tuple(data["path"])})
-    found = check_modules(request)
+    problems = check_modules(request)
     sys.stdout.flush()
-    os.write(own, json.dumps(found).encode())
+    os.write(stdout, json.dumps(problems).encode())
     os._exit(0)  # threads of a plugin must not keep this process
 
 

@@ -69,12 +69,12 @@ def _toml_places(source: Source) -> dict[tuple[str, ...], TomlPlace]:
     table: tuple[str, ...] = ()
     for number, line in enumerate(source.lines, 1):
         header = _HEADER.match(line)
-        written = header or _KEY.match(line)
-        if written is not None:
-            parts = (part.strip().strip("\"'") for part in written[1].split("."))
+        match = header or _KEY.match(line)
+        if match is not None:
+            parts = (part.strip().strip("\"'") for part in match[1].split("."))
             path = (*(table if header is None else ()), *parts)
             table = table if header is None else path
-            places.setdefault(path, (number, written.start(1) + 1, len(written[1])))
+            places.setdefault(path, (number, match.start(1) + 1, len(match[1])))
     return places
 
 
@@ -245,10 +245,10 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
 
 
 def _check_id(reader: MappingReader, id_: str) -> None:
-    own = _text(reader, "id") or id_
+    declared_id = _text(reader, "id") or id_
     place = reader.node.value.get("id", reader.node)
-    if own != id_:
-        message = f"the id is `{own}`, but the plugin is called `{id_}`"
+    if declared_id != id_:
+        message = f"the id is `{declared_id}`, but the plugin is called `{id_}`"
         reader.on(place, "plugin-id", message, f'write `id = "{id_}"`')
     elif not ID.fullmatch(id_) or id_ in RESERVED:
         names = ", ".join(f"`{name}`" for name in RESERVED)
@@ -327,9 +327,9 @@ def _agents(reader: MappingReader, signs: dict[str, Signs]) -> Iterator[tuple[st
         if not modules:
             hint = f'add `executor = "MODULE"` or `host = "MODULE"` below `[agents.{name}]`'
             agent.on(node, "missing-key", f"the agent `{name}` has neither `executor` nor `host`", hint)
-        own = _table(agent, "signs", agent.node.value.get("signs"), SIGNS)
-        if own.node.value:
-            signs[name] = _texts(own, "variables"), _texts(own, "programs")
+        signs_reader = _table(agent, "signs", agent.node.value.get("signs"), SIGNS)
+        if signs_reader.node.value:
+            signs[name] = _texts(signs_reader, "variables"), _texts(signs_reader, "programs")
         yield name, modules
 
 
@@ -420,7 +420,7 @@ def _twice(plugin: Plugin, first: Plugin) -> Diagnostic:
 
 def _with_own_names(plugin: Plugin, taken: Collection[str], names: dict[str, str]) -> Plugin:
     """The plugin without those other names of nodes that something built in or an earlier plugin has."""
-    own: dict[str, str] = {}
+    owned_names: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for other, name in plugin.manifest.also.items() if plugin.manifest is not None else ():
         owner = f"the plugin `{names[other]}`" if other in names else "Handrail itself"
@@ -429,21 +429,23 @@ def _with_own_names(plugin: Plugin, taken: Collection[str], names: dict[str, str
             hint = f"write `{plugin.id}/{name}` in flows"
             problems.append(plugin.problem("plugin-id", ("nodes", name, "also"), message, hint))
         else:
-            names[other], own[other] = plugin.id, name
+            names[other], owned_names[other] = plugin.id, name
     if plugin.manifest is None:
         return plugin
-    return replace(plugin, manifest=replace(plugin.manifest, also=own), problems=(*plugin.problems, *problems))
+    return replace(plugin, manifest=replace(plugin.manifest, also=owned_names), problems=(*plugin.problems, *problems))
 
 
 def read_plugin(place: PluginPlace) -> Plugin:
     """The plugin in a folder, with all that can be said about it without its code."""
     file = os.path.join(place.folder, MANIFEST_FILE)
-    opened = Root(place.folder).open(place.folder, MANIFEST_FILE)
-    if isinstance(opened, UnopenedFile):
+    opened_file = Root(place.folder).open(place.folder, MANIFEST_FILE)
+    if isinstance(opened_file, UnopenedFile):
         hint = "write it, or start with `handrail plugin new ID`"
-        problem = file_problem(opened.code, file, f"the plugin `{place.id}` cannot be used: {opened.message}", hint)
+        problem = file_problem(
+            opened_file.code, file, f"the plugin `{place.id}` cannot be used: {opened_file.message}", hint
+        )
         return Plugin(place, None, Source(file, ""), (problem,))
-    source, problems = decode(file, opened.data)
+    source, problems = decode(file, opened_file.data)
     if problems:
         return Plugin(place, None, source, tuple(problems))
     manifest, problems = read_manifest(Source(file, source.text, is_foreign=True), place.id)

@@ -132,10 +132,10 @@ class Plugins:
         code = self.code(plugin)
         refusal = code.refusal
         if refusal is not None:
-            found = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
-            return [*plugin.problems, found._replace(severity="warning") if _asks_trust(refusal) else found]
-        tried = code.try_again() if again and code.tried.problems else code.tried
-        return [*plugin.problems, *_tried_problems(plugin, tried.problems), *_printed(plugin, tried.printed)]
+            diagnostic = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
+            return [*plugin.problems, diagnostic._replace(severity="warning") if _asks_trust(refusal) else diagnostic]
+        trial = code.try_again() if again and code.tried.problems else code.tried
+        return [*plugin.problems, *_tried_problems(plugin, trial.problems), *_printed(plugin, trial.printed)]
 
     @property
     def all_problems(self) -> list[Diagnostic]:

@@ -503,11 +503,11 @@ def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress. The same failure again is counted."""
     outcome = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     failure = "\n".join(f"{r.name} {r.mark or r.detail[:200]}" for r in event.results if not r.held)
-    again = state.same_failures if failure == state.failure else 0
+    repeats = state.same_failures if failure == state.failure else 0
     return state._replace(
         cancel_asked=False,
         failure=failure,
-        same_failures=again + 1 if failure else 0,
+        same_failures=repeats + 1 if failure else 0,
         checked=outcome,
         idle_stops=state.idle_stops if outcome == state.checked else 0,
     )

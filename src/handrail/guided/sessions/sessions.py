@@ -248,14 +248,19 @@ class Sessions:
         self, leaving: Leaving, summary: str, results: tuple[CheckResult, ...], place: WorkFolders | None = None
     ) -> SessionReport:
         """Leave the phase if all checks passed."""
-        session, known = leaving.session, leaving.state
-        plan = session.pinned(known) if all(result.held for result in results) else None
-        guidance = self._guidance(plan, known.at + 1, known.task)
+        session, state = leaving.session, leaving.state
+        plan = session.pinned(state) if all(result.held for result in results) else None
+        guidance = self._guidance(plan, state.at + 1, state.task)
         command = Next(summary, results, place or WorkFolders(), guidance)
 
         def guard(now: State) -> Refusal | None:
             """The results are valid only for the stop for which the checks ran."""
-            if (known.at, known.steps, known.plan, known.task_id) != (now.at, now.steps, now.plan, now.task_id):
+            if (state.at, state.steps, state.plan, state.task_id) != (
+                now.at,
+                now.steps,
+                now.plan,
+                now.task_id,
+            ):
                 message = "The session moved while its checks ran. Look at its status, then decide again."
                 return Refusal("moved-meanwhile", message)
             return self._unmet(session, now, now.at + 1) if all(result.held for result in results) else None
@@ -309,11 +314,11 @@ class Sessions:
         """Continue with an edited workflow at the same phase. `plan_of` reads the workflow with a key again."""
         session = self.choose(id_)
         state = session.read().state
-        old = session.pinned(state)
-        if old is None:
+        old_plan = session.pinned(state)
+        if old_plan is None:
             raise RefusedError("no workflow is active in this session")
-        plan = plan_of(old.key)
-        to = relocate(old, state.at, plan)
+        plan = plan_of(old_plan.key)
+        to = relocate(old_plan, state.at, plan)
         guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
         return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
 
@@ -383,19 +388,19 @@ def free_orphan(session: str, link: str, *, is_fork: bool) -> SessionReport:
 
 def _free_unrecorded(session: Session, error: Exception, link: str | None, stuck: str | None) -> SessionReport:
     """Free a session whose end cannot be recorded: put its files aside, and say what could not be done."""
-    why = getattr(error, "message", None) or str(error)
+    reason = getattr(error, "message", None) or str(error)
     is_moved = False
     try:
         state = os.path.dirname(os.path.dirname(os.path.dirname(session.folder)))
-        where, is_moved = f"Its files are now in `{put_aside(session.folder, state)}`.", True
+        place_text, is_moved = f"Its files are now in `{put_aside(session.folder, state)}`.", True
     except (StateError, OSError) as failed:
-        where = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
+        place_text = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
     if stuck is not None:
         raise StateError(f"the workflow is still active: {stuck}", f"remove the link: `rm -r {link}`") from error
     if not is_moved and link is None:
-        message = f"session `{session.id}` cannot be cancelled: {why}"
+        message = f"session `{session.id}` cannot be cancelled: {reason}"
         raise StateError(message, f"remove its folder: `rm -r {session.folder}`") from error
-    message = f"The agent is free. The end of the workflow could not be recorded ({why}). {where}"
+    message = f"The agent is free. The end of the workflow could not be recorded ({reason}). {place_text}"
     return SessionReport(session.id, None, State("cancelled"), message)
 
 

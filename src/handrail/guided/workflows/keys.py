@@ -158,16 +158,16 @@ _HIDDEN = {"properties": {"show": {"const": "workflows"}}, "required": ["show"]}
 
 def workflow_schema() -> dict[str, Any]:
     """The schema of `workflow.yaml`. A workflow that people start needs more than one that runs inside others."""
-    started = {
+    visible_rules = {
         "required": ["commandName", "initialMessage"],
         "properties": {
             "commandName": {"pattern": f"^[{COMMAND_NAME}]+$"},
             "initialMessage": {"pattern": NOT_BLANK},
         },
     }
-    return {**json_schema(WORKFLOW), "if": _HIDDEN, "else": started}
+    return {**json_schema(WORKFLOW), "if": _HIDDEN, "else": visible_rules}
 
 
 def phase_schema(checks: Mapping[str, Check]) -> dict[str, Any]:
-    usable = {name: check for name, check in checks.items() if "exit" in check.places}
-    return {**json_schema(PHASE), "definitions": {"check": kinds_schema(usable, EXIT)}}
+    exit_kinds = {name: check for name, check in checks.items() if "exit" in check.places}
+    return {**json_schema(PHASE), "definitions": {"check": kinds_schema(exit_kinds, EXIT)}}
