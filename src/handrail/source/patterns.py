@@ -197,9 +197,9 @@ class _Parser:
         self.take("?")  # a lazy repeat matches the same texts
         if self.take("+"):
             self.fail("possessive repeats are not supported", self.at - 1)
-        again = self.at
+        second = self.at
         if self.quantifier() is not None:
-            self.fail("a repeat cannot be repeated; put it in a group `(...)`", again)
+            self.fail("a repeat cannot be repeated; put it in a group `(...)`", second)
 
         def build(automaton: _Automaton, then: int) -> int:
             if most is None:
@@ -223,11 +223,11 @@ class _Parser:
         if char in simple:
             self.at += 1
             return simple[char]
-        found = self.counts(self.at + 1) if char == "{" else None
-        if found is None:
+        counts = self.counts(self.at + 1) if char == "{" else None
+        if counts is None:
             return None
-        self.at = found[2]
-        return found[0], found[1]
+        self.at = counts[2]
+        return counts[0], counts[1]
 
     def counts(self, at: int) -> tuple[int, int | None, int] | None:
         """(minimum, maximum, end) of `N}`, `N,}`, `,M}` or `N,M}`. Any other `{` is a literal."""
@@ -389,16 +389,16 @@ class _Automaton:
         self.work = 0
         state: MatchState = (frozenset((self.start,)), _START if self.has_anchors else _OTHER)
         last = len(text) - 1
-        known = self.known
+        next_states = self.known
         for place, char in enumerate(text if last < MAX_TEXT else text[:MAX_TEXT]):
             mark = "\n$" if char == "\n" and place == last else char
             try:
-                following = known[state, mark]
+                next_state = next_states[state, mark]
             except KeyError:
-                following = self._follow(state, mark)
-            if following is None:
+                next_state = self._follow(state, mark)
+            if next_state is None:
                 return True
-            state = following
+            state = next_state
         if last >= MAX_TEXT:
             raise TooMuchWork(f"it is not in the first {MAX_TEXT} characters, and a longer text is not searched")
         return 0 in self._reached(state, _END)
@@ -407,38 +407,38 @@ class _Automaton:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
         kind = _NEWLINE if char == "\n" else _WORD if char == "_" or char.isalnum() else _OTHER
-        reached = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
-        following: MatchState | None = None
-        if 0 not in reached:
+        numbers = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
+        next_state: MatchState | None = None
+        if 0 not in numbers:
             nodes = [self.start]
-            for number in reached:
+            for number in numbers:
                 node = self.nodes[number]
                 if node.chars is not None and node.chars.match(char):
                     nodes += node.following
-            following = frozenset(nodes), kind if self.has_anchors else _OTHER
-        self.kept += len(reached)
+            next_state = frozenset(nodes), kind if self.has_anchors else _OTHER
+        self.kept += len(numbers)
         if self.kept > MAX_KEPT:
             self.known.clear()
             self.kept = 0
-        self.known[state, mark] = following
-        return following
+        self.known[state, mark] = next_state
+        return next_state
 
     def _reached(self, state: MatchState, after: int) -> set[int]:
         """All nodes that can be reached without a character, between the kinds of the two characters around."""
         waiting: list[int] = list(state[0])
-        reached: set[int] = set()
+        numbers: set[int] = set()
         while waiting:
             number = waiting.pop()
-            if number in reached:
+            if number in numbers:
                 continue
-            reached.add(number)
+            numbers.add(number)
             node = self.nodes[number]
             if node.chars is None and (node.anchor is None or _holds(node.anchor, state[1], after)):
                 waiting.extend(node.following)
-        self.work += len(reached)
+        self.work += len(numbers)
         if self.work > MAX_WORK:
             raise TooMuchWork("it has too many ways to match; make the pattern simpler or the text shorter")
-        return reached
+        return numbers
 
 
 def _holds(anchor: Anchor, before: int, after: int) -> bool:
