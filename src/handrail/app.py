@@ -246,7 +246,7 @@ class App:
         """
         from handrail.project.validation import ProjectContents, check_all, check_paths, project_of
 
-        ground = ProjectContents(self.definitions, self._settings[1], agents or tuple(self.installed()))
+        ground = ProjectContents(self.definitions, self._settings[1], agents or tuple(self.installed_agents()))
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
@@ -272,9 +272,9 @@ class App:
         """
         return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
 
-    def installed(self) -> list[str]:
+    def installed_agents(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""
-        return self.places.installed(self.registry.hosts(), self.project)
+        return self.places.installed_agents(self.registry.hosts(), self.project)
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
@@ -296,7 +296,7 @@ class App:
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
-        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed()
+        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed_agents()
         return [*self._lines(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _lines(self, problems: list[Diagnostic]) -> list[str]:

@@ -31,14 +31,14 @@ def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set
 def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
     """All direct and indirect children of these processes."""
     parents = living_processes() if parents is None else parents
-    found: set[int] = set()
+    result: set[int] = set()
     waiting = list(pids)
     while waiting:
         parent_id = waiting.pop()
-        children = [child for child, parent in parents.items() if parent == parent_id and child not in found]
-        found.update(children)
+        children = [child for child, parent in parents.items() if parent == parent_id and child not in result]
+        result.update(children)
         waiting.extend(children)
-    return found - pids
+    return result - pids
 
 
 def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[int]:
@@ -165,7 +165,7 @@ async def start(
 async def run_task(
     task: Task, keep: int = KEPT_BYTES, listener: Callable[[bytes], None] | None = None
 ) -> ProgramResult:
-    """Run a task until it ends. Keeps the last `keep` bytes of its output. `heard` gets all of it while it runs."""
+    """Run a task until it ends. Keeps the last `keep` bytes of its output. `listener` gets all of it while it runs."""
     begin, output = time.monotonic(), _Part(keep, listener)
     code, timed_out = await _run_to_end(task, output)
     return ProgramResult(code, output.text, timed_out, time.monotonic() - begin, output.left_out)
@@ -226,7 +226,7 @@ def start_detached(argv: Sequence[str], env: Mapping[str, str], log: str) -> int
         os.close(devnull)
 
 
-def printed_by(argv: Sequence[str], seconds: float) -> str:
+def output_of(argv: Sequence[str], seconds: float) -> str:
     """What a program of the system prints; empty if it cannot be started or takes too long. Blocks."""
     try:
         result = subprocess.run(list(argv), capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - ours
@@ -248,7 +248,7 @@ async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
 
 
 class _Part:
-    """The last bytes of an output, or the first ones, and how many others there were. `heard` gets all of them."""
+    """The last bytes of an output, or the first ones, and how many others there were. `listener` gets all of them."""
 
     def __init__(
         self, most: int = KEPT_BYTES, listener: Callable[[bytes], None] | None = None, *, is_first: bool = False

@@ -30,7 +30,7 @@ from handrail.base.processes import run
 from handrail.extensions.contracts import Executor
 from handrail.settings.environment import NoSuchProgram, chosen_program, variable_of
 from handrail.settings.folders import file_name
-from handrail.settings.secrets import HIDDEN, recognised
+from handrail.settings.secrets import HIDDEN, secret_parts
 from handrail.source.plain_text import counted, one_line
 from handrail.source.suggestions import nearest
 
@@ -225,7 +225,7 @@ EXAMS: dict[str, Exam] = {
     "login": _of_agents("credentials", "agents:login", "a variable or a file with a login"),
     "installed": _of_agents(
         "hooks",
-        "agents:installed",
+        "agents:installations",
         "that the installed files are complete, unchanged and of this version",
         ids=("user", "project"),
     ),
@@ -251,9 +251,9 @@ class ExamChoice:
 
     def runs(self, name: str, agents: Iterable[str]) -> bool:
         """True if a checkup of this check can be wanted."""
-        return any(self.wants(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
+        return any(self.is_wanted(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
 
-    def wants(self, id_: str, name: str) -> bool:
+    def is_wanted(self, id_: str, name: str) -> bool:
         """True if a checkup with this id, of this check, is wanted."""
         names = {name, EXAMS[name].category, id_}
         if EXAMS[name].of_agents:
@@ -270,10 +270,10 @@ def ids_of(name: str, exam: Exam, agents: Iterable[str]) -> list[str]:
 def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
     """Raise `UsageError` if one of these names is no category, no check and no id."""
     ids = [id_ for name, exam in EXAMS.items() for id_ in (*ids_of(name, exam, agents), name, *exam.ids)]
-    known = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
+    choices = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
     for name in names:
-        if name not in known:
-            similar = [f"`{one}`" for one in nearest(name, known, 3)]
+        if name not in choices:
+            similar = [f"`{one}`" for one in nearest(name, choices, 3)]
             checks = ", ".join(dict.fromkeys([*CATEGORIES, *EXAMS]))
             hint = f"did you mean {' or '.join(similar)}?" if similar else f"known: {checks}"
             raise UsageError(f"there is no check or category `{name}`", hint)
@@ -290,7 +290,7 @@ async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, show: ShowNa
         if choice.runs(name, subject.agents):
             show(name)
             results = await _checkups(name, exam, subject)
-            checkups += [replace(one, category=exam.category) for one in results if choice.wants(one.id, name)]
+            checkups += [replace(one, category=exam.category) for one in results if choice.is_wanted(one.id, name)]
     return checkups
 
 
@@ -377,7 +377,7 @@ def _settings(app: App) -> dict[str, list[str]]:
     from handrail.settings.settings import SETTINGS
 
     names_of: dict[str, list[str]] = {}
-    known = {field.name for field in SETTINGS.fields}
+    fields = {field.name for field in SETTINGS.fields}
     for owner, folder in {
         "of the user": app.places.config,
         "of the project": os.path.join(app.project, ".handrail"),
@@ -387,8 +387,8 @@ def _settings(app: App) -> dict[str, list[str]]:
                 names = _KEY.findall(file.read(1024 * 1024))
         except OSError:
             names = []
-        unknown_count = sum(name not in known for name in names)
-        names_of[owner] = [name for name in names if name in known]
+        unknown_count = sum(name not in fields for name in names)
+        names_of[owner] = [name for name in names if name in fields]
         names_of[owner] += [counted(unknown_count, "unknown key")] if unknown_count else []
     return names_of
 
@@ -404,7 +404,7 @@ def cleaner(app: App) -> Callable[[str], str]:
 
     def clean(text: str) -> str:
         text = mask(one_line(text))
-        for part in recognised(text):
+        for part in secret_parts(text):
             text = text.replace(part, HIDDEN)
         for path in longest_first:
             text = re.sub(re.escape(path) + r"(?![\w.-])", forms[path], text)

@@ -99,7 +99,7 @@ class AgentHome:
     def path(self, name: str) -> str:
         return os.path.join(self.project, name)
 
-    def made(self, name: str, word: str = "") -> bool:
+    def has_file(self, name: str, word: str = "") -> bool:
         """True if a file of the project exists and contains the word."""
         try:
             with open(self.path(name), encoding="utf-8") as file:
@@ -110,7 +110,7 @@ class AgentHome:
     def calls(self, *tools: ScriptedCall) -> Turn:
         return tool_turn(*tools, text="I call a tool.")
 
-    def writes(self, name: str) -> Turn:
+    def write_turn(self, name: str) -> Turn:
         return self.calls(self.offline.write(self.path(name), "written\n"))
 
     def step(self, action: str) -> Turn:
@@ -127,7 +127,7 @@ class AgentHome:
         return await run_task(Task(argv=argv, cwd=self.project, env=self.env, timeout=RUN_SECONDS), KEEP)
 
     @contextmanager
-    def broken(self, body: str) -> Iterator[None]:
+    def with_broken_hook(self, body: str) -> Iterator[None]:
         """Let our hooks start a shell script with this body in place of Python.
 
         The entry of our MCP server stays as it is: a server that does not start is another failure.
@@ -160,7 +160,7 @@ def write_text(path: str, text: str) -> None:
 ABSENT = "the agent has no such thing"
 
 
-def _judged(row: str, *cases: tuple[bool, str, str]) -> ProbeRow:
+def _first_true(row: str, *cases: tuple[bool, str, str]) -> ProbeRow:
     """The row with the level and the detail of the first case that is true."""
     return next(ProbeRow(row, level, detail) for is_true, level, detail in cases if is_true)
 
@@ -170,7 +170,7 @@ def denied_row(row: str, *, did_happen: bool, works: bool, what: str) -> ProbeRo
 
     Without such a control, nothing is known: the call may have failed for another reason.
     """
-    return _judged(
+    return _first_true(
         row,
         (did_happen, "none", f"{what} is not allowed, and did its work all the same"),
         (not works, "unknown", f"{what} did nothing, also where it is allowed"),
@@ -184,7 +184,7 @@ def absent_row(row: str) -> ProbeRow:
 
 def failed_row(row: str, *, did_happen: bool, is_over: bool, works: bool) -> ProbeRow:
     """A call while our hook fails."""
-    return _judged(
+    return _first_true(
         row,
         (did_happen, "none", "the call was carried out while the hook failed"),
         (not is_over, "unknown", "the call did not end in time; nothing was written until then"),
@@ -195,7 +195,7 @@ def failed_row(row: str, *, did_happen: bool, is_over: bool, works: bool) -> Pro
 
 def sent_on_row(went_on: int, of: int) -> ProbeRow:
     """How often an agent that stopped early went on."""
-    return _judged(
+    return _first_true(
         "stop",
         (went_on == of, "hard", f"the agent went on after each of {of} early stops"),
         (went_on > 0, "partial", f"the agent went on after {went_on} of {of} early stops"),
@@ -205,7 +205,7 @@ def sent_on_row(went_on: int, of: int) -> ProbeRow:
 
 def rewritten_row(*, original: bool, replaced: bool) -> ProbeRow:
     """Whether a hook can replace the input of a call."""
-    return _judged(
+    return _first_true(
         "rewrite",
         (replaced and not original, "hard", "a hook replaced the command, and only the new one ran"),
         (replaced, "partial", "the original command and the one of the hook both ran"),
@@ -217,7 +217,7 @@ def rewritten_row(*, original: bool, replaced: bool) -> ProbeRow:
 def switched_off_row(*, did_happen: bool, is_switch: bool) -> ProbeRow:
     """Whether a conversation stays held if hooks are switched off meanwhile."""
     message = "hooks were switched off, and the running conversation stayed held; the next one was free"
-    return _judged(
+    return _first_true(
         "settings live",
         (did_happen, "none", "hooks were switched off, and the running conversation was free at once"),
         (not is_switch, "unknown", "the setting that was tried does not switch hooks off"),
@@ -262,7 +262,7 @@ async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
     def attempts(name: str) -> list[Turn]:
         path = place.path(f"{name}-edit.txt")
         turns = [
-            place.writes(f"{name}-write.txt"),
+            place.write_turn(f"{name}-write.txt"),
             place.calls(offline.shell(f"echo ran > {name}-shell.txt")),
             place.calls(offline.read(path)),
             place.calls(offline.edit(path, "before", "after")),
@@ -277,12 +277,12 @@ async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
         "patch": ("edit", "after", "changing a file"),
     }
     for row, (key, word, what) in kinds.items():
-        did_happen, works = (place.made(f"{name}-{key}.txt", word) for name in ("bound", "free"))
+        did_happen, works = (place.has_file(f"{name}-{key}.txt", word) for name in ("bound", "free"))
         yield denied_row(row, did_happen=did_happen, works=works, what=what)
     if offline.NOTE is None:
         yield absent_row("mcp")
     else:
-        did_happen, works = (place.made("notes.txt", name) for name in ("bound", "free"))
+        did_happen, works = (place.has_file("notes.txt", name) for name in ("bound", "free"))
         yield denied_row("mcp", did_happen=did_happen, works=works, what="a tool of an MCP server")
 
 
@@ -292,7 +292,7 @@ async def subagent(place: AgentHome) -> AsyncIterator[ProbeRow]:
 
     def delegate(name: str) -> list[Turn]:
         start = tool_turn(offline.subagent(place.program, f"write {name}"), text=DELEGATED)
-        return [start, place.writes(name), offline.report("That is all.")]
+        return [start, place.write_turn(name), offline.report("That is all.")]
 
     turns = [
         *delegate("bound-sub.txt"),
@@ -305,11 +305,11 @@ async def subagent(place: AgentHome) -> AsyncIterator[ProbeRow]:
     await place.start("delegate tea")
     requests = place.model.received()[count_before:]
     if not _is_of_subagent(place, requests, 1) or (
-        place.made("free-sub.txt") and not _is_of_subagent(place, requests, 5)
+        place.has_file("free-sub.txt") and not _is_of_subagent(place, requests, 5)
     ):
         yield ProbeRow("subagent", "unknown", "it is not known whether a subagent made the call")
         return
-    did_happen, works = place.made("bound-sub.txt"), place.made("free-sub.txt")
+    did_happen, works = place.has_file("bound-sub.txt"), place.has_file("free-sub.txt")
     yield denied_row("subagent", did_happen=did_happen, works=works, what="writing a file in a subagent")
 
 
@@ -323,12 +323,17 @@ def _is_of_subagent(place: AgentHome, requests: list[ReceivedRequest], number: i
 
 async def headless(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """`handrail run` drives the agent, with stubs for this call only."""
-    turns = [place.writes("bound-run.txt"), place.step("next"), place.writes("free-run.txt"), place.step("next")]
+    turns = [
+        place.write_turn("bound-run.txt"),
+        place.step("next"),
+        place.write_turn("free-run.txt"),
+        place.step("next"),
+    ]
     place.model.script(*turns, Turn("Done."))
     await place.perform(
         [sys.executable, "-I", "-m", "handrail", "run", "look", "tea", "--agent", place.agent, "--json"]
     )
-    did_happen, works = place.made("bound-run.txt"), place.made("free-run.txt")
+    did_happen, works = place.has_file("bound-run.txt"), place.has_file("free-run.txt")
     yield denied_row("headless", did_happen=did_happen, works=works, what="writing a file in `handrail run`")
 
 
@@ -339,28 +344,28 @@ async def live(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """
     path = os.path.join(place.home, place.offline.SETTINGS)
     old_text = read_text(path)
-    turn = place.writes("bound-live.txt")
+    turn = place.write_turn("bound-live.txt")
     turn = turn._replace(before=lambda: write_text(path, place.offline.loosened(old_text)), delay=LIVE_SECONDS)
     try:
-        place.model.script(place.writes("early-live.txt"), turn, Turn("A stop."))
+        place.model.script(place.write_turn("early-live.txt"), turn, Turn("A stop."))
         thread = place.offline.thread((await place.start("look tea")).output)
-        place.model.script(place.writes("later-live.txt"), Turn("A stop."))
+        place.model.script(place.write_turn("later-live.txt"), Turn("A stop."))
         await place.run("go on", thread)
     finally:
         write_text(path, old_text)
-    yield switched_off_row(did_happen=place.made("bound-live.txt"), is_switch=place.made("later-live.txt"))
+    yield switched_off_row(did_happen=place.has_file("bound-live.txt"), is_switch=place.has_file("later-live.txt"))
 
 
 async def stop(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """The agent stops early, again and again; after each reminder it writes a file."""
     place.settings("idleStops: 3\nreminders: 100\n")
-    rounds = [turn for n in range(STOPS) for turn in (Turn(f"I stop here, {n}."), place.writes(f"stop-{n}.txt"))]
+    rounds = [turn for n in range(STOPS) for turn in (Turn(f"I stop here, {n}."), place.write_turn(f"stop-{n}.txt"))]
     place.model.script(*rounds, place.step("next"), Turn("Done."))
     try:
         await place.start("open tea")
     finally:
         place.settings("idleStops: 0\n")
-    yield sent_on_row(sum(place.made(f"stop-{n}.txt") for n in range(STOPS)), STOPS)
+    yield sent_on_row(sum(place.has_file(f"stop-{n}.txt") for n in range(STOPS)), STOPS)
 
 
 async def failures(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -371,13 +376,13 @@ async def failures(place: AgentHome) -> AsyncIterator[ProbeRow]:
         for name in FAILURES:
             yield ProbeRow(name, "unknown", "the conversation could not be started")
         return
-    place.model.script(place.writes("free-hook.txt"), Turn("Done."))
+    place.model.script(place.write_turn("free-hook.txt"), Turn("Done."))
     await place.run("write it", thread)
-    works = place.made("free-hook.txt")
+    works = place.has_file("free-hook.txt")
     for name, body in FAILURES.items():
         file = f"bound-{name.replace(' ', '-')}.txt"
-        with place.broken(body):
-            place.model.script(place.writes(file), Turn("I may not."))
+        with place.with_broken_hook(body):
+            place.model.script(place.write_turn(file), Turn("I may not."))
             count_before = len(place.model.received())
             result = await place.run("write it", thread)
         request_count = len(place.model.received()) - count_before
@@ -385,7 +390,7 @@ async def failures(place: AgentHome) -> AsyncIterator[ProbeRow]:
             yield ProbeRow(name, "unknown", "the agent did not ask its model, so no call was tried")
         else:
             is_over = request_count > 1 or not result.timed_out  # the model was told how the call ended
-            yield failed_row(name, did_happen=place.made(file), is_over=is_over, works=works)
+            yield failed_row(name, did_happen=place.has_file(file), is_over=is_over, works=works)
 
 
 async def rewrite(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -393,7 +398,7 @@ async def rewrite(place: AgentHome) -> AsyncIterator[ProbeRow]:
     place.write(place.offline.with_rewrite(place.home, f"echo ran > {place.path('replaced.txt')}"))
     place.model.script(place.calls(place.offline.shell("echo ran > original.txt")), Turn("Done."))
     await place.run("run it")
-    yield rewritten_row(original=place.made("original.txt"), replaced=place.made("replaced.txt"))
+    yield rewritten_row(original=place.has_file("original.txt"), replaced=place.has_file("replaced.txt"))
 
 
 SCENES: dict[str, tuple[Scene, tuple[str, ...]]] = {

@@ -131,9 +131,9 @@ def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
 
 def _from_ps(pid: int) -> Iterator[tuple[str, ...]]:
     """The same from one call of `ps`. Words with spaces are split, which only makes a match less likely."""
-    from handrail.base.processes import printed_by
+    from handrail.base.processes import output_of
 
-    rows = [line.split(None, 2) for line in printed_by(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
+    rows = [line.split(None, 2) for line in output_of(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
     processes = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
     for _ in range(MAX_ANCESTORS):
         if pid not in processes or (pid := processes[pid][0]) not in processes:

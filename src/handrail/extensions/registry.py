@@ -196,7 +196,9 @@ class Registry:
             }
             rows |= {name: partial(self._node, name) for name in NODES}
             rows |= {name: partial(more.node, name) for more in self._plugins for name in more.nodes}
-            self._nodes = nodes = LazyMapping({name: partial(_checked, make) for name, make in sorted(rows.items())})
+            self._nodes = nodes = LazyMapping(
+                {name: partial(_with_checked_params, make) for name, make in sorted(rows.items())}
+            )
         return nodes
 
     def _node(self, name: str) -> NodeKind:
@@ -357,7 +359,7 @@ def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     return [f"{env.get(variable) or f'{home}/{folder}'}/workflows" for variable, folder in rows]
 
 
-def _checked(make: Callable[[], NodeKind]) -> NodeKind:
+def _with_checked_params(make: Callable[[], NodeKind]) -> NodeKind:
     from handrail.extensions.contracts.node import with_checked_params
 
     return with_checked_params(make())

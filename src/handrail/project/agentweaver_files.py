@@ -205,20 +205,20 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         is_terminated=run.get("terminated") is True,
         stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or stopped_by,
         phases=tuple((id_, status or "pending") for id_, status in phases if id_ is not None),
-        implemented=max(_implemented(run, DEEPEST), default=None),
+        implemented=max(_finish_times(run, DEEPEST), default=None),
         routes=routes if isinstance(routes, dict) else None,
         preset=text_of(object_of(data, "selectedRoutingPreset"), "presetId"),
     )
 
 
-def _implemented(run: dict[str, Any], deep: int) -> Iterator[float]:
+def _finish_times(run: dict[str, Any], deep: int) -> Iterator[float]:
     """When flows that implement ended: every phase is done or skipped, and at least one is done."""
     phases = objects_of(run, "phases")
     states = [phase.get("status") for phase in phases]
     if run.get("flowKind") in IMPLEMENTING and "done" in states and all(one in ("done", "skipped") for one in states):
         yield from [time for phase in phases if (time := moment_of(phase, "finishedAt")) is not None]
     for step in (step for phase in phases for step in objects_of(phase, "steps") if deep):
-        yield from _implemented(object_of(object_of(step, "value"), "executionState"), deep - 1)
+        yield from _finish_times(object_of(object_of(step, "value"), "executionState"), deep - 1)
 
 
 MANIFEST_END = ".manifest.json"
@@ -281,7 +281,7 @@ def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> A
         key=required_text("logical_key"),
         version=version,
         name=required_text("logical_key"),
-        path=payload or _moved(required_text("payload_path"), scope_folder),
+        path=payload or _present_path(required_text("payload_path"), scope_folder),
         sha256=digest[1],
         run=run,
         step=step,
@@ -292,7 +292,7 @@ def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> A
     )
 
 
-def _moved(recorded_path: str, scope_folder: str) -> str:
+def _present_path(recorded_path: str, scope_folder: str) -> str:
     """Where a file is now whose path was recorded, perhaps when the project was in another folder."""
     mark = f"/{SCOPES}/{os.path.basename(scope_folder)}/"
     _, mark_text, relative = f"/{recorded_path}".rpartition(mark)

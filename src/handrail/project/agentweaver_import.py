@@ -49,7 +49,7 @@ from handrail.project.agentweaver_files import (
     text_of,
 )
 from handrail.project.scope_stages import FINISHED_WORK
-from handrail.settings.environment import ENV_FILE, project_may_set, read_env_file, unread_in
+from handrail.settings.environment import ENV_FILE, file_problems, project_may_set, read_env_file
 from handrail.settings.folders import UserFolders
 from handrail.settings.routes import DEFAULT, Route, save_entry, shipped_presets
 from handrail.settings.secrets import Secrets
@@ -226,7 +226,7 @@ class AgentWeaverImport:
         """The options that choose the agents of a saved run; none if they are not known here."""
         if state.routes is None or {route.agent for route in state.routes.values()} - set(self.agents):
             return []
-        routes = _written(state.routes)
+        routes = _as_settings(state.routes)
         if state.preset is not None and self._presets.get(state.preset) == routes:
             return ["--preset", state.preset]
         default = state.routes[DEFAULT]
@@ -255,7 +255,7 @@ class AgentWeaverImport:
         if unknown := {route.agent for route in routes.values()} - set(self.agents):
             return f"there is no agent `{one_line(min(unknown))[:80]}`"
         is_fit = name.strip() and len(name) <= 80 and name.isprintable()
-        return _written(routes) if is_fit else "its name is empty, too long or not printable"
+        return _as_settings(routes) if is_fit else "its name is empty, too long or not printable"
 
     @property
     def _routing_file(self) -> str:
@@ -366,7 +366,7 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactV
         )
 
 
-def _written(routes: dict[str, Route]) -> dict[str, str]:
+def _as_settings(routes: dict[str, Route]) -> dict[str, str]:
     """Routes as the settings have them."""
     return {group: str(route) for group, route in routes.items()}
 
@@ -431,7 +431,7 @@ def _variables_item(path: str, where: str) -> ImportItem:
     note = f"read at every run; variables that are already set win: {', '.join(words) or 'nothing'}"
     if where == "project" and (unused := [name for name in listed if not project_may_set(name)]):
         note += f"; not used, because a project may only set variables of services: {some(unused, 20)}"
-    note += "".join(f"; {wrong}" for wrong in unread_in(path))
+    note += "".join(f"; {wrong}" for wrong in file_problems(path))
     if models := [name for name in listed if name.endswith("_MODEL")]:
         note += f"; {some(models, 5)} does not choose a model here: `--model`, or a route in the settings does"
     return ImportItem("variables", f".env of the {of}", path, "works", note)

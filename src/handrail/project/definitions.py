@@ -115,7 +115,7 @@ class Definitions:
         try:
             self.catalog.startable(name)
         except DefinitionError as error:
-            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
+            return error.message, error.hint, next(entry.file for entry in self.catalog.found if entry.key == name)
         except HandrailError as error:
             return error.message, error.hint, None
         return None
@@ -140,7 +140,7 @@ class Definitions:
             return workflow_as_flow(spec, flow_resources(self.registry))
         flow = flow or self.with_shipped(plain_name).named(plain_name)
         if flow is None:
-            raise self._missing(plain_name)
+            raise self._not_found(plain_name)
         if flow.plan is not None and not flow.plan.visible:
             hint = "remove `catalogVisibility: hidden` from its file to run it alone"
             if flow.is_shipped:
@@ -160,28 +160,28 @@ class Definitions:
         specs = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
         if specs and self.shipped.named(name) is not None:
             return any(self.catalog.source_of(spec) != SHIPPED for spec in specs)
-        is_flow = any(name in found.ids for found in self.flows.found if not found.is_shipped)
-        return bool(specs) or (not is_flow and any(found.key == name for found in self.catalog.found))
+        is_flow = any(name in entry.ids for entry in self.flows.found if not entry.is_shipped)
+        return bool(specs) or (not is_flow and any(entry.key == name for entry in self.catalog.found))
 
     def is_flow(self, name: str) -> bool:
         """True if a flow that `run NAME` could mean has this name, even one with errors."""
         if self.shipped.named(name) is not None:
             return True
-        return self.flows.named(name) is not None or any(name in found.ids for found in self.flows.found)
+        return self.flows.named(name) is not None or any(name in entry.ids for entry in self.flows.found)
 
     def flow_names(self) -> list[str]:
         """The ids of all flows that run alone."""
         own = [id_ for id_, flow in self.flows.flows.items() if flow.plan is not None and flow.plan.visible]
         return [*own, *(entry.id for entry in self.shipped.entries() if entry.visible)]
 
-    def _missing(self, name: str) -> HandrailError:
+    def _not_found(self, name: str) -> HandrailError:
         from handrail.source.suggestions import did_you_mean
 
-        if any(name in found.ids for found in self.flows.found):
+        if any(name in entry.ids for entry in self.flows.found):
             self.flows.find(name)
         keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
-        known = [*self.flows.flows, *sorted(keys), *self.shipped.files]
-        hint = did_you_mean(name, known) or "`handrail list` shows what there is"
+        names = [*self.flows.flows, *sorted(keys), *self.shipped.files]
+        hint = did_you_mean(name, names) or "`handrail list` shows what there is"
         return NotFound(f"there is no flow and no workflow `{name}`", hint)
 
     def programs_of_workflow(self, spec: WorkflowSpec) -> list[ProgramUse]:

@@ -52,8 +52,8 @@ class Alert:
     @property
     def text(self) -> str:
         """The whole line, of at most `MAX_TEXT` characters. The name is cut first: the question says what to do."""
-        name = _cut(self.name, max(MAX_TEXT - len(self.words) - 2, 20))
-        return _cut(f"{name}: {self.words}", MAX_TEXT)
+        name = _shorten(self.name, max(MAX_TEXT - len(self.words) - 2, 20))
+        return _shorten(f"{name}: {self.words}", MAX_TEXT)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "run": self.run, "name": self.name, "text": self.text}
@@ -77,7 +77,7 @@ def clean_line(text: str) -> str:
     return clean(" ".join(text.split()))
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

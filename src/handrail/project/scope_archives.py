@@ -59,9 +59,9 @@ def archive_folder(scope: str) -> str:
     refuse_link(scope)
     settle(scope)
     path = next_attempt(scope)
-    new = _beside(scope, _NEW)
+    new = _sibling_path(scope, _NEW)
     into = os.path.join(new, os.path.relpath(path, scope))
-    with _built(new, scope):
+    with _folder_to_fill(new, scope):
         _copy(_archives(scope), _archives(new), link_file)
         _copy(scope, os.path.join(into, WORKSPACE), link_file, without=INNER)
         _copy(os.path.join(scope, INNER), os.path.join(into, ARTIFACTS), link_file, without=ARCHIVES)
@@ -80,8 +80,8 @@ def restore_folder(scope: str, attempt: str) -> str:
         raise RefusedError(
             "the scope is not empty, so nothing is restored", "reset it first: that archives what it has"
         )
-    new = _beside(scope, _NEW)
-    with _built(new, scope):
+    new = _sibling_path(scope, _NEW)
+    with _folder_to_fill(new, scope):
         _copy(_archives(scope), _archives(new), link_file)
         _copy(os.path.join(path, WORKSPACE), new, copy_file)
         _copy(os.path.join(path, ARTIFACTS), os.path.join(new, INNER), copy_file)
@@ -91,12 +91,12 @@ def restore_folder(scope: str, attempt: str) -> str:
 
 def is_unsettled(scope: str) -> bool:
     """True if a killed process left a scope without its folder."""
-    return not os.path.lexists(scope) and os.path.lexists(_beside(scope, _OLD))
+    return not os.path.lexists(scope) and os.path.lexists(_sibling_path(scope, _OLD))
 
 
 def settle(scope: str) -> None:
     """Finish or undo what a killed process left beside a scope. The caller holds the lock of the scope."""
-    new, old = _beside(scope, _NEW), _beside(scope, _OLD)
+    new, old = _sibling_path(scope, _NEW), _sibling_path(scope, _OLD)
     if is_unsettled(scope):
         os.rename(new if os.path.lexists(new) else old, scope)
         sync_folder(os.path.dirname(scope))
@@ -120,13 +120,13 @@ def _number(path: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _beside(scope: str, ending: str) -> str:
+def _sibling_path(scope: str, ending: str) -> str:
     folder, name = os.path.split(scope)
     return os.path.join(folder, f".{name}{ending}")
 
 
 @contextmanager
-def _built(new: str, scope: str) -> Iterator[None]:
+def _folder_to_fill(new: str, scope: str) -> Iterator[None]:
     """Build a new folder: synced in the end, and removed if something fails."""
     try:
         os.makedirs(_archives(new))
@@ -151,7 +151,7 @@ def _swap(scope: str, new: str) -> None:
         sync_folder(parent)
         _remove(new)
         return
-    old = _beside(scope, _OLD)
+    old = _sibling_path(scope, _OLD)
     os.rename(scope, old)
     os.rename(new, scope)
     sync_folder(parent)

@@ -161,8 +161,8 @@ class ProjectContents:
         """The folders and files that the project uses, if they exist."""
         schemas = os.path.join(self.project, SCHEMAS)
         playbook = [self.playbook.path] if self.playbook.path else []
-        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
-        return [place for place in known if os.path.lexists(place)]
+        paths = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
+        return [place for place in paths if os.path.lexists(place)]
 
     def holds(self, path: str) -> bool:
         """True if the project uses something at this path, below it, or a folder around it."""
@@ -240,9 +240,9 @@ def check_paths(
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
         if is_plugin and os.path.basename(path) == MANIFEST_FILE:
             continue
-        found = _select(ground, path, below)
-        selection.add(found)
-        if not any(vars(found).values()) and below.is_empty and not is_nested and not is_plugin:
+        part = _select(ground, path, below)
+        selection.add(part)
+        if not any(vars(part).values()) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given_catalog = read_given(selection.workflows, ground.catalog, ground.registry) if selection.workflows else None
@@ -260,7 +260,7 @@ def check_paths(
     problems += ground.playbook.problems if selection.playbooks else ()
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
-    workflows = sum(found.source == "given" for found in given_catalog.found) if given_catalog is not None else 0
+    workflows = sum(part.source == "given" for part in given_catalog.found) if given_catalog is not None else 0
     numbers = (workflows, len(flows), len(settings), len(schemas), int(bool(selection.playbooks)))
     counts = dict(zip(_NOUNS, numbers, strict=True))
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())

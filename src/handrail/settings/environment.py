@@ -35,7 +35,7 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
         name: value for name, value in read_env_file(os.path.join(project, ENV_FILE)).items() if name not in env
     }
     allowed = {name for name in project_env if name == SEVERITIES or name.endswith(MODEL_ENDING)}
-    notes = [f"{label} {wrong}" for label, folder in _places(home, project) for wrong in unread_in(folder)]
+    notes = [f"{label} {wrong}" for label, folder in _places(home, project) for wrong in file_problems(folder)]
     for service, (credential, names) in SERVICES.items():
         service_names = project_env.keys() & names
         if credential in project_env and credential not in user_env:
@@ -74,7 +74,7 @@ def project_may_set(name: str) -> bool:
     return name == SEVERITIES or name.endswith(MODEL_ENDING) or any(name in names for _, names in SERVICES.values())
 
 
-def unread_in(path: str) -> list[str]:
+def file_problems(path: str) -> list[str]:
     """What is wrong with a file. Its text is not shown: it may be a part of a secret."""
     try:
         data = read_limited(path, MAX_ENV_FILE_BYTES)

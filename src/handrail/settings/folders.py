@@ -118,7 +118,7 @@ class UserFolders:
         scope = file_name(project) if project else "user"
         return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
-    def installed(self, agents: Sequence[str], project: str) -> list[str]:
+    def installed_agents(self, agents: Sequence[str], project: str) -> list[str]:
         """Those of the agents that have a record of an installation, for the project or for the user."""
         return [
             agent for agent in agents if any(os.path.exists(self.installation(agent, one)) for one in (None, project))

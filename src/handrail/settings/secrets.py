@@ -64,7 +64,7 @@ class SecretRules(Record):
 DEFAULT_RULES = SecretRules()
 
 
-def recognised(value: str) -> list[str]:
+def secret_parts(value: str) -> list[str]:
     """The parts of a value that look like secrets themselves: the password in a URL, or a provider's token."""
     parts = [match["password"] or match[0] for match in _SECRET_VALUE.finditer(value)]
     return [part for part in parts if not part.startswith("-----BEGIN")]
@@ -144,7 +144,7 @@ class Secrets:
             text = jsonlite.dumps(value) if text is None else text
             if not any(secret in text for secret in (_MARK, _ESCAPED, *self._in_json)):
                 return value
-        return _changed(value, self._store)
+        return _with_texts(value, self._store)
 
     def _store(self, text: str) -> str:
         if isinstance(text, LostSecret):
@@ -157,7 +157,7 @@ class Secrets:
         """The real value of a stored one. A text whose variable is not set becomes a `LostSecret`."""
         if not isinstance(value, str) and _MARK not in jsonlite.dumps(value):
             return value
-        return _changed(value, self._restore)
+        return _with_texts(value, self._restore)
 
     def _restore(self, text: str) -> str:
         if _MARK not in text:
@@ -191,7 +191,7 @@ class Secrets:
 
     def for_people(self, value: Any) -> Any:
         """The real value in its masked form, with secrets hidden in all its texts, including the keys of objects."""
-        return _changed(value, self.mask) if self._texts else value
+        return _with_texts(value, self.mask) if self._texts else value
 
     def mask(self, text: str) -> str:
         """The text with `[hidden]` in the place of each secret, and of a part of a secret if the text was cut there."""
@@ -219,7 +219,7 @@ def masked(stored: Any) -> Any:
     """A stored value in its masked form. Needs no environment."""
     if not isinstance(stored, str) and _MARK not in jsonlite.dumps(stored):
         return stored
-    return _changed(stored, lambda text: _REFERENCE.sub(lambda match: HIDDEN if match[1] else _MARK, text))
+    return _with_texts(stored, lambda text: _REFERENCE.sub(lambda match: HIDDEN if match[1] else _MARK, text))
 
 
 def has_lost(value: Any) -> bool:
@@ -249,7 +249,7 @@ def _lost_name(value: Any) -> str | None:
     return None
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
     """A copy of the value with all its texts changed, including the keys of objects. Any depth is possible."""
     root: list[Any] = [value]
     waiting: list[tuple[Any, Any]] = [(root, 0)]
@@ -274,7 +274,7 @@ def _forms(value: str) -> dict[str, str]:
     """
     secret = value.strip()
     forms = {"": secret, "json": jsonlite.dumps(secret)[1:-1]}
-    forms |= {f"part-{number}": part for number, part in enumerate(recognised(secret))}
+    forms |= {f"part-{number}": part for number, part in enumerate(secret_parts(secret))}
     if "-----BEGIN" in secret:
         lines = enumerate(secret.splitlines())
         forms |= {f"line-{n}": line for n, line in lines if _LINE.fullmatch(line) and not line.startswith("-----")}

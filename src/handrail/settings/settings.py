@@ -345,11 +345,11 @@ def _read_limits(reader: MappingReader, before: Settings) -> dict[str, Any]:
             what = "whole number" if limit.kinds == ("integer",) else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
         elif child.value < now.get(name, math.inf):
-            now[name], places[name] = child.value, f"{_shown(reader.source.file)}:{child.line}"
+            now[name], places[name] = child.value, f"{_file_label(reader.source.file)}:{child.line}"
     return {"limits": now, "limit_places": places}
 
 
-def _shown(file: str) -> str:
+def _file_label(file: str) -> str:
     """The settings file of a project by its path in the project, that of the user by its whole path."""
     folder, name = os.path.split(file)
     return f".handrail/{name}" if os.path.basename(folder) == ".handrail" else file

@@ -111,16 +111,16 @@ class ProgramUse(Record):
     file: str
     line: int = 0
 
-    def words(self, shown: Callable[[str], str] = str) -> str:
+    def words(self, path_text: Callable[[str], str] = str) -> str:
         """The program in one line: "ship/review runs `make test` (review.md:7)"."""
         what = one_line(self.what)
         what = what if len(what) <= MAX_SHOWN_PROGRAM else f"{what[: MAX_SHOWN_PROGRAM - 1]}…"
         verb = {"program": f"runs `{what}`", "agent": f"starts an agent (`{what}`)"}.get(self.kind, f"uses `{what}`")
-        place = f"{shown(self.file)}:{self.line}" if self.line else shown(self.file)
+        place = f"{path_text(self.file)}:{self.line}" if self.line else path_text(self.file)
         return one_line(f"{self.by} {verb}") + (f" ({one_line(place)})" if place else "")
 
-    def to_json(self, shown: Callable[[str], str] = str) -> dict[str, Any]:
-        place = {"file": shown(self.file), "line": self.line or None}
+    def to_json(self, path_text: Callable[[str], str] = str) -> dict[str, Any]:
+        place = {"file": path_text(self.file), "line": self.line or None}
         return {"kind": self.kind, "what": self.what, "by": self.by, **place}
 
 

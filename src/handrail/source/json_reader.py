@@ -47,7 +47,7 @@ def read_json(text: str, *, keeps_texts: bool = False) -> tuple[TreeNode | None,
     if reading.is_at_end:
         return None, []
     try:
-        return reading.whole(), reading.troubles
+        return reading.document(), reading.troubles
     except _StopError:
         return None, reading.troubles
 
@@ -96,7 +96,7 @@ class _Reading:
     def found(self) -> str:
         return "the end of the file" if self.is_at_end else f"`{self.sign}`"
 
-    def whole(self) -> TreeNode:
+    def document(self) -> TreeNode:
         tree = self.value(1)
         if self.is_at_end:
             return tree

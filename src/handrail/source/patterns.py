@@ -137,7 +137,7 @@ class _Parser:
         def build(automaton: _Automaton, then: int) -> int:
             return automaton.add(_Node(tuple([piece.build(automaton, then) for piece in pieces])))
 
-        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
+        return _Piece(build, self.check_size(1 + sum(piece.size for piece in pieces)))
 
     def sequence(self, flags: re.RegexFlag) -> _Piece:
         pieces: list[_Piece] = []
@@ -145,16 +145,16 @@ class _Parser:
             start = self.at
             piece = self.item(flags)
             if piece is not None:
-                pieces.append(self.repeated(piece, start))
+                pieces.append(self.with_quantifier(piece, start))
 
         def build(automaton: _Automaton, then: int) -> int:
             for piece in reversed(pieces):
                 then = piece.build(automaton, then)
             return then
 
-        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
+        return _Piece(build, self.check_size(1 + sum(piece.size for piece in pieces)))
 
-    def limited(self, size: int) -> int:
+    def check_size(self, size: int) -> int:
         if size > MAX_SIZE:
             self.fail(f"with its repeats written out, it has more than {MAX_SIZE} parts")
         return size
@@ -182,7 +182,7 @@ class _Parser:
                 self.fail("there is nothing to repeat before `{`", self.at - 1)
         return _char(re.escape(char), flags)
 
-    def repeated(self, piece: _Piece, start: int) -> _Piece:
+    def with_quantifier(self, piece: _Piece, start: int) -> _Piece:
         mark = self.at
         counts = self.quantifier()
         if counts is None:
@@ -214,7 +214,7 @@ class _Parser:
                 then = piece.build(automaton, then)
             return then
 
-        return _Piece(build, self.limited(1 + max(least, most or 0, 1) * (piece.size + 1)))
+        return _Piece(build, self.check_size(1 + max(least, most or 0, 1) * (piece.size + 1)))
 
     def quantifier(self) -> tuple[int, int | None] | None:
         """(minimum, maximum) of the quantifier that is next. None if there is none."""
@@ -401,13 +401,13 @@ class _Automaton:
             state = next_state
         if last >= MAX_TEXT:
             raise TooMuchWork(f"it is not in the first {MAX_TEXT} characters, and a longer text is not searched")
-        return 0 in self._reached(state, _END)
+        return 0 in self._reachable(state, _END)
 
     def _follow(self, state: MatchState, mark: str) -> MatchState | None:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
         kind = _NEWLINE if char == "\n" else _WORD if char == "_" or char.isalnum() else _OTHER
-        numbers = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
+        numbers = self._reachable(state, _LAST_NEWLINE if len(mark) > 1 else kind)
         next_state: MatchState | None = None
         if 0 not in numbers:
             nodes = [self.start]
@@ -423,7 +423,7 @@ class _Automaton:
         self.known[state, mark] = next_state
         return next_state
 
-    def _reached(self, state: MatchState, after: int) -> set[int]:
+    def _reachable(self, state: MatchState, after: int) -> set[int]:
         """All nodes that can be reached without a character, between the kinds of the two characters around."""
         waiting: list[int] = list(state[0])
         numbers: set[int] = set()

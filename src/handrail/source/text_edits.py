@@ -200,10 +200,10 @@ def add_tables(text: str, tables: Mapping[KeyPath, Mapping[str, Any]], note: str
     expected = parse_toml(text)
     lines = []
     for path, values in tables.items():
-        _put(expected, path, dict(values))
+        _add_value(expected, path, dict(values))
         lines.append(f"[{toml_header(path)}]  # {note}\n")
         lines += [f"{toml_header((key,))} = {toml_value(value)}\n" for key, value in values.items()]
-    return _checked(_with_gap(text) + "".join(lines), expected)
+    return _require_values(_with_gap(text) + "".join(lines), expected)
 
 
 def add_key(text: str, table: str, key: str, value: Any, note: str) -> str:
@@ -215,13 +215,13 @@ def add_key(text: str, table: str, key: str, value: Any, note: str) -> str:
     line = f"{key} = {toml_value(value)}  # {note}\n"
     lines = text.splitlines(keepends=True)
     at = next((i for i, one in enumerate(lines) if _header_of(one) == (table,)), None)
-    _put(expected, (table, key), value)
+    _add_value(expected, (table, key), value)
     if at is not None:
         lines[at] = lines[at] if lines[at].endswith("\n") else lines[at] + "\n"
-        return _checked("".join([*lines[: at + 1], line, *lines[at + 1 :]]), expected)
+        return _require_values("".join([*lines[: at + 1], line, *lines[at + 1 :]]), expected)
     if existing is not None:
-        return _checked(f"{table}.{line}{text}", expected)
-    return _checked(f"{_with_gap(text)}[{table}]  # for a key {note}\n{line}", expected)
+        return _require_values(f"{table}.{line}{text}", expected)
+    return _require_values(f"{_with_gap(text)}[{table}]  # for a key {note}\n{line}", expected)
 
 
 def remove_noted(text: str, note: str) -> str:
@@ -243,7 +243,7 @@ def remove_noted(text: str, note: str) -> str:
             pending.append(line)  # it may belong to the table that follows
         else:
             pending = []
-    return _checked("".join(_without_empty([*result, *pending], note)), None)
+    return _require_values("".join(_without_empty([*result, *pending], note)), None)
 
 
 def _with_gap(text: str) -> str:
@@ -317,7 +317,7 @@ def _header_of(line: str) -> KeyPath | None:
     return tuple(path)
 
 
-def _put(value: dict[str, Any], path: KeyPath, new: Any) -> None:
+def _add_value(value: dict[str, Any], path: KeyPath, new: Any) -> None:
     for key in path[:-1]:
         value = value.setdefault(key, {})
         if not isinstance(value, dict):
@@ -327,7 +327,7 @@ def _put(value: dict[str, Any], path: KeyPath, new: Any) -> None:
     value[path[-1]] = new
 
 
-def _checked(text: str, expected: dict[str, Any] | None) -> str:
+def _require_values(text: str, expected: dict[str, Any] | None) -> str:
     values = parse_toml(text)
     if expected is not None and values != expected:
         raise NotToml("our entries do not fit into this file")

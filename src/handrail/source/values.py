@@ -64,7 +64,7 @@ def typed_value(text: str) -> Any:
         value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
         return text
-    return _restored(value, text)
+    return _with_text(value, text)
 
 
 def json_value(text: str | bytes) -> Any:
@@ -131,14 +131,14 @@ def restore(value: Any, texts: Mapping[str, str]) -> Any:
     """The value with its written numbers. Changes lists and objects in place. Ignores texts that do not fit."""
     for pointer, text in texts.items():
         if not pointer:
-            return _restored(value, text)
+            return _with_text(value, text)
         owner, *names = value, *(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
         for name in names[:-1]:
             owner = _member(owner, name)
         if isinstance(owner, dict) and names[-1] in owner:
-            owner[names[-1]] = _restored(owner[names[-1]], text)
+            owner[names[-1]] = _with_text(owner[names[-1]], text)
         elif isinstance(owner, list) and _member(owner, names[-1]) is not None:
-            owner[int(names[-1])] = _restored(owner[int(names[-1])], text)
+            owner[int(names[-1])] = _with_text(owner[int(names[-1])], text)
     return value
 
 
@@ -148,7 +148,7 @@ def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _restored(value: Any, text: str) -> Any:
+def _with_text(value: Any, text: str) -> Any:
     """A number with its text. Any other value stays as it is."""
     return written(value, text) if _is_number(value) else value
 
@@ -343,7 +343,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _less(left: Any, right: Any) -> bool:
+def _is_less(left: Any, right: Any) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         return left < right
     return number(left) < number(right)
@@ -389,7 +389,7 @@ def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
     return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {problem}")
 
 
-def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
+def _on_numbers(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
     """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
 
     def count(values: list[Any]) -> float:
@@ -422,11 +422,11 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "appendPrompt": lambda values: "\n".join(
         text for value in values if value is not None and (text := as_joined_text(value).strip())
     ),
-    "add": _counted(sum),
-    "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
-    "mul": _counted(_product),
-    "div": _counted(lambda numbers: numbers[0] / numbers[1]),
-    "mod": _counted(lambda numbers: numbers[0] % numbers[1]),
+    "add": _on_numbers(sum),
+    "sub": _on_numbers(lambda numbers: numbers[0] - numbers[1]),
+    "mul": _on_numbers(_product),
+    "div": _on_numbers(lambda numbers: numbers[0] / numbers[1]),
+    "mod": _on_numbers(lambda numbers: numbers[0] % numbers[1]),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
     "truth": lambda values: is_true(values[0]),
@@ -456,10 +456,10 @@ def _at(whole: Any, place: Any) -> Any:
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "equals": same,
     "differs": lambda left, right: not same(left, right),
-    "less": _less,
-    "greater": lambda left, right: _less(right, left),
-    "atMost": lambda left, right: not _less(right, left),
-    "atLeast": lambda left, right: not _less(left, right),
+    "less": _is_less,
+    "greater": lambda left, right: _is_less(right, left),
+    "atMost": lambda left, right: not _is_less(right, left),
+    "atLeast": lambda left, right: not _is_less(left, right),
     "contains": _contains,
     "in": lambda part, whole_: _contains(whole_, part),
     "matches": _matches,

@@ -173,7 +173,7 @@ class _Tree:
 
     def convert(self, node: Any, depth: int) -> TreeNode:
         if id(node) in self.seen:
-            self.repeated(node)
+            self.count_repeat(node)
         self.seen.add(id(node))
         start, end = node.start_mark, node.end_mark
         line, column = (start.line, start.column) if start.line <= self.last[0] else self.last
@@ -209,7 +209,7 @@ class _Tree:
                 values[name], keys[name] = item, (key.line, key.column)
         return TreeNode("mapping", values, line, column, 1, keys)
 
-    def repeated(self, node: Any) -> None:
+    def count_repeat(self, node: Any) -> None:
         """Count a value that an alias repeats. A file is limited by its size, but aliases can repeat without limit."""
         self.left -= 1
         if self.left < 0:

@@ -85,13 +85,13 @@ def _mapping(rows: list[YamlRow], at: int, first_line: int, levels: int) -> tupl
         if value_text:
             values[key] = _scalar_node(value_text, line, indent + len(key) + 3)
         else:
-            values[key], at = _below(rows, at, (first_line, indent, levels))
+            values[key], at = _read_below(rows, at, (first_line, indent, levels))
     if at < end and len(rows[at][0]) >= indent:
         raise _NotPlainError
     return _node(("mapping", values, first_line + begin, indent + 1, 1, keys)), at
 
 
-def _below(rows: list[YamlRow], at: int, place: tuple[int, int, int]) -> tuple[TreeNode, int]:
+def _read_below(rows: list[YamlRow], at: int, place: tuple[int, int, int]) -> tuple[TreeNode, int]:
     """The list or mapping below a key without a value. A list may begin in the same column as the key."""
     first_line, indent, levels = place
     if at == len(rows) or not levels:

@@ -83,7 +83,7 @@ _INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])"""
 _VERBS = {"create": "missing", "change": "changed", "remove": "no longer used"}
 
 
-def installed(agent: AgentSubject) -> Iterator[Checkup]:
+def installations(agent: AgentSubject) -> Iterator[Checkup]:
     """One checkup per installation; one that says that there is none if the agent should have one."""
     installers = _installers(agent)
     for scope, installer in installers.items():
@@ -127,10 +127,10 @@ def _wrong_files(agent: str, installer: Installer) -> tuple[str | None, bool]:
     changes = installer.plan_install()
     if find_untrusted is not None and (untrusted := find_untrusted()):
         return f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}", True
-    return _changed(changes, record.get("handrail")) if changes else None, find_untrusted is not None
+    return _change_words(changes, record.get("handrail")) if changes else None, find_untrusted is not None
 
 
-def _changed(changes: list[FileChange], version: object) -> str:
+def _change_words(changes: list[FileChange], version: object) -> str:
     by_verb = {verb: [one.path for one in changes if one.verb == verb] for verb in _VERBS}
     message = "; ".join(f"{_VERBS[verb]}: {some(paths, 3)}" for verb, paths in by_verb.items() if paths)
     if version != handrail.__version__:
@@ -170,11 +170,11 @@ async def hook(agent: AgentSubject) -> list[Checkup]:
         if scope == "project" and "user" in installers:
             checkups.append(Checkup("skipped", "the user's installation answers in its place", id="hook.project"))
         else:
-            checkups.append(await _alive(agent, scope, installer))
+            checkups.append(await _check_hook(agent, scope, installer))
     return checkups
 
 
-async def _alive(agent: AgentSubject, scope: str, installer: Installer) -> Checkup:
+async def _check_hook(agent: AgentSubject, scope: str, installer: Installer) -> Checkup:
     id_, install = f"hook.{scope}", _install(agent.name, scope)
     find_trial = getattr(installer.recipe, "trial", None)
     if find_trial is None:
@@ -196,10 +196,10 @@ async def _alive(agent: AgentSubject, scope: str, installer: Installer) -> Check
     if ALIVE in result.output:
         return Checkup("ok", f"the hook answers, in {result.seconds:.1f} s", id=id_)
     repair = f"correct what the other checks found, then run `{install}`"
-    return Checkup("error", f"the hook does not answer as it should: {_how(result)}", repair, id=id_)
+    return Checkup("error", f"the hook does not answer as it should: {_outcome(result)}", repair, id=id_)
 
 
-def _how(result: ProgramResult) -> str:
+def _outcome(result: ProgramResult) -> str:
     if result.timed_out:
         return f"no answer after {SECONDS:g} seconds"
     output = one_line(result.output) or "no output"
@@ -268,7 +268,7 @@ def login(agent: AgentSubject) -> Checkup | None:
         return Checkup("ok", f"a login is there: {some(logins)}")
     details = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
     fix = f"start `{agent.program.path}` and log in, or set the variable with your key"
-    is_used = agent.is_named or agent.name in agent.app.installed()
+    is_used = agent.is_named or agent.name in agent.app.installed_agents()
     return Checkup("warning" if is_used else "skipped", f"no login of {agent.name} was found: {details}", fix)
 
 

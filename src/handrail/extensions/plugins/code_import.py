@@ -201,7 +201,7 @@ def contract_problems(kind: str, module: Any) -> list[str]:
 def _node(module: Any) -> Iterator[str]:
     declared = getattr(module, "NODE", None)
     if not isinstance(declared, Node):
-        yield f"`NODE` has to be `Node(...)` of `handrail.extensions.contracts`, found {_shown(declared)}"
+        yield f"`NODE` has to be `Node(...)` of `handrail.extensions.contracts`, found {_words_for(declared)}"
         return
     wrong = [*_fields(declared.params, "NODE.params"), *_text(declared, "about", "NODE")]
     yield from wrong
@@ -209,7 +209,7 @@ def _node(module: Any) -> Iterator[str]:
         return
     outputs: Any = declared.outputs
     if not isinstance(outputs, Mapping) or not all(isinstance(text, str) for pair in outputs.items() for text in pair):
-        yield f"`NODE.outputs` has to be names with what they hold, found {_shown(outputs)}"
+        yield f"`NODE.outputs` has to be names with what they hold, found {_words_for(outputs)}"
         return
     names = [param.name for param in declared.params]
     yield from (f"`NODE.makes` names `{name}`, which is no param" for name in declared.makes if name not in names)
@@ -226,7 +226,7 @@ def _node(module: Any) -> Iterator[str]:
 def _check(module: Any) -> Iterator[str]:
     declared = getattr(module, "CHECK", None)
     if not isinstance(declared, Check):
-        yield f"`CHECK` has to be `Check(...)` of `handrail.extensions.contracts`, found {_shown(declared)}"
+        yield f"`CHECK` has to be `Check(...)` of `handrail.extensions.contracts`, found {_words_for(declared)}"
         return
     wrong = [*_fields(declared.params, "CHECK.params"), *_text(declared, "about", "CHECK")]
     yield from (*wrong, *_text(declared, "words", "CHECK"))
@@ -235,28 +235,28 @@ def _check(module: Any) -> Iterator[str]:
     if declared.short is not None and declared.short not in [param.name for param in declared.params]:
         yield f"`CHECK.short` names `{declared.short}`, which is no param"
     if not declared.places or not set(declared.places) <= set(get_args(CheckPlace)):
-        yield f"`CHECK.places` has to be some of {', '.join(get_args(CheckPlace))}, found {_shown(declared.places)}"
+        yield f"`CHECK.places` has to be some of {', '.join(get_args(CheckPlace))}, found {_words_for(declared.places)}"
     yield from _function(module, "verify", CheckKind.verify, is_async=True)
 
 
 def _host(module: Any) -> Iterator[str]:
     commands = getattr(module, "COMMANDS", None)
     if not isinstance(commands, Mapping) or set(commands) != {"start", "cancel"}:
-        yield f"`COMMANDS` has to say what a person types: `start` and `cancel`, found {_shown(commands)}"
+        yield f"`COMMANDS` has to say what a person types: `start` and `cancel`, found {_words_for(commands)}"
     levels = getattr(module, "ENFORCES", None)
     if not isinstance(levels, Mapping) or not set(levels.values()) <= set(get_args(Enforcement)):
         allowed = ", ".join(get_args(Enforcement))
-        yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_shown(levels)}"
+        yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_words_for(levels)}"
     yield from _part("host", module)
 
 
 def _part(kind: str, module: Any) -> Iterator[str]:
     """What is wrong with the attributes and the functions of a module of this kind."""
-    for name, (is_right, wanted) in _ATTRIBUTES.get(kind, {}).items():
+    for name, (is_right, form_words) in _ATTRIBUTES.get(kind, {}).items():
         if not hasattr(module, name):
-            yield f"`{name}` is missing; it has to be {wanted}"
+            yield f"`{name}` is missing; it has to be {form_words}"
         elif not is_right(getattr(module, name)):
-            yield f"`{name}` has to be {wanted}, found {_shown(getattr(module, name))}"
+            yield f"`{name}` has to be {form_words}, found {_words_for(getattr(module, name))}"
     for protocol in _PROTOCOLS.get(kind, ()):
         for name, member in vars(protocol).items():
             if inspect.isfunction(member) and not name.startswith("_"):
@@ -290,7 +290,7 @@ _KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {"node": _node, "check": 
 
 def _fields(params: Any, where: str) -> Iterator[str]:
     if not isinstance(params, tuple) or not all(isinstance(param, Field) for param in params):
-        yield f"`{where}` has to be a tuple of `Field(...)`, found {_shown(params)}"
+        yield f"`{where}` has to be a tuple of `Field(...)`, found {_words_for(params)}"
         return
     names = [param.name for param in params]
     yield from (f"`{where}` has `{name}` twice" for name in dict.fromkeys(names) if names.count(name) > 1)
@@ -302,10 +302,10 @@ def _text(declared: Any, key: str, where: str) -> Iterator[str]:
         yield f"`{where}.{key}` has to be a text for people"
 
 
-def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
+def _function(module: Any, name: str, protocol: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
     """What is wrong with a function, compared with the method of a protocol."""
     function = getattr(module, name, None)
-    takes = list(inspect.signature(wanted).parameters)[1:]
+    takes = list(inspect.signature(protocol).parameters)[1:]
     form = f"`{'async ' * is_async}def {name}({', '.join(takes)})`"
     if not callable(function):
         yield f"there is no function `{name}`; write {form}"
@@ -318,7 +318,7 @@ def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: b
         yield f"`{name}` is not `async`; write {form}"
 
 
-def _shown(value: Any) -> str:
+def _words_for(value: Any) -> str:
     return "nothing" if value is None else f"`{str(value)[:60]}`"
 
 

@@ -226,8 +226,10 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
     _check_id(reader, id_)
     contract = reader.child("contract", f"write `contract = {max(CONTRACTS)}`")
     if contract is not None and contract.value not in CONTRACTS:
-        known = ", ".join(map(str, CONTRACTS))
-        message = f"the plugin is written for version {contract.value} of the contract; this Handrail supports {known}"
+        versions = ", ".join(map(str, CONTRACTS))
+        message = (
+            f"the plugin is written for version {contract.value} of the contract; this Handrail supports {versions}"
+        )
         reader.on(contract, "plugin-contract", message, "install a version of the plugin or of Handrail that fits")
     also: dict[str, str] = {}
     signs: dict[str, Signs] = {}
@@ -338,13 +340,13 @@ def _folders(reader: MappingReader) -> Iterator[tuple[str, str]]:
     folders = _table(reader, "folders", reader.node.value.get("folders"), DEFINITIONS)
     for kind in FOLDERS:
         node = folders.child(kind, f'write `{kind} = "{kind}"`')
-        if node is not None and leaves(node.value):
+        if node is not None and leads_outside(node.value):
             hint = "write the path of a folder of the plugin, relative to `plugin.toml`"
             folders.on(node, "path-escape", f"{quoted(node)} leads out of the plugin", hint)
         yield kind, kind if node is None else str(node.value)
 
 
-def leaves(path: str) -> bool:
+def leads_outside(path: str) -> bool:
     """True if a path is absolute, or leads out of its folder, or cannot be a path."""
     return path.startswith("/") or "\\" in path or "\0" in path or ".." in path.split("/") or not path.strip()
 
@@ -373,7 +375,7 @@ class Plugin:
 
     def folder(self, kind: str) -> str | None:
         """The folder with definitions of this kind, such as `flows`; None if it has none."""
-        if self.manifest is None or leaves(self.manifest.folders[kind]):
+        if self.manifest is None or leads_outside(self.manifest.folders[kind]):
             return None
         path = os.path.join(self.place.folder, self.manifest.folders[kind])
         return path if os.path.isdir(path) else None
@@ -387,7 +389,7 @@ class Plugin:
         return replace(self, manifest=None if problems else self.manifest, problems=(*self.problems, *problems))
 
 
-def read_plugins(places: Iterable[PluginPlace], taken: Collection[str]) -> list[Plugin]:
+def read_plugins(places: Iterable[PluginPlace], taken_names: Collection[str]) -> list[Plugin]:
     """All plugins. If several have one id, the first is used. `taken` are names of nodes that are built in."""
     plugins: list[Plugin] = []
     owners: dict[str, Plugin] = {}
@@ -399,8 +401,8 @@ def read_plugins(places: Iterable[PluginPlace], taken: Collection[str]) -> list[
         plugin = read_plugin(place)
         first = owners.setdefault(place.id, plugin)
         if first is not plugin:
-            plugin = plugin.disabled(_twice(plugin, first))
-        plugins.append(_with_own_names(plugin, taken, names))
+            plugin = plugin.disabled(_duplicate_id(plugin, first))
+        plugins.append(_with_own_names(plugin, taken_names, names))
     return plugins
 
 
@@ -412,19 +414,19 @@ def _javascript(place: PluginPlace) -> Plugin:
     return Plugin(place, None, Source(file, ""), (problem,))
 
 
-def _twice(plugin: Plugin, first: Plugin) -> Diagnostic:
+def _duplicate_id(plugin: Plugin, first: Plugin) -> Diagnostic:
     order = " over ".join(f"{'an installed ' if source == 'package' else ''}{source}" for source in SOURCES)
     message = f"another plugin has the id `{plugin.id}`: that of the {first.place.source}, which is used"
     return plugin.problem("plugin-id", ("id",), message, f"remove one of them, or rename it ({order})")
 
 
-def _with_own_names(plugin: Plugin, taken: Collection[str], names: dict[str, str]) -> Plugin:
+def _with_own_names(plugin: Plugin, taken_names: Collection[str], names: dict[str, str]) -> Plugin:
     """The plugin without those other names of nodes that something built in or an earlier plugin has."""
     owned_names: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for other, name in plugin.manifest.also.items() if plugin.manifest is not None else ():
         owner = f"the plugin `{names[other]}`" if other in names else "Handrail itself"
-        if other in taken or other in names or "/" in other:
+        if other in taken_names or other in names or "/" in other:
             message = f"`also` names `{other}`, but that node is of {owner}"
             hint = f"write `{plugin.id}/{name}` in flows"
             problems.append(plugin.problem("plugin-id", ("nodes", name, "also"), message, hint))
@@ -450,10 +452,10 @@ def read_plugin(place: PluginPlace) -> Plugin:
         return Plugin(place, None, source, tuple(problems))
     manifest, problems = read_manifest(Source(file, source.text, is_foreign=True), place.id)
     plugin = Plugin(place, manifest, source, tuple(problems))
-    return plugin.disabled(*_outside(plugin), *_missing(plugin))
+    return plugin.disabled(*_outside_folders(plugin), *_missing_modules(plugin))
 
 
-def _outside(plugin: Plugin) -> Iterator[Diagnostic]:
+def _outside_folders(plugin: Plugin) -> Iterator[Diagnostic]:
     """Folders that links lead out of the plugin."""
     for kind, name in plugin.manifest.folders.items() if plugin.manifest is not None else ():
         if real_inside(plugin.place.folder, name) is None:
@@ -461,7 +463,7 @@ def _outside(plugin: Plugin) -> Iterator[Diagnostic]:
             yield plugin.problem("path-escape", ("folders", kind), f"`{name}` leads out of the plugin", hint)
 
 
-def _missing(plugin: Plugin) -> Iterator[Diagnostic]:
+def _missing_modules(plugin: Plugin) -> Iterator[Diagnostic]:
     """Modules that do not exist, as far as files show that."""
     for kind, name, module in plugin.manifest.code() if plugin.manifest is not None else ():
         path = os.path.join(plugin.place.folder, *module.split("."))

@@ -174,7 +174,7 @@ class PluginCode:
         """What the trial of the code found. It is repeated only if the files changed, or if it failed quickly."""
         if not self.rows:
             return TrialResult()
-        record = self._kept()
+        record = self._recorded_trial()
         return record if record is not None else self.try_again()
 
     def try_again(self) -> TrialResult:
@@ -192,7 +192,7 @@ class PluginCode:
                 pass
         return result
 
-    def _kept(self) -> TrialResult | None:
+    def _recorded_trial(self) -> TrialResult | None:
         try:
             with open(self._file, encoding="utf-8") as file:
                 data = json.load(file)

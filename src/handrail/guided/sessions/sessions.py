@@ -118,11 +118,11 @@ class Sessions:
         self.by = by
 
     def session(self, id_: str) -> Session:
-        session = self._unchecked(id_)
+        session = self._open(id_)
         refuse_shared(self.places.state, session.folder)
         return session
 
-    def _unchecked(self, id_: str) -> Session:
+    def _open(self, id_: str) -> Session:
         ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
         return Session(ref, self.clock, self.by)
 
@@ -149,13 +149,13 @@ class Sessions:
     def choose(self, id_: str | None) -> Session:
         """The session with this id; without an id, the only active session."""
         if id_ is None:
-            return self._only()
+            return self._only_active()
         session = self.session(id_)
         if not session.exists:
-            raise self._missing(id_)
+            raise self._not_found(id_)
         return session
 
-    def _missing(self, id_: str) -> NotFound:
+    def _not_found(self, id_: str) -> NotFound:
         from handrail.source.suggestions import did_you_mean
 
         hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
@@ -166,7 +166,7 @@ class Sessions:
         active = [report for report in self.reports() if report.state.is_active or report.refusal]
         return [report for report in active if not report.run], [report for report in active if report.run]
 
-    def _only(self) -> Session:
+    def _only_active(self) -> Session:
         """The only session that is active for a person."""
         reports, others = self._active()
         if len(reports) == 1:
@@ -230,7 +230,7 @@ class Sessions:
         """The exit checks of the current phase. The caller runs them without holding the session's lock."""
         session = self.choose(id_)
         state = session.read().state
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
         return Leaving(session, state, checks, session.about().run if checks else None)
 
@@ -249,7 +249,7 @@ class Sessions:
     ) -> SessionReport:
         """Leave the phase if all checks passed."""
         session, state = leaving.session, leaving.state
-        plan = session.pinned(state) if all(result.held for result in results) else None
+        plan = session.pinned_plan(state) if all(result.held for result in results) else None
         guidance = self._guidance(plan, state.at + 1, state.task)
         command = Next(summary, results, place or WorkFolders(), guidance)
 
@@ -271,7 +271,7 @@ class Sessions:
     def loop(self, id_: str | None) -> SessionReport:
         session = self.choose(id_)
         state = session.read().state
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         first = plan.stops[state.at].scope_first if plan is not None else 0
         command = Loop(self._guidance(plan, first, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, None)))
@@ -285,7 +285,7 @@ class Sessions:
 
     def _unmet(self, session: Session, state: State, to: int | None) -> Refusal | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         if plan is None or not state.is_active:
             return None
         at = plan.stops[state.at].scope_first if to is None else to
@@ -303,18 +303,18 @@ class Sessions:
         if not confirmed:
             session = self.choose(id_)
             return report_after(session, session.do(Cancel(False, reason)))
-        session = self.choose(None) if id_ is None else self._unchecked(id_)
+        session = self.choose(None) if id_ is None else self._open(id_)
         if os.path.lexists(session.folder):
             return free_agent(session, link or session.about().link, reason)
         if link is None or hook_files.is_link_absent(link):
-            raise self._missing(session.id)
+            raise self._not_found(session.id)
         return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))
 
     def reload(self, id_: str | None, plan_of: Callable[[str], Plan]) -> SessionReport:
         """Continue with an edited workflow at the same phase. `plan_of` reads the workflow with a key again."""
         session = self.choose(id_)
         state = session.read().state
-        old_plan = session.pinned(state)
+        old_plan = session.pinned_plan(state)
         if old_plan is None:
             raise RefusedError("no workflow is active in this session")
         plan = plan_of(old_plan.key)
@@ -333,7 +333,7 @@ class Sessions:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
         if id_ is None and not self._active()[0]:
             return verdict(None, tool, aliases)
-        session = self.session(id_) if id_ is not None else self._only()
+        session = self.session(id_) if id_ is not None else self._only_active()
         try:
             card = current_card(session.ref)
             return verdict(card["gate"] if card else None, tool, aliases, touches)

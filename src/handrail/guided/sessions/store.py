@@ -220,7 +220,7 @@ class Session:
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
         return self._plans[digest]
 
-    def pinned(self, state: State) -> Plan | None:
+    def pinned_plan(self, state: State) -> Plan | None:
         """The pinned plan of a state. Raises `StateError` if the state is not inside the plan."""
         plan = self.plan(state.plan)
         if plan is not None and not 0 <= state.at < len(plan.stops):
@@ -264,7 +264,7 @@ class Session:
         """Decide a command and record its events. `guard` may refuse it because of the state."""
         with self.locked(seconds):
             snapshot = self.read()
-            plan = self.pinned(snapshot.state)
+            plan = self.pinned_plan(snapshot.state)
             decision = machine.decide(plan, snapshot.state, command, guard(snapshot.state) if guard else None)
             if not decision.events:
                 return CommandOutcome(plan, snapshot.state, snapshot.state, decision, snapshot.by)
@@ -303,7 +303,7 @@ class Session:
         if card is not None:
             return card
         snapshot = self.read()
-        plan = self.pinned(snapshot.state)
+        plan = self.pinned_plan(snapshot.state)
         return None if plan is None else self._write_card(plan, snapshot)
 
     def records(self) -> list[dict[str, Any]]:
@@ -378,7 +378,7 @@ class SessionReport(Record):
 
 def report_now(session: Session, snapshot: Snapshot) -> SessionReport:
     """The report of a session without a command."""
-    plan = session.pinned(snapshot.state)
+    plan = session.pinned_plan(snapshot.state)
     message = words.status_text(plan, snapshot.state, moment(snapshot.state.started)) if plan else ""
     return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by)
 

@@ -359,7 +359,7 @@ def _same_again(state: State) -> list[str]:
 
 def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
     """Which exit checks of a stop hold and which do not, for agents and people."""
-    lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
+    lines = [f"✗ {stop.name} cannot be left yet: {_failure_count(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
         lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
         if not result.held and "\n" in result.detail:
@@ -367,7 +367,7 @@ def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
     return lines
 
 
-def _failed(results: tuple[CheckResult, ...]) -> str:
+def _failure_count(results: tuple[CheckResult, ...]) -> str:
     failures, number = sum(not result.held for result in results), len(results)
     if number == 1:
         return "the exit check does not hold"

@@ -73,7 +73,7 @@ class CatalogCache:
                 place += 5
         except OSError:
             return None
-        return _restored(WorkflowSpec(*spec)) if spec else None
+        return _full_spec(WorkflowSpec(*spec)) if spec else None
 
     def store(self, root: str, folder: str, workflow: Loaded) -> None:
         """Cache a workflow if it has no problems and no file of it changed in the last second."""
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, tuple) else value
 
 
-def _restored(spec: WorkflowSpec) -> WorkflowSpec:
+def _full_spec(spec: WorkflowSpec) -> WorkflowSpec:
     """A spec of which only the outermost tuple is a record, with all its records."""
     return spec._replace(entries=tuple([_entry(row) for row in spec.entries]))
 
@@ -299,7 +299,7 @@ def _resolve(entries: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalo
     catalog = Catalog(specs, tuple(entries), ())
     built_in = {entry.file for entry in entries if entry.source == "builtin"}
     duplicates = rules.duplicate_commands(catalog.in_precedence(), built_in)
-    problems.extend(_located(problem, "commandName") for problem in duplicates)
+    problems.extend(_at_key(problem, "commandName") for problem in duplicates)
     if any(problem.code == "phase-unused" for problem in problems):
         phase_files = {phase.file for entry in entries if entry.spec for phase in entry.spec.phases}
         problems = [
@@ -320,10 +320,10 @@ def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
     return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
 
 
-def _located(problem: Diagnostic, key: str) -> Diagnostic:
-    from handrail.guided.workflows.load import located  # reads files; not needed if there are no problems
+def _at_key(problem: Diagnostic, key: str) -> Diagnostic:
+    from handrail.guided.workflows.load import at_key  # reads files; not needed if there are no problems
 
-    return located(problem, key)
+    return at_key(problem, key)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
@@ -340,7 +340,7 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
             specs[key] = spec
             continue
         problem = file_problem("plan-too-large", spec.file, message, hint)
-        problems.append(_located(problem, "phases"))
+        problems.append(_at_key(problem, "phases"))
     return specs
 
 

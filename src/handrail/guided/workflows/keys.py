@@ -16,7 +16,7 @@ def _text(name: str, about: str, *examples: str, **options: Any) -> Field:
     return Field(name, ("text",), about, examples=examples, **options)
 
 
-def _needed(name: str, about: str, *examples: str) -> Field:
+def _required_text(name: str, about: str, *examples: str) -> Field:
     """A required text that is not blank."""
     return _text(name, about, *examples, required=True, shortest=1)
 
@@ -57,14 +57,14 @@ TEXTS = (
 SUBWORKFLOW = shape(
     "subworkflow",
     "The phases of another workflow, at this place.",
-    _needed("subworkflow", "the key of a workflow: the name of its folder", "code-review"),
+    _required_text("subworkflow", "the key of a workflow: the name of its folder", "code-review"),
 )
 
 _PHASE_PATH = {"type": "string", "pattern": NOT_BLANK, "description": "path of a phase file, relative to this one"}
 WORKFLOW = shape(
     "workflow.yaml",
     "A workflow that an agent follows phase by phase.",
-    _needed("name", "what people call this workflow", "Bug fix"),
+    _required_text("name", "what people call this workflow", "Bug fix"),
     _text(
         "commandName",
         f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME}); required unless `show: workflows`",
@@ -119,9 +119,9 @@ EXIT_SCHEMA = {"$ref": "#/definitions/check"}
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    _needed("id", "unique in its workflow; a running session finds its phase by it", "plan"),
-    _needed("name", "what people call this phase", "Plan"),
-    _needed("emoji", "an emoji for the status line", "📝"),
+    _required_text("id", "unique in its workflow; a running session finds its phase by it", "plan"),
+    _required_text("name", "what people call this phase", "Plan"),
+    _required_text("emoji", "an emoji for the status line", "📝"),
     Field(
         "tools",
         ("mapping",),

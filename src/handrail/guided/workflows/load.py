@@ -109,9 +109,9 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
     examples = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
     if strange and not reader.misspelt & checks.keys():
         place = phase.source.key_place(strange[0], item.keys[strange[0]])
-        meant = meant_kind(strange[0], checks)
+        suggestion = meant_kind(strange[0], checks)
         problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
-        hint = f"did you mean `{meant}`?" if meant else f"write {examples}"
+        hint = f"did you mean `{suggestion}`?" if suggestion else f"write {examples}"
         phase.at(place, "exit-check", f"there is no exit check `{strange[0]}`", hint)
     elif not strange:
         kinds = " or ".join(f"`{name}`" for name in kinds_with_short_form(checks))
@@ -399,7 +399,7 @@ def _placeholders(job: Loaded, source: Source, text: str, start: tuple[int, int]
         job.problems.append(source.problem("placeholder", place, message, hint, "warning"))
 
 
-def located(problem: Diagnostic, key: str) -> Diagnostic:
+def at_key(problem: Diagnostic, key: str) -> Diagnostic:
     """A problem of a whole workflow, moved to a key of its file. Specs do not store the place of every key."""
     source = reopen(problem.file)
     tree = read_yaml(source.text)[0] if source else None

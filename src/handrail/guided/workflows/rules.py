@@ -38,8 +38,8 @@ def misspelt_placeholders(template: str) -> list[tuple[str, str]]:
         return []
     wrong: list[tuple[str, str]] = []
     for name, _ in placeholders(template):
-        if name not in PLACEHOLDERS and len(name) > 3 and (meant := _similar(name)):
-            wrong.append((name, f"did you mean `{{{meant}}}`?"))
+        if name not in PLACEHOLDERS and len(name) > 3 and (suggestion := _similar(name)):
+            wrong.append((name, f"did you mean `{{{suggestion}}}`?"))
     return wrong
 
 

@@ -211,10 +211,10 @@ def _warning(phase: PhaseSpec, name: str, agents: list[str], registry: Registry)
     general = [_general(name)] if name.startswith("mcp__") else sorted(same_tools)
     replacement = " or ".join(f"`{other}`" for other in general)
     hint = f"write {replacement}, which means the same to every agent" if general else "add that agent's name for it"
-    return _located(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
+    return _at_name(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
 
 
-def _located(warning: Diagnostic, name: str) -> Diagnostic:
+def _at_name(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
     from handrail.source.definition_files import reopen
     from handrail.source.yaml_text import read_yaml, split_front_matter
@@ -222,13 +222,13 @@ def _located(warning: Diagnostic, name: str) -> Diagnostic:
     source = reopen(warning.file)
     parts = split_front_matter(source.text) if source is not None else None
     tree = read_yaml(parts[0], 2)[0] if parts is not None else None
-    node = next((item for item in _listed(tree) if node_text(item) == name), None)
+    node = next((item for item in _list_items(tree) if node_text(item) == name), None)
     if source is None or node is None:
         return warning
     return warning._replace(line=node.line, column=node.column, width=node.width, excerpt=source.line(node.line))
 
 
-def _listed(tree: TreeNode | None) -> list[TreeNode]:
+def _list_items(tree: TreeNode | None) -> list[TreeNode]:
     """The items of both lists."""
     tools = tree.value.get("tools") if tree is not None and tree.kind == "mapping" else None
     if tools is None or tools.kind != "mapping":
