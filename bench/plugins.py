@@ -10,9 +10,9 @@ from bench.hooks import ACTIVE, Event, Installed
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import DENIED
 from bench.rows import Bound, Part, Row, slower
-from handrail.extensions.plugins.code import TrustedCode
-from handrail.extensions.plugins.modules import read_content
-from handrail.extensions.plugins.plugin import skeleton_files
+from handrail.extensions.plugins.code_import import read_content
+from handrail.extensions.plugins.manifest import skeleton_files
+from handrail.extensions.plugins.trusted_code import TrustedCode
 from handrail.settings.trust import TrustStore
 
 ROUNDS = 51

@@ -20,7 +20,7 @@ from handrail.driven.flows.keys import SHAPES as FLOW_SHAPES
 from handrail.extensions import registry
 from handrail.extensions.contracts import Check, Node
 from handrail.extensions.declarations import check_declarations, node_declarations
-from handrail.extensions.plugins.plugin import MANIFEST_FILE
+from handrail.extensions.plugins.manifest import MANIFEST_FILE
 from handrail.extensions.plugins.search import plugin_folders
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.driven.flows.keys import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
-from handrail.extensions.plugins.code import TrustedCode
-from handrail.extensions.plugins.modules import read_content
+from handrail.extensions.plugins.code_import import read_content
+from handrail.extensions.plugins.trusted_code import TrustedCode
 from handrail.guided.workflows.catalog import MAX_FOLDERS, MAX_NESTING
 from handrail.settings.trust import TrustStore
 from handrail.source.codes import problem_kinds

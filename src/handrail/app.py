@@ -139,9 +139,9 @@ class App:
         from handrail.guided.sessions.guide import SessionGuide
         from handrail.source.suggestions import did_you_mean
 
-        name, known = self.settings.engine, self.registry.engines()
-        if name not in known:
-            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+        name, engines = self.settings.engine, self.registry.engines()
+        if name not in engines:
+            hint = did_you_mean(name, engines) or f"known: {', '.join(engines)}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
         site = Site(
             project=self.project,
@@ -228,13 +228,13 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        found = (
+        all_problems = (
             *self.catalog.problems,
             *self.flows.problems,
             *self._settings[1],
             *self.definitions.plugins.seen_problems,
         )
-        return [problem for problem in found if problem.severity != "note"]
+        return [problem for problem in all_problems if problem.severity != "note"]
 
     def validate(
         self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False
@@ -246,19 +246,20 @@ class App:
         """
         from handrail.project.validation import ProjectContents, check_all, check_paths, project_of
 
-        ground = ProjectContents(self.definitions, self._settings[1], agents or tuple(self.installed()))
+        ground = ProjectContents(self.definitions, self._settings[1], agents or tuple(self.installed_agents()))
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
-        own = [path for path, project in owners.items() if project == self.project]
-        below = {path: ground.below(path) for path in own}
-        checked = check_paths(ground, below, is_nested=is_nested)
+        own_paths = [path for path, project in owners.items() if project == self.project]
+        selections = {path: ground.below(path) for path in own_paths}
+        result = check_paths(ground, selections, is_nested=is_nested)
         for other in dict.fromkeys(owners.values()):
             if other != self.project:
-                checked.add(self.at(other).validate([path for path, at in owners.items() if at == other], agents))
-        for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
-            checked.add(self.at(nested).validate([nested], agents, is_nested=True))
-        return checked
+                paths_there = [path for path, at in owners.items() if at == other]
+                result.add(self.at(other).validate(paths_there, agents))
+        for nested in dict.fromkeys(project for selection in selections.values() for project in selection.projects):
+            result.add(self.at(nested).validate([nested], agents, is_nested=True))
+        return result
 
     def at(self, project: str) -> App:
         """Handrail in another project, for the same user."""
@@ -271,9 +272,9 @@ class App:
         """
         return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
 
-    def installed(self) -> list[str]:
+    def installed_agents(self) -> list[str]:
         """The agents into which Handrail is installed, for the user or for this project."""
-        return self.places.installed(self.registry.hosts(), self.project)
+        return self.places.installed_agents(self.registry.hosts(), self.project)
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
@@ -295,7 +296,7 @@ class App:
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
-        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed()
+        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed_agents()
         return [*self._lines(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _lines(self, problems: list[Diagnostic]) -> list[str]:

@@ -22,7 +22,7 @@ from handrail.guided.sessions.phase_requirements import HARD_ROWS
     [(False, True, "hard"), (True, True, "none"), (True, False, "none"), (False, False, "unknown")],
 )
 def test_a_denied_call_counts_only_if_the_same_call_works_elsewhere(happened: bool, works: bool, level: str) -> None:
-    assert denied_row("shell", happened=happened, works=works, what="a command").level == level
+    assert denied_row("shell", did_happen=happened, works=works, what="a command").level == level
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_denied_call_counts_only_if_the_same_call_works_elsewhere(happened: bo
     ],
 )
 def test_a_call_with_a_failing_hook(happened: bool, is_over: bool, works: bool, level: str) -> None:
-    assert failed_row("hook crash", happened=happened, is_over=is_over, works=works).level == level
+    assert failed_row("hook crash", did_happen=happened, is_over=is_over, works=works).level == level
 
 
 @pytest.mark.parametrize(("went_on", "level"), [(10, "hard"), (9, "partial"), (1, "partial"), (0, "none")])
@@ -57,7 +57,7 @@ def test_a_rewritten_command(original: bool, replaced: bool, level: str) -> None
     [(False, True, "hard"), (True, True, "none"), (True, False, "none"), (False, False, "unknown")],
 )
 def test_a_switch_counts_only_if_it_switches_hooks_off(happened: bool, is_switch: bool, level: str) -> None:
-    assert switched_off_row(happened=happened, is_switch=is_switch).level == level
+    assert switched_off_row(did_happen=happened, is_switch=is_switch).level == level
 
 
 def test_what_an_agent_does_not_have_is_unknown_and_marked() -> None:

@@ -59,8 +59,8 @@ else:
             return hash(_compared(self.__class__)(self))
 
         def __repr__(self):
-            shown = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr]
-            return f"{type(self).__qualname__}({', '.join(shown)})"
+            parts = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr]
+            return f"{type(self).__qualname__}({', '.join(parts)})"
 
         def __setattr__(self, name, value):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -80,23 +80,23 @@ else:
 
     def _compiled(fields):
         """An `__init__` that sets these fields."""
-        known = {"MISSING": MISSING}
+        namespace = {"MISSING": MISSING}
         heads = {False: ["self"], True: []}
         lines = [" _values = self.__dict__"]  # twice as fast as `object.__setattr__` for each field
         for one in fields:
             head, value = one.name, one.name
             if one.default is not MISSING:
-                known[f"_default_{one.name}"] = one.default
+                namespace[f"_default_{one.name}"] = one.default
                 head += f"=_default_{one.name}"
             elif one.default_factory is not MISSING:
-                known[f"_make_{one.name}"] = one.default_factory
+                namespace[f"_make_{one.name}"] = one.default_factory
                 head += "=MISSING"
                 value = f"_make_{one.name}() if {one.name} is MISSING else {one.name}"
             heads[one.kw_only].append(head)
             lines.append(f" _values[{one.name!r}] = {value}")
         positional = ", ".join([*heads[False], *(["*", *heads[True]] if heads[True] else [])])
-        exec(f"def __init__({positional}):\n" + "\n".join(lines), known)  # noqa: S102
-        return known["__init__"]
+        exec(f"def __init__({positional}):\n" + "\n".join(lines), namespace)  # noqa: S102
+        return namespace["__init__"]
 
 
 __all__ = ["asdict", "dataclass", "field", "fields", "replace"]

@@ -47,20 +47,20 @@ def size(path: str) -> int:
 def size_and_time(path: str) -> tuple[int, int]:
     """The size of a file and when it was changed; zeros if there is none. A file may change without growing."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def read_regular(path: str, offset: int = 0) -> bytes:
     """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(22, "it is not a regular file", path)
-        pieces, at, size = [], offset, max(found.st_size - offset, 0) + 1
+        pieces, at, size = [], offset, max(status.st_size - offset, 0) + 1
         while piece := os.pread(handle, size, at):
             pieces.append(piece)
             at, size = at + len(piece), CHUNK_BYTES  # it may have grown meanwhile
@@ -186,29 +186,29 @@ def refuse_shared(top: str, folder: str | None = None) -> None:
             paths.append(f"{paths[-1]}/{name}")
     for path in paths:
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except FileNotFoundError:
             return
         except OSError as error:
             raise StateError(f"the folder `{path}` cannot be read: {error.strerror}") from error
-        wrong = _folder_flaw(path, found)
+        wrong = _folder_flaw(path, status)
         if wrong is not None:
             message, hint = wrong
             raise StateError(f"Handrail does not use `{path}`: {message}", hint)
 
 
-def _folder_flaw(path: str, found: os.stat_result) -> tuple[str, str] | None:
-    if stat.S_ISLNK(found.st_mode):
+def _folder_flaw(path: str, status: os.stat_result) -> tuple[str, str] | None:
+    if stat.S_ISLNK(status.st_mode):
         return (
             "it is a symbolic link",
             "replace it with a folder, or set HANDRAIL_HOME to the folder that you want to use",
         )
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return "it is not a folder", f"move it away: `mv {path} {path}.old`"
-    if found.st_uid != os.geteuid():
-        return f"it belongs to another user (id {found.st_uid})", "use a folder of your own: set HANDRAIL_HOME"
-    if found.st_mode & _OTHERS_WRITE:
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to another user (id {status.st_uid})", "use a folder of your own: set HANDRAIL_HOME"
+    if status.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
         return f"other users can change it (mode {mode})", f"look what is in it, then run `chmod 700 {path}`"
     return None
 
@@ -302,10 +302,10 @@ def put_aside(path: str, state: str) -> str:
     place = os.path.join(state, ASIDE)
     make_private(place)
     number = 1
-    while os.path.lexists(new := os.path.join(place, f"{os.path.basename(path)}.{number}")):
+    while os.path.lexists(target := os.path.join(place, f"{os.path.basename(path)}.{number}")):
         number += 1
-    os.rename(path, new)
-    return new
+    os.rename(path, target)
+    return target
 
 
 TRASH = ".removed"
@@ -317,9 +317,9 @@ def remove_folder(folder: str) -> None:
     import shutil
 
     above = os.path.dirname(folder)
-    new = os.path.join(above, f".{os.path.basename(folder)}.{os.getpid()}{TRASH}")
+    trash = os.path.join(above, f".{os.path.basename(folder)}.{os.getpid()}{TRASH}")
     try:
-        os.rename(folder, new)
+        os.rename(folder, trash)
     except OSError as error:
         raise StateError(f"`{folder}` cannot be removed: {error.strerror}") from error
     for name in os.listdir(above):
@@ -356,22 +356,22 @@ def entries(folder: str) -> list[os.DirEntry[str]]:
     if os.path.islink(folder):
         return []
     try:
-        with os.scandir(folder) as found:
-            return sorted((entry for entry, _ in zip(found, range(MAX_ENTRIES), strict=False)), key=lambda e: e.name)
+        with os.scandir(folder) as listing:
+            return sorted((entry for entry, _ in zip(listing, range(MAX_ENTRIES), strict=False)), key=lambda e: e.name)
     except OSError:
         return []
 
 
 def files_below(folder: str, *, without: tuple[str, ...] = ()) -> Iterator[os.DirEntry[str]]:
     """The regular files in a folder and below. Links are not followed. `without` are names of folders to leave out."""
-    waiting, left = [folder], MAX_ENTRIES
+    waiting, entries_left = [folder], MAX_ENTRIES
     while waiting:
         for entry in entries(waiting.pop()):
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in without:
                     waiting.append(entry.path)
             elif entry.is_file(follow_symlinks=False):
-                left -= 1
-                if left < 0:
+                entries_left -= 1
+                if entries_left < 0:
                     return
                 yield entry

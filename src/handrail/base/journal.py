@@ -54,9 +54,9 @@ class Scan:
 
     def _raise_if_damaged(self, data: bytes, number: int, path: str) -> None:
         """After a crash, no valid record follows the incomplete line, and the first record is at least begun."""
-        torn, *following = data[self.end :].split(b"\n")
-        is_other = _is_valid(torn, number + 1) or not (number or following or _may_begin(torn))
-        if is_other or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
+        torn_line, *later_lines = data[self.end :].split(b"\n")
+        is_other = _is_valid(torn_line, number + 1) or not (number or later_lines or _may_begin(torn_line))
+        if is_other or any(_ends_with_valid(line, number) for line in (torn_line[1:], *later_lines)):
             message = f"the journal `{path}` is damaged at record {number}"
             raise JournalDamaged(message, "`handrail cancel --yes` moves it away and frees the session")
 
@@ -65,9 +65,9 @@ def mark_of(line: bytes) -> str:
     return line[:8].decode("ascii", "replace")
 
 
-def _may_begin(torn: bytes) -> bool:
+def _may_begin(torn_line: bytes) -> bool:
     """True if an incomplete line can be the begin of a record: a checksum, or zeros that were never written."""
-    begin = torn.rstrip(b"\0")[:9]
+    begin = torn_line.rstrip(b"\0")[:9]
     return not begin[:8].strip(b"0123456789abcdef") and begin[8:] in (b"", b" ")
 
 
@@ -114,15 +114,15 @@ def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
     except OSError as error:
         raise StateError(f"the journal `{path}` cannot be read: {error.strerror}") from error
     if offset:
-        skipped = data.find(b"\n") + 1
-        if not skipped:
+        start = data.find(b"\n") + 1
+        if not start:
             return [], offset
-        data, offset = data[skipped:], offset - 1 + skipped
+        data, offset = data[start:], offset - 1 + start
     stop = data.find(b"\n")
     if stop < 0:
         return [], offset
-    first = decode_line(data[:stop]) if offset else None
-    number = first.get("n") if first is not None else None
+    record = decode_line(data[:stop]) if offset else None
+    number = record.get("n") if record is not None else None
     scan = Scan(data, number if isinstance(number, int) else 0, path)
     return scan.records, offset + scan.end
 
@@ -181,9 +181,9 @@ def write_line(handle: int, path: str, end: int, line: bytes, *, durable: bool, 
     if not is_clean and os.fstat(handle).st_size > end:
         _keep_torn(path, handle, end)
     try:
-        done = os.pwrite(handle, line, end)
-        while done < len(line):
-            done += os.pwrite(handle, line[done:], end + done)
+        count = os.pwrite(handle, line, end)
+        while count < len(line):
+            count += os.pwrite(handle, line[count:], end + count)
         if durable:
             sync(handle)
     except OSError:
@@ -203,12 +203,12 @@ def sync(handle: int) -> None:
 
 def _keep_torn(path: str, handle: int, end: int) -> None:
     """Move the bytes after the last valid record to the `.torn` file. Preallocated zeros are dropped."""
-    torn, at = b"", end
+    torn_bytes, at = b"", end
     while piece := os.pread(handle, 65_536, at):
-        torn, at = torn + piece, at + len(piece)
-    if torn := torn.rstrip(b"\0"):
+        torn_bytes, at = torn_bytes + piece, at + len(piece)
+    if torn_bytes := torn_bytes.rstrip(b"\0"):
         with open(path + ".torn", "ab", opener=open_private) as file:
-            file.write(torn + b"\n")
+            file.write(torn_bytes + b"\n")
     os.ftruncate(handle, end)
 
 

@@ -31,21 +31,21 @@ def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set
 def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
     """All direct and indirect children of these processes."""
     parents = living_processes() if parents is None else parents
-    found: set[int] = set()
+    result: set[int] = set()
     waiting = list(pids)
     while waiting:
         parent_id = waiting.pop()
-        children = [child for child, parent in parents.items() if parent == parent_id and child not in found]
-        found.update(children)
+        children = [child for child, parent in parents.items() if parent == parent_id and child not in result]
+        result.update(children)
         waiting.extend(children)
-    return found - pids
+    return result - pids
 
 
 def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[int]:
     """All other processes that have exactly this `NAME=value` in their environment."""
-    wanted = entry.encode("utf-8", "surrogateescape")
+    entry_bytes = entry.encode("utf-8", "surrogateescape")
     parents = living_processes() if parents is None else parents
-    return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, wanted)}
+    return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, entry_bytes)}
 
 
 def living_processes(*, younger: bool = False) -> dict[int, int]:
@@ -54,11 +54,11 @@ def living_processes(*, younger: bool = False) -> dict[int, int]:
     With `younger`, only those that did not begin before this process: it can have started no others. Reading the whole
     table takes milliseconds, so a caller that needs it twice passes it on.
     """
-    found: dict[int, int] = {}
+    parents: dict[int, int] = {}
     try:
         names = [name for name in os.listdir(TABLE) if name.isdigit()]
     except OSError:
-        return found
+        return parents
     oldest = 0
     for name in [*(["self"] if younger else []), *names]:
         try:
@@ -67,20 +67,20 @@ def living_processes(*, younger: bool = False) -> dict[int, int]:
                 fields = os.read(handle, 4096).rpartition(b")")[2].split()
             finally:
                 os.close(handle)
-            state, parent, begun = fields[0], int(fields[1]), int(fields[19])
+            state, parent, start_time = fields[0], int(fields[1]), int(fields[19])
         except (OSError, ValueError, IndexError):
             continue
         if name == "self":
-            oldest = begun
-        elif state not in (b"Z", b"X") and begun >= oldest:
-            found[int(name)] = parent
-    return found
+            oldest = start_time
+        elif state not in (b"Z", b"X") and start_time >= oldest:
+            parents[int(name)] = parent
+    return parents
 
 
-def _has_entry(pid: int, wanted: bytes) -> bool:
+def _has_entry(pid: int, entry_bytes: bytes) -> bool:
     try:
         with open(f"{TABLE}/{pid}/environ", "rb") as file:
-            return wanted in file.read().split(b"\0")
+            return entry_bytes in file.read().split(b"\0")
     except OSError:
         return False
 
@@ -162,9 +162,11 @@ async def start(
         raise
 
 
-async def run_task(task: Task, keep: int = KEPT_BYTES, heard: Callable[[bytes], None] | None = None) -> ProgramResult:
-    """Run a task until it ends. Keeps the last `keep` bytes of its output. `heard` gets all of it while it runs."""
-    begin, output = time.monotonic(), _Part(keep, heard)
+async def run_task(
+    task: Task, keep: int = KEPT_BYTES, listener: Callable[[bytes], None] | None = None
+) -> ProgramResult:
+    """Run a task until it ends. Keeps the last `keep` bytes of its output. `listener` gets all of it while it runs."""
+    begin, output = time.monotonic(), _Part(keep, listener)
     code, timed_out = await _run_to_end(task, output)
     return ProgramResult(code, output.text, timed_out, time.monotonic() - begin, output.left_out)
 
@@ -176,13 +178,13 @@ async def capture(task: Task, keep: int) -> CapturedOutput:
     return CapturedOutput(code, bytes(output.data), errors.text, timed_out, output.left_out)
 
 
-async def _run_to_end(task: Task, kept: _Part, errors: _Part | None = None) -> tuple[int, bool]:
+async def _run_to_end(task: Task, part: _Part, errors: _Part | None = None) -> tuple[int, bool]:
     """Run a task until it ends: its exit code, and whether that was at its timeout. Errors may be kept apart."""
     mark = uuid.uuid4().hex
-    apart = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
-    process = await start(replace(task, env={**task.env, MARK: mark}), errors=apart)
-    output = asyncio.gather(_collect(process.stdout, kept), _collect(process.stderr, errors))
-    feeding = asyncio.ensure_future(feed(process, task.stdin))
+    errors_target = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
+    process = await start(replace(task, env={**task.env, MARK: mark}), errors=errors_target)
+    output = asyncio.gather(_collect(process.stdout, part), _collect(process.stderr, errors))
+    feed_task = asyncio.ensure_future(feed(process, task.stdin))
     timed_out = False
     try:
         async with asyncio.timeout(task.timeout):
@@ -196,9 +198,9 @@ async def _run_to_end(task: Task, kept: _Part, errors: _Part | None = None) -> t
         _signal(family(process.pid, mark), signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # read to the end, so that the pipe is closed
             await asyncio.wait_for(asyncio.shield(output), GRACE)
-        for reader in (output, feeding):
+        for reader in (output, feed_task):
             reader.cancel()
-        await asyncio.gather(output, feeding, return_exceptions=True)
+        await asyncio.gather(output, feed_task, return_exceptions=True)
     return process.returncode if process.returncode is not None else -signal.SIGKILL, timed_out
 
 
@@ -224,13 +226,13 @@ def start_detached(argv: Sequence[str], env: Mapping[str, str], log: str) -> int
         os.close(devnull)
 
 
-def printed_by(argv: Sequence[str], seconds: float) -> str:
+def output_of(argv: Sequence[str], seconds: float) -> str:
     """What a program of the system prints; empty if it cannot be started or takes too long. Blocks."""
     try:
-        ended = subprocess.run(list(argv), capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - ours
+        result = subprocess.run(list(argv), capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - ours
     except (OSError, subprocess.SubprocessError):
         return ""
-    return ended.stdout
+    return result.stdout
 
 
 async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
@@ -246,20 +248,20 @@ async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
 
 
 class _Part:
-    """The last bytes of an output, or the first ones, and how many others there were. `heard` gets all of them."""
+    """The last bytes of an output, or the first ones, and how many others there were. `listener` gets all of them."""
 
     def __init__(
-        self, most: int = KEPT_BYTES, heard: Callable[[bytes], None] | None = None, *, is_first: bool = False
+        self, most: int = KEPT_BYTES, listener: Callable[[bytes], None] | None = None, *, is_first: bool = False
     ) -> None:
         self.most = most
-        self.heard = heard
+        self.listener = listener
         self.is_first = is_first
         self.data = bytearray()
         self.left_out = 0
 
     def add(self, piece: bytes) -> None:
-        if self.heard is not None:
-            self.heard(piece)
+        if self.listener is not None:
+            self.listener(piece)
         self.data += piece
         too_many = max(0, len(self.data) - self.most)
         self.left_out += too_many
@@ -307,9 +309,9 @@ def has_group(pid: int) -> bool:
 
 def tail(output: str, lines: int = 12, width: int = 400) -> str:
     """The last non-blank lines of an output, each cut to `width` characters. What is left out is marked with `…`."""
-    found = [line.rstrip() for line in output.splitlines() if line.strip()]
-    kept = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[-lines:]]
-    return "\n".join(["…", *kept] if len(found) > lines else kept)
+    lines_with_text = [line.rstrip() for line in output.splitlines() if line.strip()]
+    short_lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines_with_text[-lines:]]
+    return "\n".join(["…", *short_lines] if len(lines_with_text) > lines else short_lines)
 
 
 def run_in_terminal(argv: Sequence[str], cwd: str) -> int:
@@ -329,8 +331,8 @@ class RunningProgram:
         self._family: set[int] = set()
 
     async def __aenter__(self) -> RunningProgram:
-        marked = replace(self.task, env={**self.task.env, MARK: self.mark})
-        self._process = await start(marked, errors=asyncio.subprocess.PIPE)
+        task = replace(self.task, env={**self.task.env, MARK: self.mark})
+        self._process = await start(task, errors=asyncio.subprocess.PIPE)
         self._tasks = [
             asyncio.ensure_future(feed(self._process, self.task.stdin)),
             asyncio.ensure_future(_collect(self._process.stderr, self._errors)),
@@ -371,14 +373,14 @@ class RunningProgram:
         """Send SIGTERM to all processes, and SIGKILL after `GRACE` seconds, until all have ended."""
         process = self._process
         assert process is not None
-        number, waited = signal.SIGTERM, 0.0
+        number, waited_seconds = signal.SIGTERM, 0.0
         while self._still_alive(process):
             _signal(self._family | ({process.pid} if process.returncode is None else set()), number)
             signal_group(process.pid, number)
             await asyncio.sleep(TICK)
-            waited += TICK
-            number = signal.SIGTERM if waited < GRACE else signal.SIGKILL
-            if waited > 5 * GRACE:  # not permitted, or stuck in the kernel
+            waited_seconds += TICK
+            number = signal.SIGTERM if waited_seconds < GRACE else signal.SIGKILL
+            if waited_seconds > 5 * GRACE:  # not permitted, or stuck in the kernel
                 break
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), GRACE)
@@ -388,10 +390,10 @@ class RunningProgram:
 
     def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
         """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
-        running = living_processes(younger=True)
-        self._family |= family(process.pid, self.mark, running)
-        self._family &= running.keys()
-        return process.returncode is None or bool(self._family) or (not running and has_group(process.pid))
+        parents = living_processes(younger=True)
+        self._family |= family(process.pid, self.mark, parents)
+        self._family &= parents.keys()
+        return process.returncode is None or bool(self._family) or (not parents and has_group(process.pid))
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:

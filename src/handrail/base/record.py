@@ -24,14 +24,14 @@ else:
                 setattr(cls, name, _tuplegetter(place, None))
 
         def __new__(cls, *values, **named):
-            fields, given = cls._fields, len(values)
-            if not given and tuple(named) == fields:
+            fields, count = cls._fields, len(values)
+            if not count and tuple(named) == fields:
                 return tuple.__new__(cls, named.values())
-            if given != len(fields):
-                rest = {**cls._field_defaults, **named}
-                values += tuple([rest[name] for name in fields[given:] if name in rest])
-            if len(values) != len(fields) or not all(name in fields[given:] for name in named):
-                raise TypeError(f"{cls.__name__} has the fields {fields}; got {given} values and {list(named)}")
+            if count != len(fields):
+                others = {**cls._field_defaults, **named}
+                values += tuple([others[name] for name in fields[count:] if name in others])
+            if len(values) != len(fields) or not all(name in fields[count:] for name in named):
+                raise TypeError(f"{cls.__name__} has the fields {fields}; got {count} values and {list(named)}")
             return tuple.__new__(cls, values)
 
         _make = classmethod(tuple.__new__)
@@ -45,8 +45,8 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
         def __repr__(self):
-            shown = ", ".join([f"{name}={value!r}" for name, value in self._asdict().items()])
-            return f"{type(self).__name__}({shown})"
+            parts = ", ".join([f"{name}={value!r}" for name, value in self._asdict().items()])
+            return f"{type(self).__name__}({parts})"
 
         def __getnewargs__(self):
             return tuple(self)

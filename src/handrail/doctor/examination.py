@@ -30,7 +30,7 @@ from handrail.base.processes import run
 from handrail.extensions.contracts import Executor
 from handrail.settings.environment import NoSuchProgram, chosen_program, variable_of
 from handrail.settings.folders import file_name
-from handrail.settings.secrets import HIDDEN, recognised
+from handrail.settings.secrets import HIDDEN, secret_parts
 from handrail.source.plain_text import counted, one_line
 from handrail.source.suggestions import nearest
 
@@ -38,31 +38,31 @@ VERSION_SECONDS = 30.0
 _VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
 
 
-def find_program(own: str, env: Mapping[str, str], named: str | None = None) -> str | None:
+def find_program(name: str, env: Mapping[str, str], chosen_name: str | None = None) -> str | None:
     """The path of an agent's program: the named one, that of its variable, or the one on the PATH; else None.
 
     `own` is what the agent calls it. Raises `HandrailError` if the variable names no program.
     """
     try:
-        found = chosen_program(own, env) if named is None else None
+        path = chosen_program(name, env) if chosen_name is None else None
     except NoSuchProgram as error:
-        raise HandrailError(error.message, f"correct or unset `{variable_of(own)}`") from None
-    found = found or shutil.which(named or own, path=env.get("PATH"))
-    return os.path.abspath(found) if found else None
+        raise HandrailError(error.message, f"correct or unset `{variable_of(name)}`") from None
+    path = path or shutil.which(chosen_name or name, path=env.get("PATH"))
+    return os.path.abspath(path) if path else None
 
 
 async def version_of(program: str, env: Mapping[str, str]) -> str:
     """The version that a program prints. Raises `HandrailError` if it cannot be started or prints none."""
     argv = [program, "--version"]
     try:
-        ended = await run(argv, os.path.dirname(program), env, VERSION_SECONDS)
+        result = await run(argv, os.path.dirname(program), env, VERSION_SECONDS)
     except OSError as error:
         raise HandrailError(f"`{program}` cannot be started: {error.strerror}") from error
-    found = _VERSION.search(ended.output)
-    if ended.timed_out or ended.exit_code != 0 or found is None:
-        how = "took too long" if ended.timed_out else f"ended with exit code {ended.exit_code}"
-        raise HandrailError(f"`{program} --version` {how}", "start the program yourself to see why")
-    return found[0]
+    match = _VERSION.search(result.output)
+    if result.timed_out or result.exit_code != 0 or match is None:
+        problem = "took too long" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise HandrailError(f"`{program} --version` {problem}", "start the program yourself to see why")
+    return match[0]
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class AgentProgram:
     error: HandrailError | None = None
 
 
-async def _program(own: str, app: App) -> AgentProgram:
+async def _program(name: str, app: App) -> AgentProgram:
     """The program that an agent calls `own`, with its version."""
     path = None
     try:
-        path = find_program(own, app.run_env)
+        path = find_program(name, app.run_env)
         return AgentProgram() if path is None else AgentProgram(path, await version_of(path, app.env))
     except HandrailError as error:
         return AgentProgram(path, error=error)
@@ -127,8 +127,8 @@ class Subject:
         """The program of each agent. They are asked for their versions once, all at the same time."""
         if self._programs is None:
             names = [self.app.registry.executor(agent).PROGRAM for agent in self.agents]
-            found = await asyncio.gather(*(_program(name, self.app) for name in names))
-            self._programs = dict(zip(self.agents, found, strict=True))
+            programs = await asyncio.gather(*(_program(name, self.app) for name in names))
+            self._programs = dict(zip(self.agents, programs, strict=True))
         return self._programs
 
 
@@ -146,10 +146,10 @@ class AgentSubject:
         return self.app.registry.executor(self.name)
 
 
-def is_ok(found: list[Checkup], *, strict: bool = False) -> bool:
+def is_ok(checkups: list[Checkup], *, strict: bool = False) -> bool:
     """True if no check found an error. With `strict`, a warning counts as an error."""
     wrong = ("error", "warning") if strict else ("error",)
-    return all(one.status not in wrong for one in found)
+    return all(one.status not in wrong for one in checkups)
 
 
 CATEGORIES = {
@@ -225,7 +225,7 @@ EXAMS: dict[str, Exam] = {
     "login": _of_agents("credentials", "agents:login", "a variable or a file with a login"),
     "installed": _of_agents(
         "hooks",
-        "agents:installed",
+        "agents:installations",
         "that the installed files are complete, unchanged and of this version",
         ids=("user", "project"),
     ),
@@ -251,9 +251,9 @@ class ExamChoice:
 
     def runs(self, name: str, agents: Iterable[str]) -> bool:
         """True if a checkup of this check can be wanted."""
-        return any(self.wants(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
+        return any(self.is_wanted(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
 
-    def wants(self, id_: str, name: str) -> bool:
+    def is_wanted(self, id_: str, name: str) -> bool:
         """True if a checkup with this id, of this check, is wanted."""
         names = {name, EXAMS[name].category, id_}
         if EXAMS[name].of_agents:
@@ -263,19 +263,19 @@ class ExamChoice:
 
 def ids_of(name: str, exam: Exam, agents: Iterable[str]) -> list[str]:
     """The ids that the checkups of a check can have."""
-    own = (name, *exam.ids)
-    return [f"{agent}.{id_}" for agent in agents for id_ in own] if exam.of_agents else list(own)
+    ids = (name, *exam.ids)
+    return [f"{agent}.{id_}" for agent in agents for id_ in ids] if exam.of_agents else list(ids)
 
 
 def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
     """Raise `UsageError` if one of these names is no category, no check and no id."""
     ids = [id_ for name, exam in EXAMS.items() for id_ in (*ids_of(name, exam, agents), name, *exam.ids)]
-    known = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
+    choices = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
     for name in names:
-        if name not in known:
-            similar = [f"`{one}`" for one in nearest(name, known, 3)]
-            listed = ", ".join(dict.fromkeys([*CATEGORIES, *EXAMS]))
-            hint = f"did you mean {' or '.join(similar)}?" if similar else f"known: {listed}"
+        if name not in choices:
+            similar = [f"`{one}`" for one in nearest(name, choices, 3)]
+            checks = ", ".join(dict.fromkeys([*CATEGORIES, *EXAMS]))
+            hint = f"did you mean {' or '.join(similar)}?" if similar else f"known: {checks}"
             raise UsageError(f"there is no check or category `{name}`", hint)
 
 
@@ -283,15 +283,15 @@ ShowName = Callable[[str], None]
 ALL_EXAMS = ExamChoice()
 
 
-async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, shown: ShowName = lambda _: None) -> list[Checkup]:
+async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, show: ShowName = lambda _: None) -> list[Checkup]:
     """The results of all wanted checks. `shown` gets the name of each check before it runs."""
-    found: list[Checkup] = []
+    checkups: list[Checkup] = []
     for name, exam in EXAMS.items():
         if choice.runs(name, subject.agents):
-            shown(name)
-            made = await _checkups(name, exam, subject)
-            found += [replace(one, category=exam.category) for one in made if choice.wants(one.id, name)]
-    return found
+            show(name)
+            results = await _checkups(name, exam, subject)
+            checkups += [replace(one, category=exam.category) for one in results if choice.is_wanted(one.id, name)]
+    return checkups
 
 
 async def _checkups(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
@@ -300,19 +300,19 @@ async def _checkups(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
             function = _function(exam.function)
             if not exam.of_agents:
                 return [replace(one, id=one.id or name) for one in await _results(function, subject)]
-            found = []
+            checkups = []
             for agent, program in (await subject.programs()).items():
                 results = await _results(function, AgentSubject(subject.app, agent, program, agent == subject.agent))
-                found += [replace(one, id=f"{agent}.{one.id or name}") for one in results]
-            return found
+                checkups += [replace(one, id=f"{agent}.{one.id or name}") for one in results]
+            return checkups
     except TimeoutError:
-        how = f"it was not done after {counted(exam.seconds, 'second')}"
+        reason = f"it was not done after {counted(exam.seconds, 'second')}"
     except HandrailError as error:
         return [Checkup("error", error.message, error.hint, id=name)]
     except Exception as error:  # noqa: BLE001 - a check of a plugin may raise anything, and the others go on
-        how = f"it failed: {type(error).__name__}: {one_line(str(error))}"
+        reason = f"it failed: {type(error).__name__}: {one_line(str(error))}"
     fix = f"run the other checks with `handrail doctor --skip {name}`; report it with `handrail doctor --report`"
-    return [Checkup("error", f"this check gave no result: {how}", fix, id=name)]
+    return [Checkup("error", f"this check gave no result: {reason}", fix, id=name)]
 
 
 def _function(place: str) -> Any:
@@ -349,23 +349,26 @@ NAMED_VARIABLES = ("HANDRAIL_*", "XDG_*", "*_BIN", "NO_COLOR", "TERM", "CI")
 _KEY = re.compile(r"^([A-Za-z][A-Za-z-]*):", re.MULTILINE)
 
 
-def report(app: App, found: list[Checkup], versions: Mapping[str, str]) -> str:
+def report(app: App, checkups: list[Checkup], versions: Mapping[str, str]) -> str:
     """The report about these findings. `versions` are those of the agents' programs."""
     clean = cleaner(app)
     lines = ["### Versions", "", f"- Handrail {handrail.__version__}", f"- Python {platform.python_version()}"]
     lines.append(f"- {platform.system()} {platform.release()}, {platform.machine()}")
     lines += [f"- {agent} {version}" for agent, version in versions.items()]
     lines += ["", "### Findings", ""]
-    wrong = [one for one in found if one.status in ("error", "warning")]
-    fine = [one.id for one in found if one not in wrong]
+    wrong = [one for one in checkups if one.status in ("error", "warning")]
+    ok_ids = [one.id for one in checkups if one not in wrong]
     for one in sorted(wrong, key=lambda one: STATUSES.index(one.status)):
         cure = f" Fix: {clean(one.cure)}." if one.cure else ""
         lines.append(f"- **{one.status}** `{clean(one.id)}`: {clean(one.message)}.{cure}")
-    lines += ([] if wrong else ["No errors and no warnings."]) + ["", f"Fine or skipped: {', '.join(fine) or 'none'}."]
+    lines += ([] if wrong else ["No errors and no warnings."]) + [
+        "",
+        f"Fine or skipped: {', '.join(ok_ids) or 'none'}.",
+    ]
     lines += ["", "### Settings", ""]
-    lines += [f"- {whose}: {', '.join(names) or 'none'}" for whose, names in _settings(app).items()]
-    named = sorted(name for name in app.env if any(fnmatch.fnmatchcase(name, one) for one in NAMED_VARIABLES))
-    lines.append(f"- variables that are set: {', '.join(named) or 'none'}")
+    lines += [f"- {owner}: {', '.join(names) or 'none'}" for owner, names in _settings(app).items()]
+    variables = sorted(name for name in app.env if any(fnmatch.fnmatchcase(name, one) for one in NAMED_VARIABLES))
+    lines.append(f"- variables that are set: {', '.join(variables) or 'none'}")
     return "\n".join(lines) + "\n"
 
 
@@ -373,21 +376,21 @@ def _settings(app: App) -> dict[str, list[str]]:
     """The names of the keys at the top of the settings files, as far as they can be read."""
     from handrail.settings.settings import SETTINGS
 
-    found: dict[str, list[str]] = {}
-    known = {field.name for field in SETTINGS.fields}
-    for whose, folder in {
+    names_of: dict[str, list[str]] = {}
+    fields = {field.name for field in SETTINGS.fields}
+    for owner, folder in {
         "of the user": app.places.config,
         "of the project": os.path.join(app.project, ".handrail"),
     }.items():
         try:
             with open(os.path.join(folder, handrail.SETTINGS_FILE), encoding="utf-8", errors="replace") as file:
-                written = _KEY.findall(file.read(1024 * 1024))
+                names = _KEY.findall(file.read(1024 * 1024))
         except OSError:
-            written = []
-        others = sum(name not in known for name in written)
-        found[whose] = [name for name in written if name in known]
-        found[whose] += [counted(others, "unknown key")] if others else []
-    return found
+            names = []
+        unknown_count = sum(name not in fields for name in names)
+        names_of[owner] = [name for name in names if name in fields]
+        names_of[owner] += [counted(unknown_count, "unknown key")] if unknown_count else []
+    return names_of
 
 
 def cleaner(app: App) -> Callable[[str], str]:
@@ -396,14 +399,14 @@ def cleaner(app: App) -> Callable[[str], str]:
     places = {app.project: "<project>", state: "<state>", app.places.config: "<config>", home: "~"}
     paths = {form: name for path, name in places.items() for form in (path, os.path.realpath(path)) if len(form) > 1}
     forms = {**paths, **{file_name(path): name for path, name in paths.items()}}  # folders of the state have such names
-    ordered = sorted(forms, key=len, reverse=True)
+    longest_first = sorted(forms, key=len, reverse=True)
     mask = app.secrets.mask
 
     def clean(text: str) -> str:
         text = mask(one_line(text))
-        for part in recognised(text):
+        for part in secret_parts(text):
             text = text.replace(part, HIDDEN)
-        for path in ordered:
+        for path in longest_first:
             text = re.sub(re.escape(path) + r"(?![\w.-])", forms[path], text)
         return text
 

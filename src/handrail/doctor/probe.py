@@ -62,9 +62,9 @@ class AgentHome:
             os.makedirs(path, 0o700)
         self.write({**self.offline.FILES, **self.offline.HOST_FILES})
         path = os.pathsep.join([os.path.dirname(program), env.get("PATH") or os.defpath])
-        passed = {name: env[name] for name in self.offline.PASSED if name in env}
-        own = {name: self._filled(text) for name, text in self.offline.ENVIRONMENT.items()}
-        self.env = surroundings(self.home, path) | passed | own
+        passed_env = {name: env[name] for name in self.offline.PASSED if name in env}
+        agent_env = {name: self._filled(text) for name, text in self.offline.ENVIRONMENT.items()}
+        self.env = surroundings(self.home, path) | passed_env | agent_env
         TrustStore(UserFolders(self.env).state).grant(self.project, 0.0)  # everything in it is made here
 
     def __enter__(self) -> AgentHome:
@@ -99,7 +99,7 @@ class AgentHome:
     def path(self, name: str) -> str:
         return os.path.join(self.project, name)
 
-    def made(self, name: str, word: str = "") -> bool:
+    def has_file(self, name: str, word: str = "") -> bool:
         """True if a file of the project exists and contains the word."""
         try:
             with open(self.path(name), encoding="utf-8") as file:
@@ -110,7 +110,7 @@ class AgentHome:
     def calls(self, *tools: ScriptedCall) -> Turn:
         return tool_turn(*tools, text="I call a tool.")
 
-    def writes(self, name: str) -> Turn:
+    def write_turn(self, name: str) -> Turn:
         return self.calls(self.offline.write(self.path(name), "written\n"))
 
     def step(self, action: str) -> Turn:
@@ -127,7 +127,7 @@ class AgentHome:
         return await run_task(Task(argv=argv, cwd=self.project, env=self.env, timeout=RUN_SECONDS), KEEP)
 
     @contextmanager
-    def broken(self, body: str) -> Iterator[None]:
+    def with_broken_hook(self, body: str) -> Iterator[None]:
         """Let our hooks start a shell script with this body in place of Python.
 
         The entry of our MCP server stays as it is: a server that does not start is another failure.
@@ -135,14 +135,14 @@ class AgentHome:
         fake = os.path.join(self.home, "fake-python")
         write_text(fake, f"#!/bin/sh\n{body}\n")
         os.chmod(fake, 0o700)
-        owned = [path for path in self.installer().known()["owned"] if not path.endswith(".mcp.json")]
-        before = {path: text for path in owned if sys.executable in (text := read_text(path))}
-        for path, text in before.items():
+        paths = [path for path in self.installer().known()["owned"] if not path.endswith(".mcp.json")]
+        texts = {path: text for path in paths if sys.executable in (text := read_text(path))}
+        for path, text in texts.items():
             write_text(path, text.replace(sys.executable, fake))
         try:
             yield
         finally:
-            for path, text in before.items():
+            for path, text in texts.items():
                 write_text(path, text)
 
 
@@ -160,19 +160,19 @@ def write_text(path: str, text: str) -> None:
 ABSENT = "the agent has no such thing"
 
 
-def _judged(row: str, *cases: tuple[bool, str, str]) -> ProbeRow:
+def _first_true(row: str, *cases: tuple[bool, str, str]) -> ProbeRow:
     """The row with the level and the detail of the first case that is true."""
     return next(ProbeRow(row, level, detail) for is_true, level, detail in cases if is_true)
 
 
-def denied_row(row: str, *, happened: bool, works: bool, what: str) -> ProbeRow:
+def denied_row(row: str, *, did_happen: bool, works: bool, what: str) -> ProbeRow:
     """A call that is not allowed. `works`: the same call did its work where it was allowed.
 
     Without such a control, nothing is known: the call may have failed for another reason.
     """
-    return _judged(
+    return _first_true(
         row,
-        (happened, "none", f"{what} is not allowed, and did its work all the same"),
+        (did_happen, "none", f"{what} is not allowed, and did its work all the same"),
         (not works, "unknown", f"{what} did nothing, also where it is allowed"),
         (True, "hard", f"{what} was denied, and worked where it is allowed"),
     )
@@ -182,11 +182,11 @@ def absent_row(row: str) -> ProbeRow:
     return ProbeRow(row, "unknown", ABSENT, is_absent=True)
 
 
-def failed_row(row: str, *, happened: bool, is_over: bool, works: bool) -> ProbeRow:
+def failed_row(row: str, *, did_happen: bool, is_over: bool, works: bool) -> ProbeRow:
     """A call while our hook fails."""
-    return _judged(
+    return _first_true(
         row,
-        (happened, "none", "the call was carried out while the hook failed"),
+        (did_happen, "none", "the call was carried out while the hook failed"),
         (not is_over, "unknown", "the call did not end in time; nothing was written until then"),
         (not works, "unknown", "the call did nothing, also with a hook in working order"),
         (True, "hard", "the call was denied while the hook failed"),
@@ -195,7 +195,7 @@ def failed_row(row: str, *, happened: bool, is_over: bool, works: bool) -> Probe
 
 def sent_on_row(went_on: int, of: int) -> ProbeRow:
     """How often an agent that stopped early went on."""
-    return _judged(
+    return _first_true(
         "stop",
         (went_on == of, "hard", f"the agent went on after each of {of} early stops"),
         (went_on > 0, "partial", f"the agent went on after {went_on} of {of} early stops"),
@@ -205,7 +205,7 @@ def sent_on_row(went_on: int, of: int) -> ProbeRow:
 
 def rewritten_row(*, original: bool, replaced: bool) -> ProbeRow:
     """Whether a hook can replace the input of a call."""
-    return _judged(
+    return _first_true(
         "rewrite",
         (replaced and not original, "hard", "a hook replaced the command, and only the new one ran"),
         (replaced, "partial", "the original command and the one of the hook both ran"),
@@ -214,14 +214,14 @@ def rewritten_row(*, original: bool, replaced: bool) -> ProbeRow:
     )
 
 
-def switched_off_row(*, happened: bool, is_switch: bool) -> ProbeRow:
+def switched_off_row(*, did_happen: bool, is_switch: bool) -> ProbeRow:
     """Whether a conversation stays held if hooks are switched off meanwhile."""
-    held = "hooks were switched off, and the running conversation stayed held; the next one was free"
-    return _judged(
+    message = "hooks were switched off, and the running conversation stayed held; the next one was free"
+    return _first_true(
         "settings live",
-        (happened, "none", "hooks were switched off, and the running conversation was free at once"),
+        (did_happen, "none", "hooks were switched off, and the running conversation was free at once"),
         (not is_switch, "unknown", "the setting that was tried does not switch hooks off"),
-        (True, "hard", held),
+        (True, "hard", message),
     )
 
 
@@ -260,12 +260,12 @@ async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
         write_text(place.path(f"{name}-edit.txt"), "before\n")
 
     def attempts(name: str) -> list[Turn]:
-        edited = place.path(f"{name}-edit.txt")
+        path = place.path(f"{name}-edit.txt")
         turns = [
-            place.writes(f"{name}-write.txt"),
+            place.write_turn(f"{name}-write.txt"),
             place.calls(offline.shell(f"echo ran > {name}-shell.txt")),
-            place.calls(offline.read(edited)),
-            place.calls(offline.edit(edited, "before", "after")),
+            place.calls(offline.read(path)),
+            place.calls(offline.edit(path, "before", "after")),
         ]
         return turns if offline.NOTE is None else [*turns, place.calls((offline.NOTE, {"text": name}))]
 
@@ -277,52 +277,64 @@ async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
         "patch": ("edit", "after", "changing a file"),
     }
     for row, (key, word, what) in kinds.items():
-        happened, works = (place.made(f"{name}-{key}.txt", word) for name in ("bound", "free"))
-        yield denied_row(row, happened=happened, works=works, what=what)
+        did_happen, works = (place.has_file(f"{name}-{key}.txt", word) for name in ("bound", "free"))
+        yield denied_row(row, did_happen=did_happen, works=works, what=what)
     if offline.NOTE is None:
         yield absent_row("mcp")
     else:
-        happened, works = (place.made("notes.txt", name) for name in ("bound", "free"))
-        yield denied_row("mcp", happened=happened, works=works, what="a tool of an MCP server")
+        did_happen, works = (place.has_file("notes.txt", name) for name in ("bound", "free"))
+        yield denied_row("mcp", did_happen=did_happen, works=works, what="a tool of an MCP server")
 
 
 async def subagent(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """A subagent writes a file in a phase that denies it, and again in a phase that allows it."""
     offline = place.offline
 
-    def delegated(name: str) -> list[Turn]:
+    def delegate(name: str) -> list[Turn]:
         start = tool_turn(offline.subagent(place.program, f"write {name}"), text=DELEGATED)
-        return [start, place.writes(name), offline.report("That is all.")]
+        return [start, place.write_turn(name), offline.report("That is all.")]
 
-    turns = [*delegated("bound-sub.txt"), place.step("next"), *delegated("free-sub.txt"), place.step("next")]
+    turns = [
+        *delegate("bound-sub.txt"),
+        place.step("next"),
+        *delegate("free-sub.txt"),
+        place.step("next"),
+    ]
     place.model.script(*turns, Turn("Done."))
-    before = len(place.model.received())
+    count_before = len(place.model.received())
     await place.start("delegate tea")
-    asked = place.model.received()[before:]
-    if not _is_of_subagent(place, asked, 1) or (place.made("free-sub.txt") and not _is_of_subagent(place, asked, 5)):
+    requests = place.model.received()[count_before:]
+    if not _is_of_subagent(place, requests, 1) or (
+        place.has_file("free-sub.txt") and not _is_of_subagent(place, requests, 5)
+    ):
         yield ProbeRow("subagent", "unknown", "it is not known whether a subagent made the call")
         return
-    happened, works = place.made("bound-sub.txt"), place.made("free-sub.txt")
-    yield denied_row("subagent", happened=happened, works=works, what="writing a file in a subagent")
+    did_happen, works = place.has_file("bound-sub.txt"), place.has_file("free-sub.txt")
+    yield denied_row("subagent", did_happen=did_happen, works=works, what="writing a file in a subagent")
 
 
-def _is_of_subagent(place: AgentHome, asked: list[ReceivedRequest], number: int) -> bool:
+def _is_of_subagent(place: AgentHome, requests: list[ReceivedRequest], number: int) -> bool:
     """True if a request, by its number, comes from another conversation than the first one."""
-    if len(asked) <= number:
+    if len(requests) <= number:
         return False
-    main, other = (place.model.conversation(request) for request in (asked[0], asked[number]))
-    return main != other if main is not None and other is not None else DELEGATED not in asked[number].text
+    main, other = (place.model.conversation(request) for request in (requests[0], requests[number]))
+    return main != other if main is not None and other is not None else DELEGATED not in requests[number].text
 
 
 async def headless(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """`handrail run` drives the agent, with stubs for this call only."""
-    turns = [place.writes("bound-run.txt"), place.step("next"), place.writes("free-run.txt"), place.step("next")]
+    turns = [
+        place.write_turn("bound-run.txt"),
+        place.step("next"),
+        place.write_turn("free-run.txt"),
+        place.step("next"),
+    ]
     place.model.script(*turns, Turn("Done."))
     await place.perform(
         [sys.executable, "-I", "-m", "handrail", "run", "look", "tea", "--agent", place.agent, "--json"]
     )
-    happened, works = place.made("bound-run.txt"), place.made("free-run.txt")
-    yield denied_row("headless", happened=happened, works=works, what="writing a file in `handrail run`")
+    did_happen, works = place.has_file("bound-run.txt"), place.has_file("free-run.txt")
+    yield denied_row("headless", did_happen=did_happen, works=works, what="writing a file in `handrail run`")
 
 
 async def live(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -331,29 +343,29 @@ async def live(place: AgentHome) -> AsyncIterator[ProbeRow]:
     The next process of the agent has to be free: otherwise this setting does not switch hooks off.
     """
     path = os.path.join(place.home, place.offline.SETTINGS)
-    before = read_text(path)
-    late = place.writes("bound-live.txt")
-    late = late._replace(before=lambda: write_text(path, place.offline.loosened(before)), delay=LIVE_SECONDS)
+    old_text = read_text(path)
+    turn = place.write_turn("bound-live.txt")
+    turn = turn._replace(before=lambda: write_text(path, place.offline.loosened(old_text)), delay=LIVE_SECONDS)
     try:
-        place.model.script(place.writes("early-live.txt"), late, Turn("A stop."))
+        place.model.script(place.write_turn("early-live.txt"), turn, Turn("A stop."))
         thread = place.offline.thread((await place.start("look tea")).output)
-        place.model.script(place.writes("later-live.txt"), Turn("A stop."))
+        place.model.script(place.write_turn("later-live.txt"), Turn("A stop."))
         await place.run("go on", thread)
     finally:
-        write_text(path, before)
-    yield switched_off_row(happened=place.made("bound-live.txt"), is_switch=place.made("later-live.txt"))
+        write_text(path, old_text)
+    yield switched_off_row(did_happen=place.has_file("bound-live.txt"), is_switch=place.has_file("later-live.txt"))
 
 
 async def stop(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """The agent stops early, again and again; after each reminder it writes a file."""
     place.settings("idleStops: 3\nreminders: 100\n")
-    rounds = [turn for n in range(STOPS) for turn in (Turn(f"I stop here, {n}."), place.writes(f"stop-{n}.txt"))]
+    rounds = [turn for n in range(STOPS) for turn in (Turn(f"I stop here, {n}."), place.write_turn(f"stop-{n}.txt"))]
     place.model.script(*rounds, place.step("next"), Turn("Done."))
     try:
         await place.start("open tea")
     finally:
         place.settings("idleStops: 0\n")
-    yield sent_on_row(sum(place.made(f"stop-{n}.txt") for n in range(STOPS)), STOPS)
+    yield sent_on_row(sum(place.has_file(f"stop-{n}.txt") for n in range(STOPS)), STOPS)
 
 
 async def failures(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -364,21 +376,21 @@ async def failures(place: AgentHome) -> AsyncIterator[ProbeRow]:
         for name in FAILURES:
             yield ProbeRow(name, "unknown", "the conversation could not be started")
         return
-    place.model.script(place.writes("free-hook.txt"), Turn("Done."))
+    place.model.script(place.write_turn("free-hook.txt"), Turn("Done."))
     await place.run("write it", thread)
-    works = place.made("free-hook.txt")
+    works = place.has_file("free-hook.txt")
     for name, body in FAILURES.items():
         file = f"bound-{name.replace(' ', '-')}.txt"
-        with place.broken(body):
-            place.model.script(place.writes(file), Turn("I may not."))
-            before = len(place.model.received())
-            ended = await place.run("write it", thread)
-        asked = len(place.model.received()) - before
-        if asked == 0:
+        with place.with_broken_hook(body):
+            place.model.script(place.write_turn(file), Turn("I may not."))
+            count_before = len(place.model.received())
+            result = await place.run("write it", thread)
+        request_count = len(place.model.received()) - count_before
+        if request_count == 0:
             yield ProbeRow(name, "unknown", "the agent did not ask its model, so no call was tried")
         else:
-            is_over = asked > 1 or not ended.timed_out  # the model was told how the call ended
-            yield failed_row(name, happened=place.made(file), is_over=is_over, works=works)
+            is_over = request_count > 1 or not result.timed_out  # the model was told how the call ended
+            yield failed_row(name, did_happen=place.has_file(file), is_over=is_over, works=works)
 
 
 async def rewrite(place: AgentHome) -> AsyncIterator[ProbeRow]:
@@ -386,7 +398,7 @@ async def rewrite(place: AgentHome) -> AsyncIterator[ProbeRow]:
     place.write(place.offline.with_rewrite(place.home, f"echo ran > {place.path('replaced.txt')}"))
     place.model.script(place.calls(place.offline.shell("echo ran > original.txt")), Turn("Done."))
     await place.run("run it")
-    yield rewritten_row(original=place.made("original.txt"), replaced=place.made("replaced.txt"))
+    yield rewritten_row(original=place.has_file("original.txt"), replaced=place.has_file("replaced.txt"))
 
 
 SCENES: dict[str, tuple[Scene, tuple[str, ...]]] = {
@@ -407,14 +419,14 @@ ORDER = (
 ShowRow = Callable[[ProbeRow], None]
 
 
-async def probe(app: App, agent: str, program: str, version: str, shown: ShowRow) -> Probe:
+async def probe(app: App, agent: str, program: str, version: str, show: ShowRow) -> Probe:
     """The result of a whole probe. `shown` gets each row as soon as it is known."""
-    before, rows = stamp(program), list[ProbeRow]()  # a later update makes the probe outdated
+    program_stamp, rows = stamp(program), list[ProbeRow]()  # a later update makes the probe outdated
 
     async def play(scene: Scene, place: AgentHome) -> None:
         async for row in scene(place):
             rows.append(row)
-            shown(row)
+            show(row)
 
     with tempfile.TemporaryDirectory(prefix="handrail-probe-", ignore_cleanup_errors=True) as folder:
         with AgentHome(agent, app.registry, program, app.env, f"{folder}/bare") as place:
@@ -424,4 +436,4 @@ async def probe(app: App, agent: str, program: str, version: str, shown: ShowRow
             for scene, _ in SCENES.values():
                 await play(scene, place)
     rows.sort(key=lambda row: ORDER.index(row.row))
-    return Probe(agent, version, program, before, __version__, app.clock(), tuple(rows))
+    return Probe(agent, version, program, program_stamp, __version__, app.clock(), tuple(rows))

@@ -71,11 +71,11 @@ def _driven(words: Sequence[str]) -> str | None:
     at = next((at for at, word in enumerate(words[:4]) if word.rpartition("/")[2] == "handrail"), None)
     if at is None or (at and not (_name(words[0]).startswith("python") and "-c" not in words[:at])):
         return None  # it is not the program, and no option of Python that runs it is before it
-    rest = list(words[at + 1 :])
-    if "--project" in rest:
-        folder = rest.index("--project")
-        del rest[folder : folder + 2]
-    others = [word for word in rest if not word.startswith("-")]
+    arguments = list(words[at + 1 :])
+    if "--project" in arguments:
+        folder = arguments.index("--project")
+        del arguments[folder : folder + 2]
+    others = [word for word in arguments if not word.startswith("-")]
     if not others or others[0] not in _DRIVES:
         return None
     return others[1] if others[0] != "run" and len(others) > 1 else "unknown"
@@ -131,11 +131,11 @@ def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
 
 def _from_ps(pid: int) -> Iterator[tuple[str, ...]]:
     """The same from one call of `ps`. Words with spaces are split, which only makes a match less likely."""
-    from handrail.base.processes import printed_by
+    from handrail.base.processes import output_of
 
-    rows = [line.split(None, 2) for line in printed_by(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
-    known = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
+    rows = [line.split(None, 2) for line in output_of(["ps", "-axo", "pid=,ppid=,command="], PS_SECONDS).splitlines()]
+    processes = {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
     for _ in range(MAX_ANCESTORS):
-        if pid not in known or (pid := known[pid][0]) not in known:
+        if pid not in processes or (pid := processes[pid][0]) not in processes:
             return
-        yield tuple(known[pid][1].split())
+        yield tuple(processes[pid][1].split())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handrail.extensions.callers import Signs
     from handrail.extensions.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeKind, Site
     from handrail.extensions.contracts.agent import Installs, Offline
-    from handrail.extensions.plugins.plugins import Plugins
+    from handrail.extensions.plugins.project_plugins import Plugins
 
 CHECKS: dict[str, str] = {
     "run": "handrail.steps.checks.run",
@@ -151,10 +151,10 @@ class Registry:
 
     @property
     def _plugins(self) -> tuple[Plugins, ...]:
-        found = self._found
-        if found is None:
-            self._found = found = () if self._find is None else (self._find(),)
-        return found
+        plugins = self._found
+        if plugins is None:
+            self._found = plugins = () if self._find is None else (self._find(),)
+        return plugins
 
     def _plugin(self, kind: str, name: str) -> Plugins:
         """The plugins, if they have a check, an engine or an agent with this name. Raises `KeyError` if not."""
@@ -196,13 +196,15 @@ class Registry:
             }
             rows |= {name: partial(self._node, name) for name in NODES}
             rows |= {name: partial(more.node, name) for more in self._plugins for name in more.nodes}
-            self._nodes = nodes = LazyMapping({name: partial(_checked, make) for name, make in sorted(rows.items())})
+            self._nodes = nodes = LazyMapping(
+                {name: partial(_with_checked_params, make) for name, make in sorted(rows.items())}
+            )
         return nodes
 
     def _node(self, name: str) -> NodeKind:
         """A node that is built in. One that runs other nodes is made by `with_nodes`."""
-        found: NodeKind = _part_of(NODES[name])
-        return found.with_nodes(self.nodes()) if hasattr(found, "with_nodes") else found
+        node: NodeKind = _part_of(NODES[name])
+        return node.with_nodes(self.nodes()) if hasattr(node, "with_nodes") else node
 
     def check_names(self) -> list[str]:
         """All kinds of checks, in the order of the registry."""
@@ -210,8 +212,8 @@ class Registry:
 
     def check_kind(self, name: str) -> CheckKind:
         """The module of a check. Raises `KeyError` if there is none."""
-        found: CheckKind = _part_of(CHECKS[name]) if name in CHECKS else self._plugin("checks", name).check(name)
-        return found
+        kind: CheckKind = _part_of(CHECKS[name]) if name in CHECKS else self._plugin("checks", name).check(name)
+        return kind
 
     def engine(self, name: str, site: Site) -> Engine:
         """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
@@ -243,8 +245,8 @@ class Registry:
 
     def host(self, agent: str) -> Host:
         """The host module of an agent. Raises `KeyError` if it has none, `HandrailError` if its plugin is unusable."""
-        found: Host = self._part(agent, "host")
-        return found
+        host: Host = self._part(agent, "host")
+        return host
 
     def _usable_hosts(self) -> list[str]:
         """The agents that can call us, without those of plugins that cannot be used."""
@@ -258,8 +260,8 @@ class Registry:
         """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
         if agent not in self.markets():
             raise KeyError(agent)
-        found: Market = self._recipes(agent)
-        return found
+        market: Market = self._recipes(agent)
+        return market
 
     def markets(self) -> list[str]:
         """The agents that have marketplaces of plugins."""
@@ -267,8 +269,8 @@ class Registry:
 
     def installs(self, agent: str) -> Installs:
         """The module of an agent that has its recipe."""
-        found: Installs = self._recipes(agent)
-        return found
+        installs: Installs = self._recipes(agent)
+        return installs
 
     def _recipes(self, agent: str) -> Any:
         return self._part(agent, "install" if "install" in AGENTS.get(agent, ()) else "host")
@@ -300,11 +302,11 @@ class Registry:
 
     def known_tools(self) -> frozenset[str]:
         """The names that lists may use for the tools of all hosts, of all versions."""
-        known = self._known_tools
-        if known is None:
+        tools = self._known_tools
+        if tools is None:
             every = (names for name in self.hosts() for names in self.tool_names(name))
-            self._known_tools = known = frozenset().union(*every)
-        return known
+            self._known_tools = tools = frozenset().union(*every)
+        return tools
 
     def executors(self) -> list[str]:
         """The agents that can run steps."""
@@ -318,18 +320,18 @@ class Registry:
         """What to write instead of the name of an agent that cannot run steps."""
         from handrail.source.suggestions import did_you_mean
 
-        known = self.executors()
-        return did_you_mean(agent, known) or f"known: {', '.join(known)}"
+        executors = self.executors()
+        return did_you_mean(agent, executors) or f"known: {', '.join(executors)}"
 
     def executor(self, agent: str) -> Executor:
         """The executor module of an agent. Raises `KeyError` if it has none."""
-        found: Executor = self._part(_kind(agent), "executor")
-        return found
+        executor: Executor = self._part(_kind(agent), "executor")
+        return executor
 
     def offline(self, agent: str) -> Offline:
         """The module that runs an agent offline. Raises `KeyError` if it has none."""
-        found: Offline = self._part(agent, "offline")
-        return found
+        offline: Offline = self._part(agent, "offline")
+        return offline
 
     def signs(self) -> dict[str, Signs]:
         """How to recognise each agent, by its name."""
@@ -357,15 +359,15 @@ def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     return [f"{env.get(variable) or f'{home}/{folder}'}/workflows" for variable, folder in rows]
 
 
-def _checked(make: Callable[[], NodeKind]) -> NodeKind:
+def _with_checked_params(make: Callable[[], NodeKind]) -> NodeKind:
     from handrail.extensions.contracts.node import with_checked_params
 
     return with_checked_params(make())
 
 
 def _one_agent_node(agent: str) -> NodeKind:
-    found: NodeKind = _module(AGENT_NODE).fixed(agent)
-    return found
+    node: NodeKind = _module(AGENT_NODE).fixed(agent)
+    return node
 
 
 def _kind(agent: str) -> str:

@@ -68,8 +68,8 @@ def objects_of(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def moment_of(data: dict[str, Any], name: str) -> float | None:
     """A member that is a point in time, in seconds; None if it is none."""
     try:
-        found = datetime.fromisoformat(data[name])
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(data[name])
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
     except (KeyError, TypeError, ValueError, OverflowError, OSError):
         return None
 
@@ -94,15 +94,15 @@ def read_routing(path: str) -> dict[str, Any]:
 def routes_in(data: Any) -> RouteSet:
     """The routes of an object with a default route and groups."""
     routing = data if isinstance(data, dict) else {}
-    found: dict[str, Route] = {}
+    routes: dict[str, Route] = {}
     for group, entry in ((DEFAULT, routing.get("defaultRoute")), *object_of(routing, "groups").items()):
         agent = text_of(entry, "executor") if isinstance(entry, dict) else None
-        if agent is None or (found and group not in GROUPS):
-            return f"its group `{group}` is not known or has no route" if found else "it has no default route"
+        if agent is None or (routes and group not in GROUPS):
+            return f"its group `{group}` is not known or has no route" if routes else "it has no default route"
         route = Route(agent, text_of(entry, "model"))
-        if route != found.get(DEFAULT):
-            found[group] = route
-    return found
+        if route != routes.get(DEFAULT):
+            routes[group] = route
+    return routes
 
 
 STATE_BEGIN, STATE_END = ".agentweaver-flow-state-", ".json"
@@ -179,11 +179,11 @@ def states_in(scope_folder: str) -> Iterator[FlowState | BrokenFile]:
 
 
 def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
-    version, named = data.get("schemaVersion", 1), text_of(data, "flowId")
+    version, flow_id = data.get("schemaVersion", 1), text_of(data, "flowId")
     if isinstance(version, bool) or version not in STATE_VERSIONS:
         raise Unreadable(f"has the version {version!r}; versions {', '.join(map(str, STATE_VERSIONS))} are known")
-    if named != flow:
-        raise Unreadable(f"is the state of the flow {named!r}, not of the one in its name")
+    if flow_id != flow:
+        raise Unreadable(f"is the state of the flow {flow_id!r}, not of the one in its name")
     status, run = text_of(data, "status"), object_of(data, "executionState")
     if status not in STATE_STATUSES:
         raise Unreadable(f"has the status {status!r}")
@@ -205,20 +205,20 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         is_terminated=run.get("terminated") is True,
         stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or stopped_by,
         phases=tuple((id_, status or "pending") for id_, status in phases if id_ is not None),
-        implemented=max(_implemented(run, DEEPEST), default=None),
+        implemented=max(_finish_times(run, DEEPEST), default=None),
         routes=routes if isinstance(routes, dict) else None,
         preset=text_of(object_of(data, "selectedRoutingPreset"), "presetId"),
     )
 
 
-def _implemented(run: dict[str, Any], deep: int) -> Iterator[float]:
+def _finish_times(run: dict[str, Any], deep: int) -> Iterator[float]:
     """When flows that implement ended: every phase is done or skipped, and at least one is done."""
     phases = objects_of(run, "phases")
     states = [phase.get("status") for phase in phases]
     if run.get("flowKind") in IMPLEMENTING and "done" in states and all(one in ("done", "skipped") for one in states):
         yield from [time for phase in phases if (time := moment_of(phase, "finishedAt")) is not None]
     for step in (step for phase in phases for step in objects_of(phase, "steps") if deep):
-        yield from _implemented(object_of(object_of(step, "value"), "executionState"), deep - 1)
+        yield from _finish_times(object_of(object_of(step, "value"), "executionState"), deep - 1)
 
 
 MANIFEST_END = ".manifest.json"
@@ -247,9 +247,9 @@ def manifests_in(scope_folder: str) -> Iterator[ArtifactVersion | BrokenFile]:
 
     `path` is the whole path of the file now; ids and inputs are those of AgentWeaver.
     """
-    beside = [(entry, entry.path.removesuffix(MANIFEST_END)) for entry in scope_files(scope_folder)]
+    manifests = [(entry, entry.path.removesuffix(MANIFEST_END)) for entry in scope_files(scope_folder)]
     copies = [(entry, None) for entry in files_below(os.path.join(scope_folder, INNER, HISTORY))]
-    for entry, payload in (*beside, *copies):
+    for entry, payload in (*manifests, *copies):
         if entry.name.endswith(MANIFEST_END):
             try:
                 yield _manifest(scope_folder, payload, read_object(entry.path, MAX_MANIFEST_BYTES))
@@ -258,46 +258,46 @@ def manifests_in(scope_folder: str) -> Iterator[ArtifactVersion | BrokenFile]:
 
 
 def _manifest(scope_folder: str, payload: str | None, data: dict[str, Any]) -> ArtifactVersion:
-    def needed(name: str) -> str:
-        found = text_of(data, name)
-        if found is None:
+    def required_text(name: str) -> str:
+        text = text_of(data, name)
+        if text is None:
             raise Unreadable(f"has no `{name}`")
-        return found
+        return text
 
     version, created = data.get("version"), moment_of(data, "created_at")
-    digest = _HASH.match(needed("content_hash"))
+    digest = _HASH.match(required_text("content_hash"))
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= MAX_VERSION:
         raise Unreadable("has no valid `version`")
     if created is None or digest is None:
         raise Unreadable(f"has no valid `{'content_hash' if digest is None else 'created_at'}`")
-    if not is_key(needed("logical_key")):
+    if not is_key(required_text("logical_key")):
         raise Unreadable("has no valid `logical_key`")
-    if needed("scope") != os.path.basename(scope_folder):
+    if required_text("scope") != os.path.basename(scope_folder):
         raise Unreadable("belongs to another scope")
     run, step = made_by(*(text_of(data, name) or "unknown" for name in ("run_id", "phase_id", "step_id")))
     return ArtifactVersion(
-        id=needed("artifact_id"),
-        scope=needed("scope"),
-        key=needed("logical_key"),
+        id=required_text("artifact_id"),
+        scope=required_text("scope"),
+        key=required_text("logical_key"),
         version=version,
-        name=needed("logical_key"),
-        path=payload or _moved(needed("payload_path"), scope_folder),
+        name=required_text("logical_key"),
+        path=payload or _present_path(required_text("payload_path"), scope_folder),
         sha256=digest[1],
         run=run,
         step=step,
-        schema=needed("schema_id"),
-        family=needed("payload_family"),
+        schema=required_text("schema_id"),
+        family=required_text("payload_family"),
         created=created,
         inputs=tuple(id_ for one in objects_of(data, "inputs") if (id_ := text_of(one, "artifact_id")) is not None),
     )
 
 
-def _moved(recorded: str, scope_folder: str) -> str:
+def _present_path(recorded_path: str, scope_folder: str) -> str:
     """Where a file is now whose path was recorded, perhaps when the project was in another folder."""
     mark = f"/{SCOPES}/{os.path.basename(scope_folder)}/"
-    _, found, below = f"/{recorded}".rpartition(mark)
-    path = os.path.normpath(os.path.join(scope_folder, below))
-    if not found or "\0" in path or not is_below(path, scope_folder):
+    _, mark_text, relative = f"/{recorded_path}".rpartition(mark)
+    path = os.path.normpath(os.path.join(scope_folder, relative))
+    if not mark_text or "\0" in path or not is_below(path, scope_folder):
         raise Unreadable("has a `payload_path` outside of its scope")
     return path
 
@@ -307,15 +307,15 @@ def import_mark(state: str, folder: str) -> str:
     return os.path.join(state, "imported", file_name(folder))
 
 
-def not_imported(state: str, folder: str, found: Iterable[os.DirEntry[str]]) -> list[str]:
+def not_imported(state: str, folder: str, files: Iterable[os.DirEntry[str]]) -> list[str]:
     """The paths of those files of a project or a home folder that AgentWeaver saved after its last import."""
     try:
-        last = os.stat(import_mark(state, folder)).st_mtime
+        imported_at = os.stat(import_mark(state, folder)).st_mtime
     except OSError:
-        last = 0.0
+        imported_at = 0.0
     return [
         one.path
-        for one in found
+        for one in files
         if (one.name.startswith(STATE_BEGIN) or one.name.endswith(MANIFEST_END) or one.name == ROUTING_FILE)
-        and one.stat(follow_symlinks=False).st_mtime > last
+        and one.stat(follow_symlinks=False).st_mtime > imported_at
     ]

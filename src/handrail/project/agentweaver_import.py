@@ -49,7 +49,7 @@ from handrail.project.agentweaver_files import (
     text_of,
 )
 from handrail.project.scope_stages import FINISHED_WORK
-from handrail.settings.environment import ENV_FILE, project_may_set, read_env_file, unread_in
+from handrail.settings.environment import ENV_FILE, file_problems, project_may_set, read_env_file
 from handrail.settings.folders import UserFolders
 from handrail.settings.routes import DEFAULT, Route, save_entry, shipped_presets
 from handrail.settings.secrets import Secrets
@@ -84,8 +84,8 @@ class ImportItem:
 
 def result_counts(items: list[ImportItem]) -> dict[ImportResult, int]:
     """How many things have each result."""
-    found = Counter(item.result for item in items)
-    return {result: found[result] for result in RESULT_WORDS}
+    counts = Counter(item.result for item in items)
+    return {result: counts[result] for result in RESULT_WORDS}
 
 
 IMPLEMENTATION = "implementation"
@@ -162,12 +162,12 @@ class AgentWeaverImport:
         for state in states:
             yield self._run_item(state)
         manifests: dict[str, ArtifactVersion] = {}
-        for found in (*manifests_in(folder), *_implementations(states)):
-            if isinstance(found, BrokenFile):
-                note = f"it {found.why}"
-                yield ImportItem("manifest", found.name, found.path, "left", note, scope=scope)
+        for source in (*manifests_in(folder), *_implementations(states)):
+            if isinstance(source, BrokenFile):
+                note = f"it {source.why}"
+                yield ImportItem("manifest", source.name, source.path, "left", note, scope=scope)
             else:
-                manifests.setdefault(found.id, found)
+                manifests.setdefault(source.id, source)
         shelf, ids = Shelf(self.kept.folder_of(scope)), dict[str, str]()
         for manifest in sorted(manifests.values(), key=lambda one: (one.created, one.key, one.version)):
             result, note = self._take_artifact(manifest, shelf, ids)
@@ -226,7 +226,7 @@ class AgentWeaverImport:
         """The options that choose the agents of a saved run; none if they are not known here."""
         if state.routes is None or {route.agent for route in state.routes.values()} - set(self.agents):
             return []
-        routes = _written(state.routes)
+        routes = _as_settings(state.routes)
         if state.preset is not None and self._presets.get(state.preset) == routes:
             return ["--preset", state.preset]
         default = state.routes[DEFAULT]
@@ -255,7 +255,7 @@ class AgentWeaverImport:
         if unknown := {route.agent for route in routes.values()} - set(self.agents):
             return f"there is no agent `{one_line(min(unknown))[:80]}`"
         is_fit = name.strip() and len(name) <= 80 and name.isprintable()
-        return _written(routes) if is_fit else "its name is empty, too long or not printable"
+        return _as_settings(routes) if is_fit else "its name is empty, too long or not printable"
 
     @property
     def _routing_file(self) -> str:
@@ -267,18 +267,18 @@ class AgentWeaverImport:
         if not os.path.lexists(path):
             return
         try:
-            found = read_routing(path)
+            routing = read_routing(path)
         except Unreadable as error:
             yield ImportItem("routing", ROUTING_FILE, path, "left", f"it {error.message}")
             return
         settings = read_user_settings(self.places.config)
-        yield from self._take_routes("preset", self._saved_presets(found), settings.presets)
+        yield from self._take_routes("preset", self._saved_presets(routing), settings.presets)
         flows: dict[str, SavedRoutes] = {}
-        for key, entry in object_of(found, "flowDefaults").items():
+        for key, entry in object_of(routing, "flowDefaults").items():
             id_ = self._flow_id(key)
             flows[id_ or key] = "Handrail has no such flow" if id_ is None else self._routes(id_, entry)
         yield from self._take_routes("routes of a flow", flows, settings.flows)
-        if last := list(object_of(found, "lastUsedByFlow")):
+        if last := list(object_of(routing, "lastUsedByFlow")):
             note = (
                 "the last choice of a person is no setting; `--preset` or `--agent` chooses, or `flows` in the settings"
             )
@@ -296,16 +296,16 @@ class AgentWeaverImport:
             return None
 
     def _take_routes(
-        self, kind: str, found: dict[str, SavedRoutes], present: dict[str, dict[str, str]]
+        self, kind: str, sets: dict[str, SavedRoutes], saved: dict[str, dict[str, str]]
     ) -> Iterator[ImportItem]:
         """Take over routes into the settings."""
         items, section = [], SETTINGS_SECTIONS[kind]
-        for name, routes in reversed(found.items()):  # each is written before those that are there
+        for name, routes in reversed(sets.items()):  # each is written before those that are there
             result: ImportResult = "left"
             if isinstance(routes, str):
                 note = routes
-            elif name in present:
-                is_same = present[name] == routes
+            elif name in saved:
+                is_same = saved[name] == routes
                 result = "already" if is_same else "left"
                 note = "your settings have it" if is_same else "your settings have other routes under this name"
             else:
@@ -347,8 +347,8 @@ class AgentWeaverImport:
 
 def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactVersion]:
     """The last saved state with a finished implementation, as an artifact: no file of the scope shows that work."""
-    done = [(one.implemented, one) for one in states if isinstance(one, FlowState) and one.implemented is not None]
-    for ended, state in sorted(done, key=lambda found: found[0])[-1:]:
+    pairs = [(one.implemented, one) for one in states if isinstance(one, FlowState) and one.implemented is not None]
+    for ended, state in sorted(pairs, key=lambda pair: pair[0])[-1:]:
         run, step = made_by(state.run, state.flow, IMPLEMENTATION)
         yield ArtifactVersion(
             id=f"{state.scope}:{IMPLEMENTATION}",
@@ -366,17 +366,17 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactV
         )
 
 
-def _written(routes: dict[str, Route]) -> dict[str, str]:
+def _as_settings(routes: dict[str, Route]) -> dict[str, str]:
     """Routes as the settings have them."""
     return {group: str(route) for group, route in routes.items()}
 
 
-def _other_files(folder: str, scope: str, taken: set[str]) -> Iterator[ImportItem]:
+def _other_files(folder: str, scope: str, paths: set[str]) -> Iterator[ImportItem]:
     """What else lies in a scope: files without a manifest, the index, archives."""
     free = 0
     for entry in scope_files(folder):
         is_own = entry.name.endswith(MANIFEST_END) or entry.name == INDEX or entry.name.startswith(".agentweaver-")
-        free += not is_own and entry.path not in taken
+        free += not is_own and entry.path not in paths
     if free:
         note = f"{counted(free, 'file')} without a manifest; flows and `handrail scope` find files by their names"
         command = command_line("handrail", "scope", scope)
@@ -424,14 +424,14 @@ def _flow_item(path: str, where: str, problems: int) -> ImportItem:
 def _variables_item(path: str, where: str) -> ImportItem:
     """The names of the variables in a file. Values are never shown."""
     names = list(read_env_file(path))
-    shown = [name for name in names if _VARIABLE_NAME.fullmatch(name)]
-    words = [some(shown, 20)] if shown else []
-    words += [counted(len(names) - len(shown), "other line")] if len(shown) < len(names) else []
+    listed = [name for name in names if _VARIABLE_NAME.fullmatch(name)]
+    words = [some(listed, 20)] if listed else []
+    words += [counted(len(names) - len(listed), "other line")] if len(listed) < len(names) else []
     of = "home folder" if where == "home" else where
     note = f"read at every run; variables that are already set win: {', '.join(words) or 'nothing'}"
-    if where == "project" and (unused := [name for name in shown if not project_may_set(name)]):
+    if where == "project" and (unused := [name for name in listed if not project_may_set(name)]):
         note += f"; not used, because a project may only set variables of services: {some(unused, 20)}"
-    note += "".join(f"; {wrong}" for wrong in unread_in(path))
-    if models := [name for name in shown if name.endswith("_MODEL")]:
+    note += "".join(f"; {wrong}" for wrong in file_problems(path))
+    if models := [name for name in listed if name.endswith("_MODEL")]:
         note += f"; {some(models, 5)} does not choose a model here: `--model`, or a route in the settings does"
     return ImportItem("variables", f".env of the {of}", path, "works", note)

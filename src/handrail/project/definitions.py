@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
     from handrail.driven.flows.load_state import FlowResources
     from handrail.driven.flows.shipped_flows import ShippedFlows
-    from handrail.extensions.plugins.plugins import Plugins
+    from handrail.extensions.plugins.project_plugins import Plugins
     from handrail.extensions.registry import Registry
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
@@ -55,7 +55,7 @@ class Definitions:
     @cached_property
     def plugins(self) -> Plugins:
         """The plugins of this project. If there are none, this imports almost nothing."""
-        from handrail.extensions.plugins.plugins import Plugins
+        from handrail.extensions.plugins.project_plugins import Plugins
         from handrail.extensions.plugins.search import PluginSite, search
 
         ground = PluginSite(self.project, self.places.state, self.places.cache, self.env, self._trusts_call)
@@ -76,7 +76,7 @@ class Definitions:
     def flows(self) -> FlowCatalog:
         from handrail.driven.flows.catalog import read_flows
 
-        return read_flows(self.flow_roots, self.known, self.shipped)
+        return read_flows(self.flow_roots, self.resources, self.shipped)
 
     @cached_property
     def flow_roots(self) -> list[tuple[str, str]]:
@@ -94,11 +94,11 @@ class Definitions:
         from handrail.driven.flows.catalog import read_flows
 
         if self.flows.named(name) is None and self.shipped.find_id(name) is not None:
-            self.flows = read_flows(self.flow_roots, self.known, self.shipped, wanted=name)
+            self.flows = read_flows(self.flow_roots, self.resources, self.shipped, wanted=name)
         return self.flows
 
     @cached_property
-    def known(self) -> FlowResources:
+    def resources(self) -> FlowResources:
         """What the flows of this project may use. The workflows are read only if a flow runs one."""
         from handrail.base.dataclasses import replace
         from handrail.driven.artifacts.schemas import find_schema
@@ -108,14 +108,14 @@ class Definitions:
         roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
         prompts = PromptLibrary(roots, lambda id_: find_schema(id_, self.project, self.registry.schema_folders()))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
-        known = flow_resources(self.registry, self.project, prompts)
-        return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
+        resources = flow_resources(self.registry, self.project, prompts)
+        return replace(resources, workflow_problem=self._workflow_problem, workflow_problems=problems)
 
     def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
         try:
             self.catalog.startable(name)
         except DefinitionError as error:
-            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
+            return error.message, error.hint, next(entry.file for entry in self.catalog.found if entry.key == name)
         except HandrailError as error:
             return error.message, error.hint, None
         return None
@@ -126,19 +126,21 @@ class Definitions:
         Else it is a shipped flow, else a shipped workflow. `workflow:NAME` is always a workflow, and `flow:NAME` always
         a flow.
         """
-        kind, wanted = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
-        flow = None if kind == MARKS[0] else self.flows.named(wanted)
+        kind, plain_name = next(
+            ((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name)
+        )
+        flow = None if kind == MARKS[0] else self.flows.named(plain_name)
         is_own = flow is not None and not flow.is_shipped
-        if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(wanted)):
+        if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(plain_name)):
             from handrail.driven.flows.load import flow_resources
             from handrail.driven.runs.request import workflow_as_flow
 
-            spec = self.catalog.find(wanted)
+            spec = self.catalog.find(plain_name)
             self.catalog.refuse_hidden(spec)
             return workflow_as_flow(spec, flow_resources(self.registry))
-        flow = flow or self.with_shipped(wanted).named(wanted)
+        flow = flow or self.with_shipped(plain_name).named(plain_name)
         if flow is None:
-            raise self._missing(wanted)
+            raise self._not_found(plain_name)
         if flow.plan is not None and not flow.plan.visible:
             hint = "remove `catalogVisibility: hidden` from its file to run it alone"
             if flow.is_shipped:
@@ -155,31 +157,31 @@ class Definitions:
 
         A shipped flow wins over a shipped workflow.
         """
-        named = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
-        if named and self.shipped.find_id(name) is not None:
-            return any(self.catalog.source_of(spec) != SHIPPED for spec in named)
-        is_flow = any(name in found.ids for found in self.flows.found if not found.is_shipped)
-        return bool(named) or (not is_flow and any(found.key == name for found in self.catalog.found))
+        specs = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
+        if specs and self.shipped.find_id(name) is not None:
+            return any(self.catalog.source_of(spec) != SHIPPED for spec in specs)
+        is_flow = any(name in entry.ids for entry in self.flows.found if not entry.is_shipped)
+        return bool(specs) or (not is_flow and any(entry.key == name for entry in self.catalog.found))
 
     def is_flow(self, name: str) -> bool:
         """True if a flow that `run NAME` could mean has this name, even one with errors."""
         if self.shipped.find_id(name) is not None:
             return True
-        return self.flows.named(name) is not None or any(name in found.ids for found in self.flows.found)
+        return self.flows.named(name) is not None or any(name in entry.ids for entry in self.flows.found)
 
     def flow_names(self) -> list[str]:
         """The ids of all flows that run alone."""
         own = [id_ for id_, flow in self.flows.flows.items() if flow.plan is not None and flow.plan.visible]
         return [*own, *(entry.id for entry in self.shipped.entries() if entry.visible)]
 
-    def _missing(self, name: str) -> HandrailError:
+    def _not_found(self, name: str) -> HandrailError:
         from handrail.source.suggestions import did_you_mean
 
-        if any(name in found.ids for found in self.flows.found):
+        if any(name in entry.ids for entry in self.flows.found):
             self.flows.find(name)
         keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
-        known = [*self.flows.flows, *sorted(keys), *self.shipped.files]
-        hint = did_you_mean(name, known) or "`handrail list` shows what there is"
+        names = [*self.flows.flows, *sorted(keys), *self.shipped.files]
+        hint = did_you_mean(name, names) or "`handrail list` shows what there is"
         return NotFound(f"there is no flow and no workflow `{name}`", hint)
 
     def programs_of_workflow(self, spec: WorkflowSpec) -> list[ProgramUse]:
@@ -208,8 +210,8 @@ class Definitions:
 
         specs = [spec for spec in self.catalog.workflows.values() if self.catalog.source_of(spec) == OWN]
         flows = [flow for flow in self.flows.flows.values() if flow.source == OWN]
-        found = [program for spec in specs for program in self.programs_of_workflow(spec)]
-        return unique_programs([*found, *(program for flow in flows for program in self.programs_of_flow(flow))])
+        programs = [program for spec in specs for program in self.programs_of_workflow(spec)]
+        return unique_programs([*programs, *(program for flow in flows for program in self.programs_of_flow(flow))])
 
     def programs_of_project(self, settings: Settings) -> list[ProgramUse]:
         """What the definitions of the project and these settings would run."""

@@ -16,7 +16,7 @@ from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside, write_whole
 from handrail.driven.flows.keys import FLOW, flow_schema
 from handrail.extensions.declarations import check_declarations, node_declarations
-from handrail.extensions.plugins.plugin import MANIFEST_FILE, manifest_schema
+from handrail.extensions.plugins.manifest import MANIFEST_FILE, manifest_schema
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema
@@ -76,39 +76,39 @@ def write_schemas(project: str, folder: str, registry: Registry) -> dict[str, bo
 
     Raises `RefusedError` if a link in the project leads out of it.
     """
-    written: dict[str, bool] = {}
+    changes: dict[str, bool] = {}
     for name, text in schema_files(registry):
         path = os.path.join(folder, name)
-        inside = os.path.relpath(path, project)
-        if not inside.startswith("..") and real_inside(project, inside) is None:
+        relative = os.path.relpath(path, project)
+        if not relative.startswith("..") and real_inside(project, relative) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link")
         try:
             with open(path, "rb") as file:
-                written[path] = file.read() != text.encode()
+                changes[path] = file.read() != text.encode()
         except OSError:
-            written[path] = True
-        if written[path]:
+            changes[path] = True
+        if changes[path]:
             os.makedirs(folder, exist_ok=True)
             write_whole(path, text.encode(), durable=False, mode=0o644)
-    return written
+    return changes
 
 
 def _with_markdown(schema: Any) -> Any:
     """A schema in which every description with code in it is marked as Markdown, as our texts are."""
     if not isinstance(schema, dict):
         return schema
-    found = dict(schema)
+    result = dict(schema)
     for name in _MAPS:
-        if name in found:
-            found[name] = {key: _with_markdown(part) for key, part in found[name].items()}
+        if name in result:
+            result[name] = {key: _with_markdown(part) for key, part in result[name].items()}
     for name in _LISTS:
-        if name in found:
-            found[name] = [_with_markdown(part) for part in found[name]]
+        if name in result:
+            result[name] = [_with_markdown(part) for part in result[name]]
     for name in _SINGLE:
-        if name in found:
-            found[name] = _with_markdown(found[name])
-    if "`" in found.get("description", ""):
-        found["markdownDescription"] = found["description"]
-    if any("`" in text for text in found.get("enumDescriptions", ())):
-        found["markdownEnumDescriptions"] = found["enumDescriptions"]
-    return found
+        if name in result:
+            result[name] = _with_markdown(result[name])
+    if "`" in result.get("description", ""):
+        result["markdownDescription"] = result["description"]
+    if any("`" in text for text in result.get("enumDescriptions", ())):
+        result["markdownEnumDescriptions"] = result["enumDescriptions"]
+    return result

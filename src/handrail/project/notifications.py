@@ -52,8 +52,8 @@ class Alert:
     @property
     def text(self) -> str:
         """The whole line, of at most `MAX_TEXT` characters. The name is cut first: the question says what to do."""
-        name = _cut(self.name, max(MAX_TEXT - len(self.words) - 2, 20))
-        return _cut(f"{name}: {self.words}", MAX_TEXT)
+        name = _shorten(self.name, max(MAX_TEXT - len(self.words) - 2, 20))
+        return _shorten(f"{name}: {self.words}", MAX_TEXT)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "run": self.run, "name": self.name, "text": self.text}
@@ -77,7 +77,7 @@ def clean_line(text: str) -> str:
     return clean(" ".join(text.split()))
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -129,13 +129,13 @@ async def _run_program(argv: list[str], stdin: bytes | None, alert: Alert, env: 
     home, own = env.get("HOME", ""), {**env, "HANDRAIL_RUN": alert.run}
     cwd = home if os.path.isdir(home) else "/"
     try:
-        ended = await run_task(Task(argv=words, cwd=cwd, env=own, timeout=SEND_SECONDS, stdin=stdin))
+        result = await run_task(Task(argv=words, cwd=cwd, env=own, timeout=SEND_SECONDS, stdin=stdin))
     except OSError as error:
         raise NotSent(f"`{argv[0]}` cannot be started: {error.strerror}") from None
-    if ended.timed_out:
+    if result.timed_out:
         raise NotSent(f"`{argv[0]}` took more than {counted(SEND_SECONDS, 'second')}")
-    if ended.exit_code != 0:
-        raise NotSent(f"`{argv[0]}` ended with {ended.exit_code}")
+    if result.exit_code != 0:
+        raise NotSent(f"`{argv[0]}` ended with {result.exit_code}")
 
 
 async def _post(url: str, alert: Alert) -> None:
@@ -172,10 +172,10 @@ class Notifier:
         A channel that this process cannot use is left to another one.
         """
         can_use = {"bell": self.ring is not None, "desktop": program_of_desktop(self.env) is not None}
-        usable = [one for one in self.runs.settings.notify or () if can_use.get(one.kind, True)]
-        first = [one for one in usable if self.is_first(alert, one)]
-        await asyncio.gather(*(self._send(channel, alert) for channel in first))
-        return [channel.kind for channel in first]
+        channels = [one for one in self.runs.settings.notify or () if can_use.get(one.kind, True)]
+        new_channels = [one for one in channels if self.is_first(alert, one)]
+        await asyncio.gather(*(self._send(channel, alert) for channel in new_channels))
+        return [channel.kind for channel in new_channels]
 
     async def tell_needs(self, id_: str) -> None:
         """Tell of every open question of a run. Raises `HandrailError` if the run cannot be read."""
@@ -185,9 +185,9 @@ class Notifier:
 
     def is_first(self, alert: Alert, channel: Channel) -> bool:
         """True if nobody sent this alert by this channel yet. The caller sends it then, and nobody else does."""
-        which = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]
+        digest = hashlib.sha256(repr((channel.argv, channel.url)).encode("utf-8", "replace")).hexdigest()[:8]
         try:
-            return self.runs.engine.tell_once(alert.run, f"{alert.key}.{channel.kind}.{which}")
+            return self.runs.engine.tell_once(alert.run, f"{alert.key}.{channel.kind}.{digest}")
         except (HandrailError, LookupError):
             return False
 
@@ -224,10 +224,10 @@ class OpenQuestions:
         while not is_over.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(is_over.wait(), OPEN_FOR)
-            known = list(self._open.values()) if not is_over.is_set() else []
-            for at, asked in known:
+            alerts = list(self._open.values()) if not is_over.is_set() else []
+            for at, alert in alerts:
                 if time.monotonic() - at >= OPEN_FOR:
-                    await self.teller.tell(question_alert(self.run, self.name, asked.id, asked.path, asked.question))
+                    await self.teller.tell(question_alert(self.run, self.name, alert.id, alert.path, alert.question))
 
 
 def open_question_alerts(run: LoadedRun) -> list[Alert]:
@@ -242,12 +242,12 @@ def ended_run_alert(run: LoadedRun) -> Alert | None:
     if state.status not in ENDED or state.clock.seconds <= LONG_RUN:
         return None
     resumes = sum(isinstance(event, run_events.RunResumed) for _, event in run.records)
-    failed = run.failed_step
-    return end_alert(run.id, run_name(run), resumes, state.status, None if failed is None else failed.path)
+    step = run.failed_step
+    return end_alert(run.id, run_name(run), resumes, state.status, None if step is None else step.path)
 
 
 def run_name(run: LoadedRun) -> str:
     """The name of a run for people: its flow, and its task or its parameters."""
-    given = given_in(run.about.to_text())[1]
+    params = given_in(run.about.to_text())[1]
     name = run.plan.id.removeprefix("workflow:")
-    return f"{name} {given}" if given else name
+    return f"{name} {params}" if params else name

@@ -75,11 +75,11 @@ def items_to_remove(items: Iterable[PruneItem], rule: PruneRule, now: float) -> 
     """The items of one kind that a rule removes. A later item is newer."""
     statuses = rule.statuses or (*ENDED, *SESSION_STATUSES)
     allowed = [item for item in items if item.status in ((DAMAGED,) if rule.damaged else STATUSES)]
-    old = allowed[: -rule.keep or None] if rule.keep else allowed
+    candidates = allowed[: -rule.keep or None] if rule.keep else allowed
     if rule.older_than is not None:
         before = now - rule.older_than
-        old = [item for item in old if item.ended is not None and item.ended <= before]
-    return old if rule.damaged else [item for item in old if item.status in statuses]
+        candidates = [item for item in candidates if item.ended is not None and item.ended <= before]
+    return candidates if rule.damaged else [item for item in candidates if item.status in statuses]
 
 
 def prune(
@@ -92,21 +92,21 @@ def prune(
         """True if a run has a worktree with work that is nowhere else: it is kept with its run."""
         return bool(worktrees.of_run(item.id)) and asyncio.run(worktrees.would_lose(item.id))
 
-    ended = {item.id for item in all_runs if item.status in ENDED}
-    all_sessions = _session_items(sessions, ended)
-    chosen = [item for item in items_to_remove(all_runs, rule, now) if not has_work(item)]
-    gone = {item.id for item in chosen}
+    ended_ids = {item.id for item in all_runs if item.status in ENDED}
+    all_sessions = _session_items(sessions, ended_ids)
+    items = [item for item in items_to_remove(all_runs, rule, now) if not has_work(item)]
+    removed_ids = {item.id for item in items}
     if not rule.damaged:
-        own = [item for item in all_sessions if item.run is not None and item.run in gone]
-        chosen += own + items_to_remove([item for item in all_sessions if item not in own], rule, now)
+        own_sessions = [item for item in all_sessions if item.run is not None and item.run in removed_ids]
+        items += own_sessions + items_to_remove([item for item in all_sessions if item not in own_sessions], rule, now)
     if not dry_run:
-        for item in chosen:
+        for item in items:
             for tree in worktrees.of_run(item.id) if item.kind == "run" and not rule.damaged else ():
                 asyncio.run(worktrees.remove(tree, force=False))
-        chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
-    kept = len(all_runs) + len(all_sessions) - len(chosen)
-    removed, held = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
-    return Pruned([*chosen, *removed], kept, held)
+        items = [item for item in items if _remove(runs, sessions, item, aside=rule.damaged, removed_ids=removed_ids)]
+    count = len(all_runs) + len(all_sessions) - len(items)
+    removed, blocked = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
+    return Pruned([*items, *removed], count, blocked)
 
 
 def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tuple[list[PruneItem], list[str]]:
@@ -114,20 +114,23 @@ def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tupl
     if worktrees.is_empty:
         return [], []
     ids = frozenset(runs.engine.ids())
-    found = asyncio.run(worktrees.leftovers(ids.__contains__))
-    held = [left.words for left in found if left.work is not None]
-    free = [left for left in found if left.work is None]
+    leftovers = asyncio.run(worktrees.leftovers(ids.__contains__))
+    blocked = [leftover.words for leftover in leftovers if leftover.work is not None]
+    removable = [leftover for leftover in leftovers if leftover.work is None]
     if not dry_run:
-        free = [left for left in free if asyncio.run(worktrees.sweep(left))]
-    removed = [PruneItem("worktree", left.run or left.name, left.name, left.kind, None) for left in free]
-    return removed, held
+        removable = [leftover for leftover in removable if asyncio.run(worktrees.sweep(leftover))]
+    items = [
+        PruneItem("worktree", leftover.run or leftover.name, leftover.name, leftover.kind, None)
+        for leftover in removable
+    ]
+    return items, blocked
 
 
-def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, gone: set[str]) -> bool:
+def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, removed_ids: set[str]) -> bool:
     """Remove a run or a session. False if it is used again by now."""
     if item.kind == "run":
         return runs.engine.remove(item.id, aside=aside)
-    return remove_session(sessions.session(item.id), is_orphan=item.run in gone)
+    return remove_session(sessions.session(item.id), is_orphan=item.run in removed_ids)
 
 
 def _run_item(summary: Summary) -> PruneItem:
@@ -135,14 +138,14 @@ def _run_item(summary: Summary) -> PruneItem:
     return PruneItem("run", summary.id, summary.flow, status, summary.ended or summary.started)
 
 
-def _session_items(sessions: Sessions, ended: set[str]) -> list[PruneItem]:
+def _session_items(sessions: Sessions, run_ids: set[str]) -> list[PruneItem]:
     """The sessions, the oldest first. A session that cannot be read may be active."""
-    found = []
+    items = []
     for report in sessions.reports():
         status: str = report.state.status if report.refusal is None else "active"
-        if report.state.is_active and report.run in ended:
+        if report.state.is_active and report.run in run_ids:
             status = LEFT
-        changed = last_change(sessions.session(report.session))
+        time = last_change(sessions.session(report.session))
         name = report.plan.name if report.plan is not None else ""
-        found.append(PruneItem("session", report.session, name, status, changed, report.run))
-    return sorted(found, key=lambda item: (item.ended or 0.0, item.id))
+        items.append(PruneItem("session", report.session, name, status, time, report.run))
+    return sorted(items, key=lambda item: (item.ended or 0.0, item.id))

@@ -125,11 +125,11 @@ class StageStanding:
 
 
 def judge_stages(
-    found: Iterable[Evidence], code: StagePiece | None, contents: Mapping[str, str]
+    evidences: Iterable[Evidence], code: StagePiece | None, contents: Mapping[str, str]
 ) -> list[StageStanding]:
     """How each stage stands. `code` is the last change of the project's files, `contents` the digest of each id."""
     standings: dict[str, StageStanding] = {}
-    for evidence in found:
+    for evidence in evidences:
         if not evidence.pieces:
             standings[evidence.stage.id] = StageStanding(evidence, "missing")
             continue
@@ -152,9 +152,9 @@ def _stale(
         need = before.get(id_)
         if need is None or not need.evidence.pieces:
             continue
-        found = _against(own, need.evidence, contents)
-        if found is not None:
-            yield found
+        reason = _against(own, need.evidence, contents)
+        if reason is not None:
+            yield reason
         elif need.stale:
             yield Stale(f"the {need.stage.title} is stale", max((s.basis for s in need.stale), key=_SURE.index))
 
@@ -162,25 +162,28 @@ def _stale(
 def _against(own: Evidence, need: Evidence, contents: Mapping[str, str]) -> Stale | None:
     """Why one input makes a stage stale: by the versions that it was made from, else by time."""
     title = need.stage.title
-    used = {ref.key: id_ for piece in own.pieces for id_ in piece.inputs if (ref := parse_reference(id_)) is not None}
+    versions = {
+        ref.key: id_ for piece in own.pieces for id_ in piece.inputs if (ref := parse_reference(id_)) is not None
+    }
     is_known = False
     for piece in need.pieces:
         ref = parse_reference(piece.id) if piece.id is not None else None
-        if piece.id is None or ref is None or ref.key not in used:
+        if piece.id is None or ref is None or ref.key not in versions:
             continue
         is_known = True
         now = piece.digest or piece.sha256
-        if used[ref.key] != piece.id and contents.get(used[ref.key]) != now:
-            made = f"it was made from `{_version(used[ref.key])}`, and now there is `{_version(piece.id)}`"
-            return Stale(made, "lineage")
-        if piece.is_edited and contents.get(used[ref.key]) != now:
+        if versions[ref.key] != piece.id and contents.get(versions[ref.key]) != now:
+            because = f"it was made from `{_version(versions[ref.key])}`, and now there is `{_version(piece.id)}`"
+            return Stale(because, "lineage")
+        if piece.is_edited and contents.get(versions[ref.key]) != now:
             return Stale(f"`{piece.path}` was edited after it was used", "content")
     if is_known:
         return None
-    last, mine = max(need.pieces, key=lambda piece: piece.time), min(own.pieces, key=lambda piece: piece.time)
-    if last.time <= mine.time:
+    input_piece = max(need.pieces, key=lambda piece: piece.time)
+    own_piece = min(own.pieces, key=lambda piece: piece.time)
+    if input_piece.time <= own_piece.time:
         return None
-    return Stale(f"the {title} is newer", max(last.basis, mine.basis, key=_SURE.index))
+    return Stale(f"the {title} is newer", max(input_piece.basis, own_piece.basis, key=_SURE.index))
 
 
 def _version(id_: str) -> str:
@@ -224,7 +227,7 @@ class ScopeRun:
 
 def runs_by_scope(runs: Runs, prompts: Collection[str]) -> dict[str, list[ScopeRun]]:
     """All runs that can be read, by scope, the oldest first. `prompts` are the names of the prompts to look for."""
-    found: dict[str, list[ScopeRun]] = {}
+    runs_of: dict[str, list[ScopeRun]] = {}
     for summary in runs.engine.summaries():
         try:
             about = about_from_text(summary.id, runs.engine.load(summary.id)[0])
@@ -233,8 +236,8 @@ def runs_by_scope(runs: Runs, prompts: Collection[str]) -> dict[str, list[ScopeR
         except (HandrailError, LookupError):  # it is damaged, or was removed just now
             continue
         blocking = about.request.params.get("reviewBlockingSeverities")
-        found.setdefault(about.request.scope, []).append(ScopeRun(summary, steps, blocking))
-    return found
+        runs_of.setdefault(about.request.scope, []).append(ScopeRun(summary, steps, blocking))
+    return runs_of
 
 
 def _steps_of(run: LoadedRun, prompts: Collection[str]) -> Iterator[tuple[str, StagePiece]]:
@@ -256,23 +259,23 @@ _SCOPE_FOLDERS = tuple(f"{folder}/".encode() for folder in (AGENTWEAVER, HANDRAI
 
 async def last_code_change(project: str, env: Mapping[str, str]) -> StagePiece | None:
     """The file that was changed last, and when. None if the project is in no repository, or git does not answer."""
-    own = {name: value for name, value in without_secrets(env).items() if not name.startswith("GIT_")}
+    git_env = {name: value for name, value in without_secrets(env).items() if not name.startswith("GIT_")}
     try:
-        printed = await capture(Task(argv=_GIT_LIST, cwd=project, env=own, timeout=GIT_SECONDS), MAX_GIT_OUTPUT)
+        output = await capture(Task(argv=_GIT_LIST, cwd=project, env=git_env, timeout=GIT_SECONDS), MAX_GIT_OUTPUT)
     except OSError:
         return None
-    if printed.exit_code != 0 or printed.timed_out or printed.left_out:
+    if output.exit_code != 0 or output.timed_out or output.left_out:
         return None
     folder = os.fsencode(project)
     newest: tuple[float, bytes] | None = None
-    for name in printed.data.split(b"\0"):
+    for name in output.data.split(b"\0"):
         if not name or name.startswith(_SCOPE_FOLDERS):
             continue
         try:
-            found = os.lstat(os.path.join(folder, name)).st_mtime, name
+            entry = os.lstat(os.path.join(folder, name)).st_mtime, name
         except OSError:  # deleted
             continue
-        newest = found if newest is None else max(newest, found)
+        newest = entry if newest is None else max(newest, entry)
     return None if newest is None else StagePiece(path=os.fsdecode(newest[1]), time=newest[0], basis="file time")
 
 
@@ -303,9 +306,9 @@ class ScopeContext:
             return Evidence(stage=stage, pieces=self._last_work(stage))
         for kinds in stage.files:
             with suppress(Unresolved, NodeError):  # no file can have this name
-                found = self._of_files(stage, kinds)
-                if found.pieces:
-                    return found
+                evidence = self._of_files(stage, kinds)
+                if evidence.pieces:
+                    return evidence
         return Evidence(stage=stage)
 
     def _of_files(self, stage: Stage, kinds: Sequence[str]) -> Evidence:
@@ -314,19 +317,19 @@ class ScopeContext:
         if iterated and turn is None:
             return Evidence(stage=stage)
         paths = {kind: self.inputs.path(kind, turn) for kind in kinds}
-        there = {kind: path for kind, path in paths.items() if os.path.isfile(real_inside(self.project, path) or "")}
+        existing = {kind: path for kind, path in paths.items() if os.path.isfile(real_inside(self.project, path) or "")}
         evidence = Evidence(
             stage=stage,
-            pieces=tuple(map(self._piece, there.values())),
-            absent=tuple(os.path.relpath(path, self.project) for kind, path in paths.items() if kind not in there),
+            pieces=tuple(map(self._piece, existing.values())),
+            absent=tuple(os.path.relpath(path, self.project) for kind, path in paths.items() if kind not in existing),
             iteration=turn,
         )
-        return replace(evidence, **self._content(stage, there))
+        return replace(evidence, **self._content(stage, existing))
 
-    def _content(self, stage: Stage, there: Mapping[str, str]) -> dict[str, Any]:
+    def _content(self, stage: Stage, existing: Mapping[str, str]) -> dict[str, Any]:
         """Whether the JSON files of a stage match their schemas, and what they say."""
         world = self.inputs.world
-        for kind, path in there.items():
+        for kind, path in existing.items():
             schema = self.inputs.table.kinds[kind].schema
             if schema is None:
                 continue
@@ -344,26 +347,26 @@ class ScopeContext:
 
     def _blocking_in(self, run: str | None) -> list[str]:
         """The severities that block in a run: those that it was given, else the usual ones."""
-        given = next((one.blocking for one in self.runs if run is not None and one.summary.id == run), None)
-        if given is not None:
+        severities = next((one.blocking for one in self.runs if run is not None and one.summary.id == run), None)
+        if severities is not None:
             with suppress(Unresolved):
-                return blocking_severities(given, {})
+                return blocking_severities(severities, {})
         with suppress(Unresolved):
             return blocking_severities(None, self.env)
         return list(DEFAULT_BLOCKING_SEVERITIES)
 
     def _piece(self, path: str) -> StagePiece:
         """A file with its newest record."""
-        shown = os.path.relpath(path, self.project)
-        digest, changed = digest_of_file(path), os.stat(path).st_mtime
-        records = [one for one in self.records if one.path == shown]
+        relative = os.path.relpath(path, self.project)
+        digest, modified = digest_of_file(path), os.stat(path).st_mtime
+        records = [one for one in self.records if one.path == relative]
         if not records:
-            return StagePiece(path=shown, time=changed, basis="file time", digest=digest)
+            return StagePiece(path=relative, time=modified, basis="file time", digest=digest)
         record = records[-1]
         # A later step may only have added to the file, so the inputs are those of all versions that the run published.
         inputs = dict.fromkeys(id_ for one in records if one.run == record.run for id_ in one.inputs)
         piece = StagePiece(
-            path=shown,
+            path=relative,
             time=record.created,
             basis="record",
             id=record.id,
@@ -373,7 +376,7 @@ class ScopeContext:
             flow=next((run.summary.flow for run in self.runs if run.summary.id == record.run), None),
             inputs=tuple(inputs),
         )
-        return replace(piece, time=max(changed, piece.time), basis="file time") if piece.is_edited else piece
+        return replace(piece, time=max(modified, piece.time), basis="file time") if piece.is_edited else piece
 
     def _last_work(self, stage: Stage) -> tuple[StagePiece, ...]:
         """The last step that did the work of a stage without files."""

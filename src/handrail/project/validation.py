@@ -18,7 +18,7 @@ from handrail.base.files import is_below
 from handrail.driven.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.driven.artifacts.schemas import project_schema_ids, schema_fault
 from handrail.driven.flows.catalog import ENDINGS, flow_files, is_flow_file, problems_at
-from handrail.extensions.plugins.plugin import MANIFEST_FILE
+from handrail.extensions.plugins.manifest import MANIFEST_FILE
 from handrail.extensions.registry import workflow_folders as installed_workflow_folders
 from handrail.guided.workflows.catalog import read_given, workflow_folders
 from handrail.guided.workflows.spec import WORKFLOW_FILE, FoundWorkflow
@@ -70,43 +70,43 @@ def _is_project(folder: str) -> bool:
 
 def find_nested(root: str) -> Selection:
     """All nested projects below a folder, and the workflows and flows that are in no project."""
-    found = Selection()
+    selection = Selection()
     waiting = [(root, os.path.basename(root) in FLOW_FOLDERS)]
-    for seen in range(MAX_FOLDERS + 1):
+    for count in range(MAX_FOLDERS + 1):
         if not waiting:
             break
-        if seen == MAX_FOLDERS:
+        if count == MAX_FOLDERS:
             message = f"there are more than {MAX_FOLDERS} folders here; the others are not searched"
             hint = "check the folders with definitions one by one"
-            found.problems.append(file_problem("too-many-folders", root, message, hint))
+            selection.problems.append(file_problem("too-many-folders", root, message, hint))
             break
         folder, has_flows = waiting.pop()
         if folder != root and _is_project(folder):
-            found.projects.append(folder)
+            selection.projects.append(folder)
             continue
-        below = _scan(folder, found, has_flows=has_flows)
-        waiting += [(path, has_flows or os.path.basename(path) in FLOW_FOLDERS) for path in reversed(below)]
-    return found
+        subfolders = _scan(folder, selection, has_flows=has_flows)
+        waiting += [(path, has_flows or os.path.basename(path) in FLOW_FOLDERS) for path in reversed(subfolders)]
+    return selection
 
 
-def _scan(folder: str, found: Selection, *, has_flows: bool) -> list[str]:
+def _scan(folder: str, selection: Selection, *, has_flows: bool) -> list[str]:
     """The folders to search in a folder. Adds its definitions to `found`. A folder that cannot be listed has none."""
-    below: list[str] = []
+    subfolders: list[str] = []
     try:
-        with os.scandir(folder) as listed:
-            entries = sorted(listed, key=lambda entry: entry.name)
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError:
-        return below
+        return subfolders
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in _SKIPPED and (not entry.name.startswith(".") or entry.name in FLOW_FOLDERS):
-                below.append(entry.path)
+                subfolders.append(entry.path)
         elif entry.is_file(follow_symlinks=False):
             if entry.name == WORKFLOW_FILE:
-                found.workflows += [folder] if _begins_with(_OF_WORKFLOW, entry.path) else []
+                selection.workflows += [folder] if _begins_with(_OF_WORKFLOW, entry.path) else []
             elif has_flows and entry.name.endswith(ENDINGS):
-                found.flows += [entry.path] if _begins_with(_OF_FLOW, entry.path) else []
-    return below
+                selection.flows += [entry.path] if _begins_with(_OF_FLOW, entry.path) else []
+    return subfolders
 
 
 def _begins_with(pattern: re.Pattern[str], path: str) -> bool:
@@ -134,7 +134,7 @@ class ProjectContents:
         self, definitions: Definitions, settings_problems: Iterable[Diagnostic], agents: tuple[str, ...]
     ) -> None:
         self.project, self.catalog, self.flows = definitions.project, definitions.catalog, definitions.flows
-        self.known, self.registry, self.agents = definitions.known, definitions.registry, agents
+        self.resources, self.registry, self.agents = definitions.resources, definitions.registry, agents
         places, plugins = definitions.places, definitions.plugins
         folders = installed_workflow_folders(definitions.env, places.home)
         self.workflow_roots = [path for _, path in workflow_roots(self.project, places, folders)]
@@ -160,8 +160,8 @@ class ProjectContents:
         """The folders and files that the project uses, if they exist."""
         schemas = os.path.join(self.project, SCHEMAS)
         playbook = [self.playbook.path] if self.playbook.path else []
-        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
-        return [place for place in known if os.path.lexists(place)]
+        paths = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
+        return [place for place in paths if os.path.lexists(place)]
 
     def holds(self, path: str) -> bool:
         """True if the project uses something at this path, below it, or a folder around it."""
@@ -172,13 +172,13 @@ class ProjectContents:
         places = self.places
         if not os.path.isdir(path) or any(_within(path, place) for place in places):
             return Selection()
-        found = find_nested(path)
+        selection = find_nested(path)
         is_free = lambda one: not any(_within(one, place) for place in places)  # noqa: E731 - used twice
         return Selection(
-            [project for project in found.projects if os.path.realpath(project) != self.project],
-            list(filter(is_free, found.workflows)),
-            list(filter(is_free, found.flows)),
-            problems=found.problems,
+            [project for project in selection.projects if os.path.realpath(project) != self.project],
+            list(filter(is_free, selection.workflows)),
+            list(filter(is_free, selection.flows)),
+            problems=selection.problems,
         )
 
 
@@ -198,8 +198,8 @@ class CheckedDefinitions:
     def __str__(self) -> str:
         """What was checked: `2 workflows, 1 flow and 1 schema`; with several projects also `in 2 projects`."""
         parts = [counted(count, _NOUNS[name]) for name, count in self.counts.items() if count]
-        where = f" in {len(self.projects)} projects" if len(self.projects) > 1 else ""
-        return (" and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "0 workflows") + where
+        suffix = f" in {len(self.projects)} projects" if len(self.projects) > 1 else ""
+        return (" and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "0 workflows") + suffix
 
 
 def _within(path: str, folder: str) -> bool:
@@ -234,80 +234,84 @@ def check_paths(
 
     Raises `UsageError` if there is nothing at a path. `is_nested`: the path was found, so it may be empty.
     """
-    chosen = Selection()
+    selection = Selection()
     for path, below in paths.items():
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
         if is_plugin and os.path.basename(path) == MANIFEST_FILE:
             continue
-        found = _select(ground, path, below)
-        chosen.add(found)
-        if not any(vars(found).values()) and below.is_empty and not is_nested and not is_plugin:
+        part = _select(ground, path, below)
+        selection.add(part)
+        if not any(vars(part).values()) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
-    given = read_given(chosen.workflows, ground.catalog, ground.registry) if chosen.workflows else None
-    problems = [*chosen.problems, *(given.problems if given is not None else ())]
-    problems += _names_for_agents(ground, [entry for entry in given.found if entry.source == "given"] if given else [])
-    flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
-    problems += problems_at(flows, ground.flows, ground.known)
+    given_catalog = read_given(selection.workflows, ground.catalog, ground.registry) if selection.workflows else None
+    problems = [*selection.problems, *(given_catalog.problems if given_catalog is not None else ())]
+    problems += _names_for_agents(
+        ground, [entry for entry in given_catalog.found if entry.source == "given"] if given_catalog else []
+    )
+    flows, settings, schemas = (
+        list(dict.fromkeys(paths)) for paths in (selection.flows, selection.settings, selection.schemas)
+    )
+    problems += problems_at(flows, ground.flows, ground.resources)
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
     problems += [one for one in ground.plugin_problems if any(_within(one.file, path) for path in paths)]
     problems += _schema_problems(ground, schemas, problems)
-    problems += ground.playbook.problems if chosen.playbooks else ()
+    problems += ground.playbook.problems if selection.playbooks else ()
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
-    workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
-    numbers = (workflows, len(flows), len(settings), len(schemas), int(bool(chosen.playbooks)))
+    workflows = sum(part.source == "given" for part in given_catalog.found) if given_catalog is not None else 0
+    numbers = (workflows, len(flows), len(settings), len(schemas), int(bool(selection.playbooks)))
     counts = dict(zip(_NOUNS, numbers, strict=True))
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
 
 
 def _select(ground: ProjectContents, path: str, below: Selection) -> Selection:
     """What a file is, or what is in a folder and below it."""
-    found = Selection(
+    selection = Selection(
         settings=[file for file in ground.settings if os.path.lexists(file) and _within(file, path)],
         schemas=[id_ for id_, file in ground.schemas.items() if _within(file, path)],
         playbooks=[one for one in [ground.playbook.path] if one and (_within(one, path) or _within(path, one))],
     )
     if not os.path.isdir(path):
-        if not any(vars(found).values()):
-            (found.flows if is_flow_file(path) else found.workflows).append(path)
-        return found
-    found.workflows += [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
-    found.flows += [flow.file for flow in ground.flows.found if _within(flow.file, path)]
-    found.problems += [problem for problem in ground.flows.problems if _within(problem.file, path)]
+        if not any(vars(selection).values()):
+            (selection.flows if is_flow_file(path) else selection.workflows).append(path)
+        return selection
+    selection.workflows += [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
+    selection.flows += [flow.file for flow in ground.flows.found if _within(flow.file, path)]
+    selection.problems += [problem for problem in ground.flows.problems if _within(problem.file, path)]
     is_loose = not ground.holds(path)
     is_root = is_loose and not below.projects
     if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
         problems: list[Diagnostic] = []
-        found.workflows += [path] if list(workflow_folders(path, problems)) or problems else []
-    found.workflows += [] if is_root else below.workflows
+        selection.workflows += [path] if list(workflow_folders(path, problems)) or problems else []
+    selection.workflows += [] if is_root else below.workflows
     if is_loose:
         in_folder = os.path.basename(path) in FLOW_FOLDERS
         folders = [path] if in_folder else [os.path.join(path, name) for name in FLOW_FOLDERS]
-        found.flows += [file for folder in folders for file in flow_files(folder, [])]
-    found.flows += below.flows
-    found.problems += below.problems
-    return found
+        selection.flows += [file for folder in folders for file in flow_files(folder, [])]
+    selection.flows += below.flows
+    selection.problems += below.problems
+    return selection
 
 
-def _names_for_agents(ground: ProjectContents, found: Iterable[FoundWorkflow]) -> list[Diagnostic]:
+def _names_for_agents(ground: ProjectContents, workflows: Iterable[FoundWorkflow]) -> list[Diagnostic]:
     """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
     installable = ground.registry.installable()
     problems: list[Diagnostic] = []
-    for entry in found:
+    for entry in workflows:
         agents = ground.agents or (() if entry.is_foreign else installable)
         problems += not_understood(entry.spec.phases, agents, ground.registry) if entry.spec is not None else []
     return problems
 
 
-def _schema_problems(ground: ProjectContents, ids: Iterable[str], known: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _schema_problems(ground: ProjectContents, ids: Iterable[str], problems: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The problems of schema files. A problem that a step reports already is not repeated."""
-    reported = [problem.message for problem in known if problem.code == "schema-broken"]
-    found: list[Diagnostic] = []
+    messages = [problem.message for problem in problems if problem.code == "schema-broken"]
+    new_problems: list[Diagnostic] = []
     for id_ in ids:
         fault = schema_fault(id_, ground.project)
-        if fault is not None and not any(message.startswith(f"the schema `{id_}` ") for message in reported):
+        if fault is not None and not any(message.startswith(f"the schema `{id_}` ") for message in messages):
             file = os.path.join(ground.project, SCHEMAS, f"{id_}.json")
             problem = file_problem("schema-broken", file, f"this schema {fault.what}", fault.hint)
-            found.append(problem._replace(line=fault.place[0], column=fault.place[1]))
-    return found
+            new_problems.append(problem._replace(line=fault.place[0], column=fault.place[1]))
+    return new_problems

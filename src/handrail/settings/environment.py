@@ -30,33 +30,43 @@ PROGRAM_ENDING = "_BIN"
 
 def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dict[str, str], list[str]]:
     """The environment with the variables of both files, and what of the project's file is not used, for people."""
-    found = {**read_env_file(os.path.join(home, ENV_FILE)), **env}
-    own = {name: value for name, value in read_env_file(os.path.join(project, ENV_FILE)).items() if name not in env}
-    allowed = {name for name in own if name == SEVERITIES or name.endswith(MODEL_ENDING)}
-    notes = [f"{shown} {wrong}" for shown, folder in _places(home, project) for wrong in unread_in(folder)]
+    user_env = {**read_env_file(os.path.join(home, ENV_FILE)), **env}
+    project_env = {
+        name: value for name, value in read_env_file(os.path.join(project, ENV_FILE)).items() if name not in env
+    }
+    allowed = {name for name in project_env if name == SEVERITIES or name.endswith(MODEL_ENDING)}
+    notes = [f"{label} {wrong}" for label, folder in _places(home, project) for wrong in file_problems(folder)]
     for service, (credential, names) in SERVICES.items():
-        wanted = own.keys() & names
-        if credential in own and credential not in found:
-            allowed |= wanted
-        elif wanted:
-            why = f"{credential} is not from this file" if credential in found else f"it does not set {credential}"
-            cure = f"set them where {credential} is set" if credential in found else f"set {credential} here, too"
-            notes.append(f"{ENV_FILE}: {', '.join(sorted(wanted))} of {service} is not used, because {why}; {cure}")
-    programs = {name for name in own.keys() - allowed if name.endswith(PROGRAM_ENDING)}
+        service_names = project_env.keys() & names
+        if credential in project_env and credential not in user_env:
+            allowed |= service_names
+        elif service_names:
+            reason = (
+                f"{credential} is not from this file" if credential in user_env else f"it does not set {credential}"
+            )
+            cure = f"set them where {credential} is set" if credential in user_env else f"set {credential} here, too"
+            notes.append(
+                f"{ENV_FILE}: {', '.join(sorted(service_names))} of {service} is not used, because {reason}; {cure}"
+            )
+    programs = {name for name in project_env.keys() - allowed if name.endswith(PROGRAM_ENDING)}
     if programs:
         notes.append(
             f"{ENV_FILE}: {', '.join(sorted(programs))} is not used; only the user may choose the program of an agent"
         )
-    rest = own.keys() - programs - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
-    if rest:
-        notes.append(f"{ENV_FILE}: {', '.join(sorted(rest))} is not used; a project may only set variables of services")
-    return {**found, **{name: own[name] for name in allowed}}, notes
+    unknown = project_env.keys() - programs - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
+    if unknown:
+        notes.append(
+            f"{ENV_FILE}: {', '.join(sorted(unknown))} is not used; a project may only set variables of services"
+        )
+    return {**user_env, **{name: project_env[name] for name in allowed}}, notes
 
 
 def _places(home: str, project: str) -> list[tuple[str, str]]:
     """The files as people write them, and their paths. A project in the home folder has the same file."""
-    users, own = os.path.join(home, ENV_FILE), os.path.join(project, ENV_FILE)
-    return [(f"~/{ENV_FILE}", users)] + [(ENV_FILE, own)] * (os.path.realpath(own) != os.path.realpath(users))
+    user_file, project_file = os.path.join(home, ENV_FILE), os.path.join(project, ENV_FILE)
+    return [(f"~/{ENV_FILE}", user_file)] + [(ENV_FILE, project_file)] * (
+        os.path.realpath(project_file) != os.path.realpath(user_file)
+    )
 
 
 def project_may_set(name: str) -> bool:
@@ -64,7 +74,7 @@ def project_may_set(name: str) -> bool:
     return name == SEVERITIES or name.endswith(MODEL_ENDING) or any(name in names for _, names in SERVICES.values())
 
 
-def unread_in(path: str) -> list[str]:
+def file_problems(path: str) -> list[str]:
     """What is wrong with a file. Its text is not shown: it may be a part of a secret."""
     try:
         data = read_limited(path, MAX_ENV_FILE_BYTES)
@@ -73,10 +83,12 @@ def unread_in(path: str) -> list[str]:
     lines = [
         line for line in enumerate(data.splitlines(), 1) if line[1].strip() and not line[1].strip().startswith(b"#")
     ]
-    broken = [number for number, line in lines if "\ufffd" in line.decode("utf-8", "replace")]
-    others = [number for number, line in lines if number not in broken and _variable(line.decode("utf-8")) is None]
-    told = {"is not UTF-8": broken, "is not `NAME=VALUE`, so it is not used": others}
-    return [f"line {', '.join(map(str, numbers))}: {why}" for why, numbers in told.items() if numbers]
+    not_utf8 = [number for number, line in lines if "\ufffd" in line.decode("utf-8", "replace")]
+    not_variables = [
+        number for number, line in lines if number not in not_utf8 and _variable(line.decode("utf-8")) is None
+    ]
+    lines_of = {"is not UTF-8": not_utf8, "is not `NAME=VALUE`, so it is not used": not_variables}
+    return [f"line {', '.join(map(str, numbers))}: {problem}" for problem, numbers in lines_of.items() if numbers]
 
 
 def read_env_file(path: str) -> dict[str, str]:
@@ -85,11 +97,11 @@ def read_env_file(path: str) -> dict[str, str]:
         text = read_limited(path, MAX_ENV_FILE_BYTES).decode("utf-8", "replace")
     except Unreadable:
         return {}
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in text.splitlines():
         if (variable := _variable(line)) is not None:
-            found[variable[0]] = variable[1]
-    return found
+            variables[variable[0]] = variable[1]
+    return variables
 
 
 def _variable(line: str) -> tuple[str, str] | None:
@@ -151,11 +163,11 @@ _REFUSING = {
 
 def without_logins(env: Mapping[str, str], empty: str, keeps: Collection[str] = ()) -> dict[str, str]:
     """The environment without logins, except the variables in `keeps`. `empty` is the path of an empty folder."""
-    gone = set(LOGINS) - set(keeps)
-    left = {name: value for name, value in env.items() if name not in gone}
+    removed = set(LOGINS) - set(keeps)
+    result = {name: value for name, value in env.items() if name not in removed}
     added = {**_REFUSING, **dict.fromkeys(CONFIG_FOLDERS, empty)}
-    left |= {name: value for name, value in added.items() if name not in keeps or name not in env}
-    return with_git_settings(left, _GIT_SETTINGS)
+    result |= {name: value for name, value in added.items() if name not in keeps or name not in env}
+    return with_git_settings(result, _GIT_SETTINGS)
 
 
 def with_git_settings(env: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -194,15 +206,15 @@ def chosen_program(program: str, env: Mapping[str, str]) -> str | None:
     The variable has the name of a program on the PATH or an absolute path. Raises `NoSuchProgram` for anything else.
     """
     variable = variable_of(program)
-    named = env.get(variable, "") if variable else ""
-    if not named:
+    choice = env.get(variable, "") if variable else ""
+    if not choice:
         return None
-    if os.sep in named and not os.path.isabs(named):
-        raise NoSuchProgram(f"`{variable}` has to be an absolute path or the name of a program, found `{named}`")
-    found = _which(named, env)
-    if found is None:
-        raise NoSuchProgram(f"`{variable}` names `{named}`, which is not a program that can be started")
-    return os.path.abspath(found)
+    if os.sep in choice and not os.path.isabs(choice):
+        raise NoSuchProgram(f"`{variable}` has to be an absolute path or the name of a program, found `{choice}`")
+    path = _which(choice, env)
+    if path is None:
+        raise NoSuchProgram(f"`{variable}` names `{choice}`, which is not a program that can be started")
+    return os.path.abspath(path)
 
 
 def _which(program: str, env: Mapping[str, str]) -> str | None:

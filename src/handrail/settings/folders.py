@@ -64,9 +64,9 @@ def _shared_data(mark: str) -> str:
     The repository has to list the worktree: a copied or invented `.git` file leads nowhere.
     """
     try:
-        own = os.path.join(os.path.dirname(mark), _first_line(mark).removeprefix("gitdir: "))
-        if os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "gitdir")))) == mark:
-            return os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "commondir"))))
+        git_folder = os.path.join(os.path.dirname(mark), _first_line(mark).removeprefix("gitdir: "))
+        if os.path.realpath(os.path.join(git_folder, _first_line(os.path.join(git_folder, "gitdir")))) == mark:
+            return os.path.realpath(os.path.join(git_folder, _first_line(os.path.join(git_folder, "commondir"))))
     except (OSError, ValueError):
         pass
     return mark
@@ -118,7 +118,7 @@ class UserFolders:
         scope = file_name(project) if project else "user"
         return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
-    def installed(self, agents: Sequence[str], project: str) -> list[str]:
+    def installed_agents(self, agents: Sequence[str], project: str) -> list[str]:
         """Those of the agents that have a record of an installation, for the project or for the user."""
         return [
             agent for agent in agents if any(os.path.exists(self.installation(agent, one)) for one in (None, project))
@@ -143,11 +143,11 @@ class UserFolders:
 
 def owning_project(places: UserFolders, folder: str) -> str:
     """The project of a folder: the folder itself, unless it is in a worktree of a run. Then it is the run's project."""
-    here = checkout(folder)
-    if here is None:
+    top = checkout(folder)
+    if top is None:
         return folder
     try:
-        with open(places.worktree_record(here.top), encoding="utf-8") as file:
+        with open(places.worktree_record(top.top), encoding="utf-8") as file:
             text = file.read()
     except OSError:
         return folder
@@ -155,7 +155,7 @@ def owning_project(places: UserFolders, folder: str) -> str:
 
     try:
         record = json.loads(text)
-        inner = os.path.relpath(os.path.realpath(folder), here.top)
+        inner = os.path.relpath(os.path.realpath(folder), top.top)
         return str(record["project"] if inner == "." else os.path.normpath(os.path.join(record["top"], inner)))
     except (ValueError, KeyError, TypeError):
         return folder

@@ -56,12 +56,12 @@ def choose(overrides: RouteOverrides, table: Mapping[str, str], group: str | Non
         return parse_route(overrides.routes[group])
     if DEFAULT in overrides.routes and overrides.agent is None:
         return parse_route(overrides.routes[DEFAULT])
-    found = _configured_route(table, group, own)
+    route = _configured_route(table, group, own)
     if overrides.agent is not None:
         return Route(overrides.agent, overrides.model)
-    if found is None or overrides.model is None:
-        return found
-    return replace(found, model=overrides.model)
+    if route is None or overrides.model is None:
+        return route
+    return replace(route, model=overrides.model)
 
 
 def _configured_route(table: Mapping[str, str], group: str | None, own: OwnRoute) -> Route | None:
@@ -83,17 +83,17 @@ def shipped_presets() -> dict[str, dict[str, str]]:
     import json
 
     with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
-        found: dict[str, dict[str, str]] = json.load(file)["presets"]
-    return found
+        presets: dict[str, dict[str, str]] = json.load(file)["presets"]
+    return presets
 
 
-def find_preset(known: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:
+def find_preset(presets: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:
     """The preset with this name. Raises `UsageError` with the names that there are."""
-    found = known.get(name)
-    if found is None:
-        hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
+    preset = presets.get(name)
+    if preset is None:
+        hint = did_you_mean(name, presets) or f"presets: {some(sorted(presets), 12)}; `settings.yaml` may define more"
         raise UsageError(f"there is no preset `{name}`", hint)
-    return found
+    return preset
 
 
 def save_entry(config: str, section: str, name: str, entry: Mapping[str, str], *, is_dry: bool = False) -> str:

@@ -64,21 +64,21 @@ class SecretRules(Record):
 DEFAULT_RULES = SecretRules()
 
 
-def recognised(value: str) -> list[str]:
+def secret_parts(value: str) -> list[str]:
     """The parts of a value that look like secrets themselves: the password in a URL, or a provider's token."""
-    found = [match["password"] or match[0] for match in _SECRET_VALUE.finditer(value)]
-    return [part for part in found if not part.startswith("-----BEGIN")]
+    parts = [match["password"] or match[0] for match in _SECRET_VALUE.finditer(value)]
+    return [part for part in parts if not part.startswith("-----BEGIN")]
 
 
 def allowed_variables(
     env: Mapping[str, str], names: Iterable[str], rules: SecretRules = DEFAULT_RULES
 ) -> dict[str, str]:
     """The variables that a program may see: `VISIBLE_VARIABLES` except secrets, and the ones that match `names`."""
-    wanted = tuple(names)
+    patterns = tuple(names)
     return {
         name: value
         for name, value in env.items()
-        if _matches(name, wanted) or (_matches(name, VISIBLE_VARIABLES) and not rules.names(name))
+        if _matches(name, patterns) or (_matches(name, VISIBLE_VARIABLES) and not rules.names(name))
     }
 
 
@@ -87,11 +87,11 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def without_secrets(
-    env: Mapping[str, str], wanted: Iterable[str] = (), rules: SecretRules = DEFAULT_RULES
+    env: Mapping[str, str], names: Iterable[str] = (), rules: SecretRules = DEFAULT_RULES
 ) -> dict[str, str]:
     """The environment without secrets, except the variables named in `wanted`."""
-    named = set(wanted)
-    return {name: value for name, value in env.items() if name in named or not rules.holds(name, value)}
+    allowed = set(names)
+    return {name: value for name, value in env.items() if name in allowed or not rules.holds(name, value)}
 
 
 HIDDEN = "[hidden]"
@@ -123,10 +123,10 @@ class Secrets:
     def __init__(self, env: Mapping[str, str], rules: SecretRules = DEFAULT_RULES) -> None:
         self.env = env
         self.rules = rules
-        held = {name: _forms(env[name]) for name in sorted(env) if rules.holds(name, env[name])}
-        found = [(form, name, text) for name, forms in held.items() for form, text in forms.items()]
+        forms_of = {name: _forms(env[name]) for name in sorted(env) if rules.holds(name, env[name])}
+        rows = [(form, name, text) for name, forms in forms_of.items() for form, text in forms.items()]
         self._references: dict[str, str] = {}
-        for form, name, text in sorted(found):  # a whole value, whose form is empty, before a part of another one
+        for form, name, text in sorted(rows):  # a whole value, whose form is empty, before a part of another one
             self._references.setdefault(text, _reference(name, form))
         self._texts = sorted(self._references, key=len, reverse=True)
         self._in_json = [jsonlite.dumps(text)[1:-1] for text in self._texts]
@@ -142,40 +142,40 @@ class Secrets:
         """The value in its stored form, or the same object if it has no secret. `text` is the value as JSON."""
         if not isinstance(value, str):
             text = jsonlite.dumps(value) if text is None else text
-            if not any(known in text for known in (_MARK, _ESCAPED, *self._in_json)):
+            if not any(secret in text for secret in (_MARK, _ESCAPED, *self._in_json)):
                 return value
-        return _changed(value, self._store)
+        return _with_texts(value, self._store)
 
     def _store(self, text: str) -> str:
         if isinstance(text, LostSecret):
             return str(text)
-        if _MARK not in text and not any(known in text for known in self._texts):
+        if _MARK not in text and not any(secret in text for secret in self._texts):
             return text
-        return self._pattern.sub(lambda found: self._references.get(found[0], f"{_MARK}}}"), text)
+        return self._pattern.sub(lambda match: self._references.get(match[0], f"{_MARK}}}"), text)
 
     def from_storage(self, value: Any) -> Any:
         """The real value of a stored one. A text whose variable is not set becomes a `LostSecret`."""
         if not isinstance(value, str) and _MARK not in jsonlite.dumps(value):
             return value
-        return _changed(value, self._restore)
+        return _with_texts(value, self._restore)
 
     def _restore(self, text: str) -> str:
         if _MARK not in text:
             return text
-        lost: list[str] = []
+        missing: list[str] = []
 
-        def real(found: re.Match[str]) -> str:
-            name = _variable_name(found[1])
-            known = self._form(name, found[2] or "") if name else _MARK
-            lost.extend([name] if known is None else [])
-            return known or ""
+        def real(match: re.Match[str]) -> str:
+            name = _variable_name(match[1])
+            secret = self._form(name, match[2] or "") if name else _MARK
+            missing.extend([name] if secret is None else [])
+            return secret or ""
 
-        restored = _REFERENCE.sub(real, text)
-        if not lost:
-            return restored
-        kept = LostSecret(text)
-        kept.name = lost[0]
-        return kept
+        result = _REFERENCE.sub(real, text)
+        if not missing:
+            return result
+        stored = LostSecret(text)
+        stored.name = missing[0]
+        return stored
 
     def _form(self, name: str, form: str) -> str | None:
         value = self.env.get(name)
@@ -183,43 +183,43 @@ class Secrets:
 
     def variables(self, names: Iterable[str]) -> dict[str, str]:
         """Those of the variables that are set, in their stored form. Even a short secret is stored as a reference."""
-        found = {name: self.env[name] for name in names if name in self.env}
+        values = {name: self.env[name] for name in names if name in self.env}
         return {
             name: _reference(name, _RAW) if self.rules.holds(name, value) else self._store(value)
-            for name, value in found.items()
+            for name, value in values.items()
         }
 
     def for_people(self, value: Any) -> Any:
         """The real value in its masked form, with secrets hidden in all its texts, including the keys of objects."""
-        return _changed(value, self.mask) if self._texts else value
+        return _with_texts(value, self.mask) if self._texts else value
 
     def mask(self, text: str) -> str:
         """The text with `[hidden]` in the place of each secret, and of a part of a secret if the text was cut there."""
-        for known in self._texts:
-            text = text.replace(known, HIDDEN)
-        for known in self._long:
-            text = _mask_cut(text, known)
+        for secret in self._texts:
+            text = text.replace(secret, HIDDEN)
+        for secret in self._long:
+            text = _mask_cut(text, secret)
         return text
 
     def for_agent(self, text: str) -> str:
         """The text with `$NAME` in the place of the secret in the variable `NAME`, which an agent's shell can use."""
-        for known in self._texts:
-            name, form = _REFERENCE.fullmatch(self._references[known]).groups()  # type: ignore[union-attr]  # built by `_reference`
-            text = text.replace(known, HIDDEN if form else f"${_variable_name(name)}")
+        for secret in self._texts:
+            name, form = _REFERENCE.fullmatch(self._references[secret]).groups()  # type: ignore[union-attr]  # built by `_reference`
+            text = text.replace(secret, HIDDEN if form else f"${_variable_name(name)}")
         return self.mask(text)
 
     def found_in(self, data: str | bytes) -> str | None:
         """The name of a variable whose secret is in the data; None if there is none."""
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-        found = next((text for text in self._texts if text.encode("utf-8", "surrogatepass") in raw), None)
-        return None if found is None else _variable_name(_REFERENCE.fullmatch(self._references[found])[1])  # type: ignore[index]  # built by `_reference`
+        secret = next((text for text in self._texts if text.encode("utf-8", "surrogatepass") in raw), None)
+        return None if secret is None else _variable_name(_REFERENCE.fullmatch(self._references[secret])[1])  # type: ignore[index]  # built by `_reference`
 
 
 def masked(stored: Any) -> Any:
     """A stored value in its masked form. Needs no environment."""
     if not isinstance(stored, str) and _MARK not in jsonlite.dumps(stored):
         return stored
-    return _changed(stored, lambda text: _REFERENCE.sub(lambda found: HIDDEN if found[1] else _MARK, text))
+    return _with_texts(stored, lambda text: _REFERENCE.sub(lambda match: HIDDEN if match[1] else _MARK, text))
 
 
 def has_lost(value: Any) -> bool:
@@ -237,34 +237,34 @@ def refuse_lost(value: Any) -> None:
 
 def _lost_name(value: Any) -> str | None:
     waiting = [value]
-    seen: set[int] = set()  # the result of a nested flow holds the results of its steps twice: look once
+    done: set[int] = set()  # the result of a nested flow holds the results of its steps twice: look once
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, LostSecret):
-            return found.name
-        if not isinstance(found, dict | list) or id(found) in seen:
+        part = waiting.pop()
+        if isinstance(part, LostSecret):
+            return part.name
+        if not isinstance(part, dict | list) or id(part) in done:
             continue
-        seen.add(id(found))
-        waiting += [*found, *found.values()] if isinstance(found, dict) else found
+        done.add(id(part))
+        waiting += [*part, *part.values()] if isinstance(part, dict) else part
     return None
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
     """A copy of the value with all its texts changed, including the keys of objects. Any depth is possible."""
-    whole: list[Any] = [value]
-    waiting: list[tuple[Any, Any]] = [(whole, 0)]
+    root: list[Any] = [value]
+    waiting: list[tuple[Any, Any]] = [(root, 0)]
     while waiting:
         place, key = waiting.pop()
-        found = place[key]
-        if isinstance(found, str):
-            place[key] = change(found)
-        elif isinstance(found, dict):
-            place[key] = copy = {change(name) if isinstance(name, str) else name: found[name] for name in found}
+        part = place[key]
+        if isinstance(part, str):
+            place[key] = change(part)
+        elif isinstance(part, dict):
+            place[key] = copy = {change(name) if isinstance(name, str) else name: part[name] for name in part}
             waiting += [(copy, name) for name in copy]
-        elif isinstance(found, list | tuple):
-            place[key] = items = list(found)
+        elif isinstance(part, list | tuple):
+            place[key] = items = list(part)
             waiting += [(items, number) for number in range(len(items))]
-    return whole[0]
+    return root[0]
 
 
 def _forms(value: str) -> dict[str, str]:
@@ -272,13 +272,13 @@ def _forms(value: str) -> dict[str, str]:
 
     A part is a password in a URL or a provider's token. Lines are those of a key in several lines.
     """
-    whole = value.strip()
-    found = {"": whole, "json": jsonlite.dumps(whole)[1:-1]}
-    found |= {f"part-{number}": part for number, part in enumerate(recognised(whole))}
-    if "-----BEGIN" in whole:
-        lines = enumerate(whole.splitlines())
-        found |= {f"line-{n}": line for n, line in lines if _LINE.fullmatch(line) and not line.startswith("-----")}
-    return {form: text for form, text in found.items() if len(text) >= SHORTEST}
+    secret = value.strip()
+    forms = {"": secret, "json": jsonlite.dumps(secret)[1:-1]}
+    forms |= {f"part-{number}": part for number, part in enumerate(secret_parts(secret))}
+    if "-----BEGIN" in secret:
+        lines = enumerate(secret.splitlines())
+        forms |= {f"line-{n}": line for n, line in lines if _LINE.fullmatch(line) and not line.startswith("-----")}
+    return {form: text for form, text in forms.items() if len(text) >= SHORTEST}
 
 
 def _reference(name: str, form: str) -> str:
@@ -289,12 +289,12 @@ def _reference(name: str, form: str) -> str:
     return f"{_MARK}{name}:{form}}}" if form else f"{_MARK}{name}}}"
 
 
-def _variable_name(written: str) -> str:
-    if "%" not in written:
-        return written
+def _variable_name(name: str) -> str:
+    if "%" not in name:
+        return name
     from urllib.parse import unquote
 
-    return unquote(written, errors="surrogatepass")
+    return unquote(name, errors="surrogatepass")
 
 
 def _mask_cut(text: str, secret: str) -> str:
@@ -306,8 +306,8 @@ def _mask_cut(text: str, secret: str) -> str:
             end += 1
         text = text[:start] + HIDDEN + text[end:]
     while (start := text.find(tail)) >= 0:
-        end, more = start + _CUT, len(secret) - _CUT
-        while start > 0 and more > 0 and text[start - 1] == secret[more - 1]:
-            start, more = start - 1, more - 1
+        end, left_count = start + _CUT, len(secret) - _CUT
+        while start > 0 and left_count > 0 and text[start - 1] == secret[left_count - 1]:
+            start, left_count = start - 1, left_count - 1
         text = text[:start] + HIDDEN + text[end:]
     return text

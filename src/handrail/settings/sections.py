@@ -181,16 +181,18 @@ class PruneSettings:
 def read_prune(reader: MappingReader, node: TreeNode | None, before: PruneSettings | None) -> PruneSettings | None:
     if node is None:
         return before
-    own = dict(known_entries(reader, node, PRUNE_SHAPE.by_name, "`prune`"))
-    older, keep = own.get("olderThan"), own.get("keep")
-    seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
-    if older is not None and seconds is None:
-        reader.on(older, "bad-value", f"`olderThan` has to be {DURATION_EXAMPLE}, found {quoted(older)}", None)
+    entries = dict(known_entries(reader, node, PRUNE_SHAPE.by_name, "`prune`"))
+    older_than, keep = entries.get("olderThan"), entries.get("keep")
+    seconds = parse_duration(older_than.value) if older_than is not None and older_than.kind == "text" else None
+    if older_than is not None and seconds is None:
+        reader.on(
+            older_than, "bad-value", f"`olderThan` has to be {DURATION_EXAMPLE}, found {quoted(older_than)}", None
+        )
         return before
     if keep is not None and (keep.kind != "integer" or keep.value < 0):
         reader.on(keep, "bad-value", f"`keep` has to be a whole number, 0 or more, found {found(keep)}", None)
         return before
-    if older is None and keep is None:
+    if older_than is None and keep is None:
         reader.on(node, "bad-value", "`prune` says nothing", "write `olderThan: 30d`, `keep: 100`, or both")
         return before
     return PruneSettings(seconds, keep.value if keep is not None else None)
@@ -369,16 +371,18 @@ def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
     kind, _, name = agent.partition(":")
     if kind != NAMED_AGENT:
         return None
-    known = ", ".join(f"`{NAMED_AGENT}:{one}`" for one in agents)
+    choices = ", ".join(f"`{NAMED_AGENT}:{one}`" for one in agents)
     if not agents:
         raise NoSuchAgent(f"`{agent}` is not in your settings", f"write `{ACP_EXAMPLE}` to your settings.yaml")
     if name:
         if name not in agents:
-            near = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
-            raise NoSuchAgent(f"`{agent}` is not in your settings", near[0] if near else f"known: {known}")
+            suggestions = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
+            raise NoSuchAgent(
+                f"`{agent}` is not in your settings", suggestions[0] if suggestions else f"known: {choices}"
+            )
         return agents[name]
     if len(agents) > 1:
-        raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {known}")
+        raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {choices}")
     return next(iter(agents.values()))
 
 
@@ -455,16 +459,16 @@ class ApprovalRule:
     source: str = OPTION
 
     def fits(self, effect: str, values: Mapping[str, str], risks: Collection[str]) -> bool:
-        asked = dict(self.where)
-        if effect != self.effect or any(name not in asked for name in risks):
+        patterns = dict(self.where)
+        if effect != self.effect or any(name not in patterns for name in risks):
             return False
-        return all(name in values and fnmatch.fnmatchcase(values[name], asked[name]) for name in asked)
+        return all(name in values and fnmatch.fnmatchcase(values[name], patterns[name]) for name in patterns)
 
     def __str__(self) -> str:
         if self.source == OPTION:
             return f"{OPTION} {self.effect}"
-        where = ", ".join(f"{name}: {pattern}" for name, pattern in self.where)
-        return f"`approve` in {self.source}: {self.effect}" + (f" where {where}" if where else "")
+        conditions = ", ".join(f"{name}: {pattern}" for name, pattern in self.where)
+        return f"`approve` in {self.source}: {self.effect}" + (f" where {conditions}" if conditions else "")
 
 
 def read_rules(
@@ -473,24 +477,24 @@ def read_rules(
     """The rules of a settings file. Reports each that is wrong, at its place."""
     if node is None:
         return before
-    known = effects() if effects is not None else None
-    return tuple(rule for item in node.value if (rule := _rule(reader, item, known)) is not None)
+    risks_of = effects() if effects is not None else None
+    return tuple(rule for item in node.value if (rule := _rule(reader, item, risks_of)) is not None)
 
 
-def _rule(reader: MappingReader, item: TreeNode, known: Mapping[str, Collection[str]] | None) -> ApprovalRule | None:
+def _rule(reader: MappingReader, item: TreeNode, risks_of: Mapping[str, Collection[str]] | None) -> ApprovalRule | None:
     effect = item.value.get("effect") if item.kind == "mapping" else item
     if effect is None or effect.kind != "text":
         message = f"an item of `approve` has to name an effect, found {found(item if effect is None else effect)}"
         reader.on(item, "bad-value", message, "write `- EFFECT`, or `- {effect: EFFECT, where: {branch: NAME}}`")
         return None
-    if known is not None and effect.value not in known:
-        hint = did_you_mean(effect.value, known) or f"effects: {', '.join(known)}"
+    if risks_of is not None and effect.value not in risks_of:
+        hint = did_you_mean(effect.value, risks_of) or f"effects: {', '.join(risks_of)}"
         reader.on(effect, "bad-value", f"there is no effect {quoted(effect)} that can be approved", hint)
         return None
     where: dict[str, str] | None = {}
     for name, child in item.value.items() if item.kind == "mapping" else ():
         if name == "where":
-            where = _rule_where(reader, child, None if known is None else (*known[effect.value], STEP))
+            where = _rule_where(reader, child, None if risks_of is None else (*risks_of[effect.value], STEP))
         elif name != "effect":
             hint = did_you_mean(name, RULE_SHAPE.by_name) or f"its keys: {', '.join(RULE_SHAPE.by_name)}"
             reader.on(child, "unknown-key", f"an item of `approve` has no key `{name}`", hint)

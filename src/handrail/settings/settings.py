@@ -256,9 +256,9 @@ def refuse_errors(problems: Sequence[Diagnostic]) -> None:
     wrong = [problem for problem in problems if problem.severity == "error"]
     if not wrong:
         return
-    first, more = wrong[0], f" (and {counted(len(wrong) - 1, 'more error')})" if len(wrong) > 1 else ""
-    place = f"{first.file}:{first.line}:{first.column}"
-    raise DefinitionError(f"the settings have an error{more}: {place}: {first.message}", first.hint)
+    error, suffix = wrong[0], f" (and {counted(len(wrong) - 1, 'more error')})" if len(wrong) > 1 else ""
+    place = f"{error.file}:{error.line}:{error.column}"
+    raise DefinitionError(f"the settings have an error{suffix}: {place}: {error.message}", error.hint)
 
 
 def read_user_settings(config: str) -> Settings:
@@ -278,11 +278,11 @@ def _read(
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
-    opened = Root(folder).open(folder, FILE)
-    if isinstance(opened, UnopenedFile):
-        problems.append(file_problem(opened.code, path, opened.message, opened.hint))
+    file = Root(folder).open(folder, FILE)
+    if isinstance(file, UnopenedFile):
+        problems.append(file_problem(file.code, path, file.message, file.hint))
         return settings
-    source, wrong = decode(path, opened.data)
+    source, wrong = decode(path, file.data)
     problems.extend(wrong)
     tree, troubles = read_yaml(source.text)
     problems.extend(source.problem(t.code, t.place, t.message, t.hint) for t in troubles)
@@ -345,11 +345,11 @@ def _read_limits(reader: MappingReader, before: Settings) -> dict[str, Any]:
             what = "whole number" if limit.kinds == ("integer",) else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
         elif child.value < now.get(name, math.inf):
-            now[name], places[name] = child.value, f"{_shown(reader.source.file)}:{child.line}"
+            now[name], places[name] = child.value, f"{_file_label(reader.source.file)}:{child.line}"
     return {"limits": now, "limit_places": places}
 
 
-def _shown(file: str) -> str:
+def _file_label(file: str) -> str:
     """The settings file of a project by its path in the project, that of the user by its whole path."""
     folder, name = os.path.split(file)
     return f".handrail/{name}" if os.path.basename(folder) == ".handrail" else file

@@ -74,8 +74,8 @@ class TrustStore:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
-        found = [_read_record(os.path.join(self.folder, name)) for name in names if name.endswith(".json")]
-        return sorted((one for one in found if one is not None), key=lambda one: one.path)
+        records = [_read_record(os.path.join(self.folder, name)) for name in names if name.endswith(".json")]
+        return sorted((one for one in records if one is not None), key=lambda one: one.path)
 
     def _read(self, path: str) -> TrustRecord | None:
         """The record of exactly this path. A file that cannot be read, or that says another path, trusts nothing."""
@@ -111,16 +111,16 @@ class ProgramUse(Record):
     file: str
     line: int = 0
 
-    def words(self, shown: Callable[[str], str] = str) -> str:
+    def words(self, path_text: Callable[[str], str] = str) -> str:
         """The program in one line: "ship/review runs `make test` (review.md:7)"."""
         what = one_line(self.what)
         what = what if len(what) <= MAX_SHOWN_PROGRAM else f"{what[: MAX_SHOWN_PROGRAM - 1]}…"
-        does = {"program": f"runs `{what}`", "agent": f"starts an agent (`{what}`)"}.get(self.kind, f"uses `{what}`")
-        place = f"{shown(self.file)}:{self.line}" if self.line else shown(self.file)
-        return one_line(f"{self.by} {does}") + (f" ({one_line(place)})" if place else "")
+        verb = {"program": f"runs `{what}`", "agent": f"starts an agent (`{what}`)"}.get(self.kind, f"uses `{what}`")
+        place = f"{path_text(self.file)}:{self.line}" if self.line else path_text(self.file)
+        return one_line(f"{self.by} {verb}") + (f" ({one_line(place)})" if place else "")
 
-    def to_json(self, shown: Callable[[str], str] = str) -> dict[str, Any]:
-        place = {"file": shown(self.file), "line": self.line or None}
+    def to_json(self, path_text: Callable[[str], str] = str) -> dict[str, Any]:
+        place = {"file": path_text(self.file), "line": self.line or None}
         return {"kind": self.kind, "what": self.what, "by": self.by, **place}
 
 
@@ -175,14 +175,14 @@ class Trust:
 
     def refuse(self, programs: Programs, run: str | None = None) -> None:
         """Raise `UntrustedError` if the project is not trusted, and there is something to run."""
-        if not self.holds(run) and (found := programs()):
-            raise self.refusal(found)
+        if not self.holds(run) and (uses := programs()):
+            raise self.refusal(uses)
 
     def refusal(self, programs: Sequence[ProgramUse]) -> UntrustedError:
         """Why nothing is run. Says what would be run first."""
-        first = programs[0].words(self.shown)
-        more = f", and {len(programs) - 1} more" if len(programs) > 1 else ""
-        return UntrustedError(f"`{self.project}` is not trusted, so nothing was run: {first}{more}", self.cure)
+        line = programs[0].words(self.shown)
+        suffix = f", and {len(programs) - 1} more" if len(programs) > 1 else ""
+        return UntrustedError(f"`{self.project}` is not trusted, so nothing was run: {line}{suffix}", self.cure)
 
     def shown(self, path: str) -> str:
         """A path for messages: relative to the project if it is in it."""
@@ -190,8 +190,8 @@ class Trust:
 
     @property
     def cure(self) -> str:
-        told = f"a person runs `handrail trust {self.project}` in a terminal"
-        return f"{told}; for one call of a script, add `--trust` or set {TRUST_VARIABLE}=1"
+        hint = f"a person runs `handrail trust {self.project}` in a terminal"
+        return f"{hint}; for one call of a script, add `--trust` or set {TRUST_VARIABLE}=1"
 
     def grant(self, at: float, *, below: bool = False) -> TrustRecord:
         return self.store.grant(self.project, at, below=below)

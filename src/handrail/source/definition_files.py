@@ -150,8 +150,8 @@ class Root:
         if status.st_size > MAX_BYTES:
             return _too_large(entry, f"{status.st_size}")
         data = os.read(handle, status.st_size + 1)
-        while len(data) <= MAX_BYTES and len(data) != status.st_size and (more := os.read(handle, 65_536)):
-            data += more
+        while len(data) <= MAX_BYTES and len(data) != status.st_size and (chunk := os.read(handle, 65_536)):
+            data += chunk
         if len(data) > MAX_BYTES:
             return _too_large(entry, f"more than {MAX_BYTES}")
         return OpenedFile(data, status)
@@ -162,14 +162,14 @@ class Root:
             folder, entry = os.path.split(os.path.join(folder, entry))
         real = f"{self._real_folder(folder)}/{entry}"
         try:
-            found = os.lstat(real)
-            if entry in ("", ".", "..") or stat.S_ISLNK(found.st_mode):
+            real_status = os.lstat(real)
+            if entry in ("", ".", "..") or stat.S_ISLNK(real_status.st_mode):
                 real = os.path.realpath(real)
-                found = os.lstat(real)
+                real_status = os.lstat(real)
         except OSError:
             return False
-        same = (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
-        return same and is_below(real, self.real)
+        is_same = (real_status.st_dev, real_status.st_ino) == (status.st_dev, status.st_ino)
+        return is_same and is_below(real, self.real)
 
     def _real_path(self, path: str) -> str:
         """`os.path.realpath` with a cache of folders: most files of a catalog share a folder."""
@@ -181,12 +181,12 @@ class Root:
 
     def _real_folder(self, folder: str) -> str:
         """The cached real path of a folder. If its parent is cached, only the last part is resolved."""
-        known = self._real_folders.get(folder)
-        if known is None:
+        result = self._real_folders.get(folder)
+        if result is None:
             is_near = os.path.dirname(folder) in self._real_folders
-            known = self._real_path(folder) if is_near else os.path.realpath(folder)
-            self._real_folders[folder] = known
-        return known
+            result = self._real_path(folder) if is_near else os.path.realpath(folder)
+            self._real_folders[folder] = result
+        return result
 
     def _escape_problem(self, entry: str) -> UnopenedFile:
         return UnopenedFile(
@@ -217,12 +217,12 @@ class Root:
             names = sorted(os.listdir(folder))
         except OSError:
             return None
-        found = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
-        if not found:
+        suggestions = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
+        if not suggestions:
             return None
-        if found[0].casefold() == name.casefold():
-            return f"did you mean `{found[0]}`? upper and lower case matter"
-        return f"did you mean `{found[0]}`?"
+        if suggestions[0].casefold() == name.casefold():
+            return f"did you mean `{suggestions[0]}`? upper and lower case matter"
+        return f"did you mean `{suggestions[0]}`?"
 
 
 def _not_regular(entry: str, is_pipe: bool = False) -> UnopenedFile:
@@ -262,19 +262,19 @@ def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
 def reopen(file: str) -> Source | None:
     """A definition that was read before; None if it cannot be opened now."""
     folder, name = os.path.split(file)
-    opened = Root(os.path.dirname(folder)).open(folder, name)
-    return decode(file, opened.data)[0] if isinstance(opened, OpenedFile) else None
+    opened_file = Root(os.path.dirname(folder)).open(folder, name)
+    return decode(file, opened_file.data)[0] if isinstance(opened_file, OpenedFile) else None
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
     """The problem at the first invalid byte; invalid bytes in the shown line are replaced."""
-    before = _with_unix_line_ends(data[: error.start].decode("utf-8"))
-    whole = _with_unix_line_ends(data.decode("utf-8", "replace"))
-    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    valid_text = _with_unix_line_ends(data[: error.start].decode("utf-8"))
+    text = _with_unix_line_ends(data.decode("utf-8", "replace"))
+    line, column = valid_text.count("\n") + 1, len(valid_text) - valid_text.rfind("\n")
     message = f"byte 0x{data[error.start]:02x} is not UTF-8"
     is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     hint = "the file looks like UTF-16; save it as UTF-8" if is_utf16 else "save the file as UTF-8"
-    return Source(file, whole).problem("file-encoding", (line, column, 1), message, hint)
+    return Source(file, text).problem("file-encoding", (line, column, 1), message, hint)
 
 
 def _with_unix_line_ends(text: str) -> str:

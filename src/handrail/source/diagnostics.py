@@ -62,31 +62,31 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def sorted_problems(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def sorted_problems(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The problems sorted by place, without duplicates."""
-    return sorted(set(found), key=lambda d: (d.file, d.line, d.column, d.code, d.message))
+    return sorted(set(problems), key=lambda d: (d.file, d.line, d.column, d.code, d.message))
 
 
-def has_errors(found: Iterable[Diagnostic]) -> bool:
-    return any(d.severity == "error" for d in found)
+def has_errors(problems: Iterable[Diagnostic]) -> bool:
+    return any(d.severity == "error" for d in problems)
 
 
-def is_usable(found: Iterable[Diagnostic]) -> bool:
+def is_usable(problems: Iterable[Diagnostic]) -> bool:
     """True if a definition with these problems can be used: it has no errors, and neither has what it uses."""
-    return all(d.severity == "warning" for d in found)
+    return all(d.severity == "warning" for d in problems)
 
 
 def errors_behind(file: str, pool: Collection[Diagnostic]) -> list[Diagnostic]:
     """The errors of a definition, by its file, and of everything that it uses, among all problems."""
-    found: dict[Diagnostic, None] = {}
+    errors: dict[Diagnostic, None] = {}
     files = [file]
     for one in files:
         for problem in (d for d in pool if d.file == one or d.file.startswith(_folder_of(one))):
             if problem.severity == "error":
-                found[problem] = None
+                errors[problem] = None
             elif problem.cause is not None and problem.cause not in files:
                 files.append(problem.cause)
-    return list(found)
+    return list(errors)
 
 
 def _folder_of(file: str) -> str:
@@ -131,9 +131,9 @@ def diagnostic_text(diagnostic: Diagnostic) -> str:
     lines = [head]
     if d.excerpt is not None:
         number = str(d.line)
-        shown, before, marked = _excerpt(d.excerpt, d.column - 1, d.width)
-        lines.append(f" {number} | {shown}".rstrip())
-        lines.append(f" {' ' * len(number)} | {' ' * _columns(before)}{'^' * max(1, _columns(marked))}")
+        excerpt, left, place = _excerpt(d.excerpt, d.column - 1, d.width)
+        lines.append(f" {number} | {excerpt}".rstrip())
+        lines.append(f" {' ' * len(number)} | {' ' * _columns(left)}{'^' * max(1, _columns(place))}")
     if d.hint:
         lines.append(f"   hint: {_shortened(plain(d.hint))}")
     return "\n".join(lines)
@@ -144,8 +144,8 @@ def _excerpt(line: str, at: int, width: int) -> tuple[str, str, str]:
     start = 0 if len(line) <= _SHOWN else max(0, at - _SHOWN // 2)
     end = start + _SHOWN
     left, right = "…" if start else "", "…" if end < len(line) else ""
-    shown = f"{left}{plain(line[start:end])}{right}"
-    return shown, left + plain(line[start:at]), plain(line[at : min(at + width, end)])
+    excerpt = f"{left}{plain(line[start:end])}{right}"
+    return excerpt, left + plain(line[start:at]), plain(line[at : min(at + width, end)])
 
 
 def as_line(diagnostic: Diagnostic) -> str:
@@ -172,8 +172,8 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(found: list[Diagnostic]) -> str:
+def summary(problems: list[Diagnostic]) -> str:
     """The number of problems: `2 errors, 1 warning` or `no problems`. Notes are not problems of their own."""
-    errors, warnings = (sum(d.severity == severity for d in found) for severity in ("error", "warning"))
+    errors, warnings = (sum(d.severity == severity for d in problems) for severity in ("error", "warning"))
     parts = [counted(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
     return ", ".join(parts) or "no problems"

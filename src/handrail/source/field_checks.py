@@ -87,25 +87,25 @@ def _check_list(reader: MappingReader, field: Field, node: TreeNode, look: TextC
         if field.item is not None:
             _check_item(reader, field, item, look)
         elif field.items and item.kind not in field.items:
-            wanted, hint = noun(field.items), f"it means: {field.about}"
+            kinds, hint = noun(field.items), f"it means: {field.about}"
             if "text" in field.items:  # numbers and booleans are converted to text
-                wanted, hint = "text", "write plain text, or put it in quotes"
-            reader.on(item, "wrong-type", f"an item of `{field.name}` has to be {wanted}, found {found(item)}", hint)
+                kinds, hint = "text", "write plain text, or put it in quotes"
+            reader.on(item, "wrong-type", f"an item of `{field.name}` has to be {kinds}, found {found(item)}", hint)
 
 
 def _check_item(reader: MappingReader, field: Field, item: TreeNode, look: TextCheck | None) -> None:
     assert field.item is not None
     shape = field.item
     names = {inner.name: "NAME" if inner.names == "schema" else inner.name.upper() for inner in shape.fields}
-    written = ", ".join(f"{inner.name}: {names[inner.name]}" for inner in shape.fields if inner.required)
-    hint = f"write `{{{written}}}`"
+    example = ", ".join(f"{inner.name}: {names[inner.name]}" for inner in shape.fields if inner.required)
+    hint = f"write `{{{example}}}`"
     if item.kind != "mapping":
         message = f"an item of `{field.name}` has to be a mapping, found {found(item)}"
         reader.on(item, "wrong-type", message, hint)
         return
-    missing = [inner.name for inner in shape.fields if inner.required and inner.name not in item.value]
-    if missing:
-        reader.on(item, "missing-key", f"an item of `{field.name}` needs `{missing[0]}`", hint)
+    missing_names = [inner.name for inner in shape.fields if inner.required and inner.name not in item.value]
+    if missing_names:
+        reader.on(item, "missing-key", f"an item of `{field.name}` needs `{missing_names[0]}`", hint)
         return
     check_fields(MappingReader(reader.source, item, shape, reader.report), look)
 
@@ -117,25 +117,29 @@ def refuse_unknown(
 
     `beside` are the keys that are allowed beside `params`.
     """
-    known, meant = reader.shape.by_name, set()
+    fields, suggestions = reader.shape.by_name, set()
     for name, at in node.keys.items():
-        if name in known:
+        if name in fields:
             continue
-        free = [other for other in known if other not in node.value]
-        near = [other for other in free if name in known[other].also] or nearest(name, free)
-        meant.update(near)
-        if not near and only_typos:
+        unset = [other for other in fields if other not in node.value]
+        similar = [other for other in unset if name in fields[other].also] or nearest(name, unset)
+        suggestions.update(similar)
+        if not similar and only_typos:
             continue
-        hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
+        hint = f"its params: {', '.join(fields)}" if fields else "it takes no params; remove this one"
         if name in beside:
             hint = f"`{name}` is a key of the step: write it beside `params`"
-        if near:
-            field, value = known[near[0]], node.value[name]
-            how = reader.other_kind(field, value) if value.kind not in (*field.kinds, "later") else None
-            hint = f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
+        if similar:
+            field, value = fields[similar[0]], node.value[name]
+            how_to_write = reader.other_kind(field, value) if value.kind not in (*field.kinds, "later") else None
+            hint = (
+                f"did you mean `{field.name}`?"
+                if how_to_write is None
+                else f"did you mean `{field.name}`? {how_to_write}"
+            )
         message = f"`{what}` has no param `{name}`"
         reader.at(reader.source.key_place(name, at), "param-unknown", message, hint)
-    return meant
+    return suggestions
 
 
 def usable(fields: Iterable[Field], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,8 +163,8 @@ def _usable_value(field: Field, value: Any) -> Any:
     kinds = set(field.kinds) - {"null"}
     if kinds <= {"integer", "number"}:
         value = _usable_number(field, value)
-    for kind, wanted in _PYTHON.items():
-        if kinds == {kind} and not isinstance(value, wanted):
+    for kind, types in _PYTHON.items():
+        if kinds == {kind} and not isinstance(value, types):
             raise _unusable(field, value)
     if kinds == {"text"}:
         value = as_text(value)
@@ -179,21 +183,21 @@ _PYTHON: dict[ValueKind, type | UnionType] = {
 
 
 def _unusable(field: Field, value: Any) -> ValueError:
-    wanted = noun([kind for kind in field.kinds if kind != "null"])
-    return ValueError(f"`{field.name}` has to be {wanted}, found `{shown(value, 80)}`")
+    kinds = noun([kind for kind in field.kinds if kind != "null"])
+    return ValueError(f"`{field.name}` has to be {kinds}, found `{shown(value, 80)}`")
 
 
 def _usable_number(field: Field, value: Any) -> float:
     try:
-        found = number(value)
+        result = number(value)
     except Unresolved:
         raise _unusable(field, value) from None
-    is_whole = isinstance(found, int) or found.is_integer()
+    is_whole = isinstance(result, int) or result.is_integer()
     if isinstance(value, bool) or not (is_whole or "number" in field.kinds):
         raise _unusable(field, value)
-    if not _is_within(field, found):
+    if not _is_within(field, result):
         raise ValueError(f"`{field.name}` has to be {limits(field)}, found `{shown(value, 80)}`")
-    return int(found) if is_whole and isinstance(found, float) else found
+    return int(result) if is_whole and isinstance(result, float) else result
 
 
 def _refuse_text(field: Field, value: str) -> None:
@@ -201,8 +205,8 @@ def _refuse_text(field: Field, value: str) -> None:
     if field.shortest and not value.strip():
         raise ValueError(f"`{field.name}` is blank")
     if field.choices and value not in field.choices and (value or field.required):
-        wanted = " or ".join(f"`{choice}`" for choice in field.choices)
-        raise ValueError(f"`{field.name}` has to be {wanted}, found `{shown(value, 40)}`")
+        choices = " or ".join(f"`{choice}`" for choice in field.choices)
+        raise ValueError(f"`{field.name}` has to be {choices}, found `{shown(value, 40)}`")
 
 
 def _usable_items(field: Field, items: list[Any]) -> list[Any]:

@@ -98,16 +98,16 @@ def found(node: TreeNode) -> str:
 
 def quoted(node: TreeNode) -> str:
     """A scalar in backticks, cut after 40 characters."""
-    shown = node_text(node)
-    return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
+    text = node_text(node)
+    return f"`{text if len(text) <= 40 else text[:39] + '…'}`"
 
 
 def limits(field: Field) -> str:
     """The bounds of a number in words, or an empty text if there are no bounds."""
     unit = f" {field.unit}" if field.unit else ""
     if field.above is not None:
-        most = "" if field.most is None else f" and at most {field.most}"
-        return f"more than {field.above}{most}{unit}"
+        upper_limit = "" if field.most is None else f" and at most {field.most}"
+        return f"more than {field.above}{upper_limit}{unit}"
     if field.least is not None:
         return f"{field.least} or more{unit}" if field.most is None else f"between {field.least} and {field.most}{unit}"
     return "" if field.most is None else f"at most {field.most}{unit}"
@@ -115,8 +115,8 @@ def limits(field: Field) -> str:
 
 def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
     """The key that a misspelt one means. None if none is similar, or if the file may have keys of its own."""
-    found = [] if source.is_foreign or name.startswith("_") else nearest(name, known)
-    return found[0] if found else None
+    suggestions = [] if source.is_foreign or name.startswith("_") else nearest(name, known)
+    return suggestions[0] if suggestions else None
 
 
 def unknown_key(source: Source, name: str, at: tuple[int, int], known: Collection[str]) -> Diagnostic:
@@ -189,10 +189,10 @@ class MappingReader:
             self.at(node.place, "wrong-type", message, hint, "warning" if field.lenient else "error")
             return None
         if field.choices and node.value not in field.choices:
-            wanted = " or ".join(f"`{choice}`" for choice in field.choices)
-            meant = (field.meanings or {}).get(str(node.value))
-            near = f"did you mean `{meant}`?" if meant else did_you_mean(str(node.value), field.choices)
-            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", near or field.about)
+            choices = " or ".join(f"`{choice}`" for choice in field.choices)
+            meaning = (field.meanings or {}).get(str(node.value))
+            suggestion = f"did you mean `{meaning}`?" if meaning else did_you_mean(str(node.value), field.choices)
+            self.on(node, "bad-value", f"`{name}` has to be {choices}, found {quoted(node)}", suggestion or field.about)
             return None
         return node
 
@@ -273,9 +273,9 @@ def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[st
     """
     properties = {field.name: field_schema(field, value) for field in shape.fields}
     schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
-    required = [field.name for field in shape.fields if field.required]
-    if required:
-        schema["required"] = required
+    required_names = [field.name for field in shape.fields if field.required]
+    if required_names:
+        schema["required"] = required_names
     schema["additionalProperties"] = False
     return schema
 

@@ -47,7 +47,7 @@ def read_json(text: str, *, keeps_texts: bool = False) -> tuple[TreeNode | None,
     if reading.is_at_end:
         return None, []
     try:
-        return reading.whole(), reading.troubles
+        return reading.document(), reading.troubles
     except _StopError:
         return None, reading.troubles
 
@@ -68,8 +68,8 @@ class _Reading:
 
     def skip(self, at: int) -> None:
         """Move to the first character after `at` that is not white space."""
-        found = _SPACE.match(self.text, at)
-        self.at = found.end() if found is not None else at
+        match = _SPACE.match(self.text, at)
+        self.at = match.end() if match is not None else at
 
     @property
     def is_at_end(self) -> bool:
@@ -96,7 +96,7 @@ class _Reading:
     def found(self) -> str:
         return "the end of the file" if self.is_at_end else f"`{self.sign}`"
 
-    def whole(self) -> TreeNode:
+    def document(self) -> TreeNode:
         tree = self.value(1)
         if self.is_at_end:
             return tree
@@ -175,8 +175,10 @@ class _Reading:
         try:
             text, self.end = scanstring(self.text, start + 1, True)
         except JSONDecodeError as error:
-            known = next((texts for part, texts in _STRING_PROBLEMS.items() if error.msg.startswith(part)), None)
-            message, hint = known or (f"this text cannot be read: {error.msg}", None)
+            problem_texts = next(
+                (texts for part, texts in _STRING_PROBLEMS.items() if error.msg.startswith(part)), None
+            )
+            message, hint = problem_texts or (f"this text cannot be read: {error.msg}", None)
             self.stop(start if error.msg.startswith("Unterminated") else error.pos, message, hint)
         if _HALF.search(text):
             self.stop(start, "this text holds half of a character", "write both halves, or the character itself")
@@ -185,8 +187,8 @@ class _Reading:
 
     def word(self) -> tuple[ValueKind, Scalar]:
         """A number, `true`, `false` or `null`."""
-        found = _WORD.match(self.text, self.at)
-        word = found.group() if found is not None else ""
+        match = _WORD.match(self.text, self.at)
+        word = match.group() if match is not None else ""
         if word in _NAMES:
             self.end = self.at + len(word)
             self.skip(self.end)

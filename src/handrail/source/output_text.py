@@ -47,11 +47,11 @@ def clean_line(line: str) -> str:
     if left_out > 0:
         line = line[:MAX_LINE_LENGTH]
     if not (line.isascii() and line.isprintable()):
-        line = "".join(_shown(line, at) for at in range(len(line)))
+        line = "".join(_visible_char(line, at) for at in range(len(line)))
     return f"{line} … ({left_out} more characters)" if left_out > 0 else line
 
 
-def _shown(line: str, at: int) -> str:
+def _visible_char(line: str, at: int) -> str:
     char = line[at]
     code = ord(char)
     if char == "\t":

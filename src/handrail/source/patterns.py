@@ -137,7 +137,7 @@ class _Parser:
         def build(automaton: _Automaton, then: int) -> int:
             return automaton.add(_Node(tuple([piece.build(automaton, then) for piece in pieces])))
 
-        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
+        return _Piece(build, self.check_size(1 + sum(piece.size for piece in pieces)))
 
     def sequence(self, flags: re.RegexFlag) -> _Piece:
         pieces: list[_Piece] = []
@@ -145,16 +145,16 @@ class _Parser:
             start = self.at
             piece = self.item(flags)
             if piece is not None:
-                pieces.append(self.repeated(piece, start))
+                pieces.append(self.with_quantifier(piece, start))
 
         def build(automaton: _Automaton, then: int) -> int:
             for piece in reversed(pieces):
                 then = piece.build(automaton, then)
             return then
 
-        return _Piece(build, self.limited(1 + sum(piece.size for piece in pieces)))
+        return _Piece(build, self.check_size(1 + sum(piece.size for piece in pieces)))
 
-    def limited(self, size: int) -> int:
+    def check_size(self, size: int) -> int:
         if size > MAX_SIZE:
             self.fail(f"with its repeats written out, it has more than {MAX_SIZE} parts")
         return size
@@ -182,7 +182,7 @@ class _Parser:
                 self.fail("there is nothing to repeat before `{`", self.at - 1)
         return _char(re.escape(char), flags)
 
-    def repeated(self, piece: _Piece, start: int) -> _Piece:
+    def with_quantifier(self, piece: _Piece, start: int) -> _Piece:
         mark = self.at
         counts = self.quantifier()
         if counts is None:
@@ -197,9 +197,9 @@ class _Parser:
         self.take("?")  # a lazy repeat matches the same texts
         if self.take("+"):
             self.fail("possessive repeats are not supported", self.at - 1)
-        again = self.at
+        second = self.at
         if self.quantifier() is not None:
-            self.fail("a repeat cannot be repeated; put it in a group `(...)`", again)
+            self.fail("a repeat cannot be repeated; put it in a group `(...)`", second)
 
         def build(automaton: _Automaton, then: int) -> int:
             if most is None:
@@ -214,7 +214,7 @@ class _Parser:
                 then = piece.build(automaton, then)
             return then
 
-        return _Piece(build, self.limited(1 + max(least, most or 0, 1) * (piece.size + 1)))
+        return _Piece(build, self.check_size(1 + max(least, most or 0, 1) * (piece.size + 1)))
 
     def quantifier(self) -> tuple[int, int | None] | None:
         """(minimum, maximum) of the quantifier that is next. None if there is none."""
@@ -223,11 +223,11 @@ class _Parser:
         if char in simple:
             self.at += 1
             return simple[char]
-        found = self.counts(self.at + 1) if char == "{" else None
-        if found is None:
+        counts = self.counts(self.at + 1) if char == "{" else None
+        if counts is None:
             return None
-        self.at = found[2]
-        return found[0], found[1]
+        self.at = counts[2]
+        return counts[0], counts[1]
 
     def counts(self, at: int) -> tuple[int, int | None, int] | None:
         """(minimum, maximum, end) of `N}`, `N,}`, `,M}` or `N,M}`. Any other `{` is a literal."""
@@ -389,56 +389,56 @@ class _Automaton:
         self.work = 0
         state: MatchState = (frozenset((self.start,)), _START if self.has_anchors else _OTHER)
         last = len(text) - 1
-        known = self.known
+        next_states = self.known
         for place, char in enumerate(text if last < MAX_TEXT else text[:MAX_TEXT]):
             mark = "\n$" if char == "\n" and place == last else char
             try:
-                following = known[state, mark]
+                next_state = next_states[state, mark]
             except KeyError:
-                following = self._follow(state, mark)
-            if following is None:
+                next_state = self._follow(state, mark)
+            if next_state is None:
                 return True
-            state = following
+            state = next_state
         if last >= MAX_TEXT:
             raise TooMuchWork(f"it is not in the first {MAX_TEXT} characters, and a longer text is not searched")
-        return 0 in self._reached(state, _END)
+        return 0 in self._reachable(state, _END)
 
     def _follow(self, state: MatchState, mark: str) -> MatchState | None:
         """The state after a character; None if there is a match before it."""
         char = mark[0]
         kind = _NEWLINE if char == "\n" else _WORD if char == "_" or char.isalnum() else _OTHER
-        reached = self._reached(state, _LAST_NEWLINE if len(mark) > 1 else kind)
-        following: MatchState | None = None
-        if 0 not in reached:
+        numbers = self._reachable(state, _LAST_NEWLINE if len(mark) > 1 else kind)
+        next_state: MatchState | None = None
+        if 0 not in numbers:
             nodes = [self.start]
-            for number in reached:
+            for number in numbers:
                 node = self.nodes[number]
                 if node.chars is not None and node.chars.match(char):
                     nodes += node.following
-            following = frozenset(nodes), kind if self.has_anchors else _OTHER
-        self.kept += len(reached)
+            next_state = frozenset(nodes), kind if self.has_anchors else _OTHER
+        self.kept += len(numbers)
         if self.kept > MAX_KEPT:
             self.known.clear()
             self.kept = 0
-        self.known[state, mark] = following
-        return following
+        self.known[state, mark] = next_state
+        return next_state
 
-    def _reached(self, state: MatchState, after: int) -> set[int]:
+    def _reachable(self, state: MatchState, after: int) -> set[int]:
         """All nodes that can be reached without a character, between the kinds of the two characters around."""
         waiting: list[int] = list(state[0])
-        reached: set[int] = set()
+        numbers: set[int] = set()
         while waiting:
             number = waiting.pop()
-            if number in reached:
+            if number in numbers:
                 continue
-            reached.add(number)
+            numbers.add(number)
             node = self.nodes[number]
             if node.chars is None and (node.anchor is None or _holds(node.anchor, state[1], after)):
                 waiting.extend(node.following)
-        self.work += len(reached)
+        self.work += len(numbers)
         if self.work > MAX_WORK:
             raise TooMuchWork("it has too many ways to match; make the pattern simpler or the text shorter")
-        return reached
+        return numbers
 
 
 def _holds(anchor: Anchor, before: int, after: int) -> bool:

@@ -25,8 +25,8 @@ def one_line(text: str) -> str:
 
 def counted(number: float, noun: str) -> str:
     """`1 phase`, `2 phases`, `1.5 seconds`, `no phases`. The one place that forms plurals."""
-    shown = f"{number:g}" if number % 1 else int(number) or "no"
-    return f"{shown} {noun}{'' if number == 1 else 's'}"
+    text = f"{number:g}" if number % 1 else int(number) or "no"
+    return f"{text} {noun}{'' if number == 1 else 's'}"
 
 
 def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:

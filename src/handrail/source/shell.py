@@ -35,32 +35,32 @@ class PathChange:
 
 def changes(line: str, cwd: str, home: str) -> list[PathChange]:
     """The absolute paths that a command line may change, as far as its text shows them."""
-    found: list[PathChange] = []
+    path_changes: list[PathChange] = []
     folder = cwd
     for words, targets in _commands(_tokens(line)):
-        program, *rest = _without_wrappers(words) or [""]
+        program, *arguments = _without_wrappers(words) or [""]
         program = posixpath.basename(program)
-        paths = [_path(word, folder, home) for word in rest if word and not word.startswith("-")]
-        found += [PathChange(_path(target, folder, home), False) for target in targets]
+        paths = [_path(word, folder, home) for word in arguments if word and not word.startswith("-")]
+        path_changes += [PathChange(_path(target, folder, home), False) for target in targets]
         if program == "cd":
             folder = paths[0] if paths else home
-        elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(rest)):
-            given = [_path(word.partition("=")[2], folder, home) for word in rest if "=" in word]
-            found += [PathChange(path, program in _REMOVERS) for path in (*paths, *given)]
-    return found
+        elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(arguments)):
+            values = [_path(word.partition("=")[2], folder, home) for word in arguments if "=" in word]
+            path_changes += [PathChange(path, program in _REMOVERS) for path in (*paths, *values)]
+    return path_changes
 
 
 def commands(line: str) -> list[list[str]]:
     """The words of each command in a line that is not known to be read-only, also of a line for another shell."""
-    found: list[list[str]] = []
-    for whole, _ in _commands(_tokens(line)):
-        words = _without_wrappers(whole)
+    result: list[list[str]] = []
+    for all_words, _ in _commands(_tokens(line)):
+        words = _without_wrappers(all_words)
         if not words or posixpath.basename(words[0]) in (*_READERS, "git"):
             continue
-        found.append(words)
+        result.append(words)
         if posixpath.basename(words[0]) in _SHELLS and "-c" in words[1:-1]:
-            found += commands(words[words.index("-c") + 1])
-    return found
+            result += commands(words[words.index("-c") + 1])
+    return result
 
 
 def _without_wrappers(words: list[str]) -> list[str]:

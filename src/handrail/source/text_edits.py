@@ -47,8 +47,8 @@ class Part:
 def without_comments(text: str) -> str:
     """The text with spaces instead of comments and last commas: JSON of the same length, if it is JSON otherwise."""
 
-    def blank(found: re.Match[str]) -> str:
-        part = found[0]
+    def blank(match: re.Match[str]) -> str:
+        part = match[0]
         return part if part.startswith('"') else re.sub(r"[^\n]", " ", part)
 
     return _LAST_COMMA.sub(blank, _COMMENT.sub(blank, text))
@@ -200,50 +200,50 @@ def add_tables(text: str, tables: Mapping[KeyPath, Mapping[str, Any]], note: str
     expected = parse_toml(text)
     lines = []
     for path, values in tables.items():
-        _put(expected, path, dict(values))
+        _add_value(expected, path, dict(values))
         lines.append(f"[{toml_header(path)}]  # {note}\n")
         lines += [f"{toml_header((key,))} = {toml_value(value)}\n" for key, value in values.items()]
-    return _checked(_with_gap(text) + "".join(lines), expected)
+    return _require_values(_with_gap(text) + "".join(lines), expected)
 
 
 def add_key(text: str, table: str, key: str, value: Any, note: str) -> str:
     """The text with a key in a table of the first level; unchanged if the key exists. The line ends with the note."""
     expected = parse_toml(text)
-    present = expected.get(table)
-    if isinstance(present, dict) and key in present:
+    existing = expected.get(table)
+    if isinstance(existing, dict) and key in existing:
         return text
     line = f"{key} = {toml_value(value)}  # {note}\n"
     lines = text.splitlines(keepends=True)
     at = next((i for i, one in enumerate(lines) if _header_of(one) == (table,)), None)
-    _put(expected, (table, key), value)
+    _add_value(expected, (table, key), value)
     if at is not None:
         lines[at] = lines[at] if lines[at].endswith("\n") else lines[at] + "\n"
-        return _checked("".join([*lines[: at + 1], line, *lines[at + 1 :]]), expected)
-    if present is not None:
-        return _checked(f"{table}.{line}{text}", expected)
-    return _checked(f"{_with_gap(text)}[{table}]  # for a key {note}\n{line}", expected)
+        return _require_values("".join([*lines[: at + 1], line, *lines[at + 1 :]]), expected)
+    if existing is not None:
+        return _require_values(f"{table}.{line}{text}", expected)
+    return _require_values(f"{_with_gap(text)}[{table}]  # for a key {note}\n{line}", expected)
 
 
 def remove_noted(text: str, note: str) -> str:
     """The text without the tables and the keys with this note. Tables below a table of ours are removed, too."""
     parse_toml(text)
     lines = text.splitlines(keepends=True)
-    ours = [path for line in lines if (path := _header_of(line)) and _has_note(line, note)]
-    kept: list[str] = []
-    held: list[str] = []
+    table_paths = [path for line in lines if (path := _header_of(line)) and _has_note(line, note)]
+    result: list[str] = []
+    pending: list[str] = []
     is_inside = False
     for line in lines:
         path = _header_of(line)
         if path is not None:
-            is_inside = any(path[: len(one)] == one for one in ours)
-            kept, held = (_without_gap(kept), held) if is_inside else (kept + held, [])
+            is_inside = any(path[: len(one)] == one for one in table_paths)
+            result, pending = (_without_gap(result), pending) if is_inside else (result + pending, [])
         if not is_inside:
-            kept += [] if path is None and _has_note(line, note) else [line]
+            result += [] if path is None and _has_note(line, note) else [line]
         elif not line.strip() or line.lstrip().startswith("#"):
-            held.append(line)  # it may belong to the table that follows
+            pending.append(line)  # it may belong to the table that follows
         else:
-            held = []
-    return _checked("".join(_without_empty([*kept, *held], note)), None)
+            pending = []
+    return _require_values("".join(_without_empty([*result, *pending], note)), None)
 
 
 def _with_gap(text: str) -> str:
@@ -262,15 +262,15 @@ def _has_note(line: str, note: str) -> bool:
 
 def _without_empty(lines: list[str], note: str) -> list[str]:
     """The lines without a header that we added for a key, if no other key is in its table now."""
-    kept: list[str] = []
+    result: list[str] = []
     for at, line in enumerate(lines):
         if not _has_note(line, f"for a key {note}"):
-            kept.append(line)
+            result.append(line)
         elif _has_keys(lines[at + 1 :]):
-            kept.append(line.partition("  # for a key")[0] + "\n")
+            result.append(line.partition("  # for a key")[0] + "\n")
         else:
-            kept = _without_gap(kept)
-    return kept
+            result = _without_gap(result)
+    return result
 
 
 def _has_keys(lines: list[str]) -> bool:
@@ -317,7 +317,7 @@ def _header_of(line: str) -> KeyPath | None:
     return tuple(path)
 
 
-def _put(value: dict[str, Any], path: KeyPath, new: Any) -> None:
+def _add_value(value: dict[str, Any], path: KeyPath, new: Any) -> None:
     for key in path[:-1]:
         value = value.setdefault(key, {})
         if not isinstance(value, dict):
@@ -327,8 +327,8 @@ def _put(value: dict[str, Any], path: KeyPath, new: Any) -> None:
     value[path[-1]] = new
 
 
-def _checked(text: str, expected: dict[str, Any] | None) -> str:
-    found = parse_toml(text)
-    if expected is not None and found != expected:
+def _require_values(text: str, expected: dict[str, Any] | None) -> str:
+    values = parse_toml(text)
+    if expected is not None and values != expected:
         raise NotToml("our entries do not fit into this file")
     return text

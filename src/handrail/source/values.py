@@ -64,7 +64,7 @@ def typed_value(text: str) -> Any:
         value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
         return text
-    return _restored(value, text)
+    return _with_text(value, text)
 
 
 def json_value(text: str | bytes) -> Any:
@@ -106,17 +106,17 @@ def _digits(value: float) -> tuple[str, int]:
 
 def texts_in(value: Any) -> dict[str, str]:
     """The texts of all written numbers in a value, by JSON pointer. Empty for most values."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [("", value)]
     while waiting:
         pointer, part = waiting.pop()
         if isinstance(part, WrittenInteger | WrittenFloat):
-            found[pointer] = part.text
+            texts[pointer] = part.text
         elif isinstance(part, dict):
             waiting += [(f"{pointer}/{_escaped(name)}", inner) for name, inner in part.items() if _may_hold(inner)]
         elif isinstance(part, list):
             waiting += [(f"{pointer}/{place}", inner) for place, inner in enumerate(part) if _may_hold(inner)]
-    return found
+    return texts
 
 
 def _may_hold(value: Any) -> bool:
@@ -131,14 +131,14 @@ def restore(value: Any, texts: Mapping[str, str]) -> Any:
     """The value with its written numbers. Changes lists and objects in place. Ignores texts that do not fit."""
     for pointer, text in texts.items():
         if not pointer:
-            return _restored(value, text)
+            return _with_text(value, text)
         owner, *names = value, *(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
         for name in names[:-1]:
             owner = _member(owner, name)
         if isinstance(owner, dict) and names[-1] in owner:
-            owner[names[-1]] = _restored(owner[names[-1]], text)
+            owner[names[-1]] = _with_text(owner[names[-1]], text)
         elif isinstance(owner, list) and _member(owner, names[-1]) is not None:
-            owner[int(names[-1])] = _restored(owner[int(names[-1])], text)
+            owner[int(names[-1])] = _with_text(owner[int(names[-1])], text)
     return value
 
 
@@ -148,7 +148,7 @@ def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _restored(value: Any, text: str) -> Any:
+def _with_text(value: Any, text: str) -> Any:
     """A number with its text. Any other value stays as it is."""
     return written(value, text) if _is_number(value) else value
 
@@ -160,8 +160,8 @@ DURATION_EXAMPLE = "a number and a unit, such as `30d`, `12h` or `2w`"
 
 def parse_duration(text: str) -> float | None:
     """The seconds of a span of time; None if the text is not one. A number without a unit is not one."""
-    found = re.fullmatch(DURATION_PATTERN, text)
-    return None if found is None else float(int(found[1]) * DURATION_UNITS[found[2]])
+    match = re.fullmatch(DURATION_PATTERN, text)
+    return None if match is None else float(int(match[1]) * DURATION_UNITS[match[2]])
 
 
 MAX_NESTING = 100
@@ -285,11 +285,11 @@ def member(whole: Any, name: str) -> Any:
 
 def member_at(whole: Any, path: list[str], place: int) -> Any:
     """The member that a path names at this place. Raises `Unresolved`, which says what is there instead."""
-    found = member(whole, path[place])
-    if found is MISSING:
-        where = f"; `{'.'.join(path[:place])}` {contents(whole)}" if place else ""
-        raise Unresolved("ref-unresolvable", f"`{'.'.join(path)}`: there is no `{path[place]}`{where}")
-    return found
+    value = member(whole, path[place])
+    if value is MISSING:
+        context = f"; `{'.'.join(path[:place])}` {contents(whole)}" if place else ""
+        raise Unresolved("ref-unresolvable", f"`{'.'.join(path)}`: there is no `{path[place]}`{context}")
+    return value
 
 
 def contents(value: Any, most: int = 8) -> str:
@@ -324,10 +324,10 @@ def number(value: Any) -> float:
     text = value.strip()
     if not text:
         return 0
-    found = float(text) if len(text) < 400 and _NUMBER.fullmatch(text) else math.inf
-    if not math.isfinite(found):
+    result = float(text) if len(text) < 400 and _NUMBER.fullmatch(text) else math.inf
+    if not math.isfinite(result):
         raise Unresolved("not-a-number", f"`{shown(value)}` is not a number")
-    return int(found) if found.is_integer() else found
+    return int(result) if result.is_integer() else result
 
 
 def same(left: Any, right: Any) -> bool:
@@ -343,7 +343,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _less(left: Any, right: Any) -> bool:
+def _is_less(left: Any, right: Any) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         return left < right
     return number(left) < number(right)
@@ -385,19 +385,19 @@ def refuse_pattern(pattern: Any) -> None:
 
 
 def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
-    where = f"at character {wrong.at + 1}: {wrong.message}"
-    return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {where}")
+    problem = f"at character {wrong.at + 1}: {wrong.message}"
+    return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {problem}")
 
 
-def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
+def _on_numbers(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
     """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
 
     def count(values: list[Any]) -> float:
         numbers = [number(value) for value in values]
         try:
-            if not all(map(math.isfinite, numbers)) or not math.isfinite(found := rule(numbers)):
+            if not all(map(math.isfinite, numbers)) or not math.isfinite(result := rule(numbers)):
                 raise OverflowError
-            return int(found) if float(found).is_integer() else found
+            return int(result) if float(result).is_integer() else result
         except OverflowError:
             raise Unresolved("not-a-number", "the number is too large to count with") from None
         except ZeroDivisionError:
@@ -408,11 +408,11 @@ def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], floa
 
 def _product(numbers: list[float]) -> float:
     """The product. Each partial product has to be a number that a float can hold, so that it stays small."""
-    found: float = 1
+    product: float = 1
     for factor in numbers:
-        found *= factor
-        math.isfinite(found)  # raises `OverflowError` for a whole number that is too large
-    return found
+        product *= factor
+        math.isfinite(product)  # raises `OverflowError` for a whole number that is too large
+    return product
 
 
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
@@ -422,11 +422,11 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "appendPrompt": lambda values: "\n".join(
         text for value in values if value is not None and (text := as_joined_text(value).strip())
     ),
-    "add": _counted(sum),
-    "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
-    "mul": _counted(_product),
-    "div": _counted(lambda numbers: numbers[0] / numbers[1]),
-    "mod": _counted(lambda numbers: numbers[0] % numbers[1]),
+    "add": _on_numbers(sum),
+    "sub": _on_numbers(lambda numbers: numbers[0] - numbers[1]),
+    "mul": _on_numbers(_product),
+    "div": _on_numbers(lambda numbers: numbers[0] / numbers[1]),
+    "mod": _on_numbers(lambda numbers: numbers[0] % numbers[1]),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
     "truth": lambda values: is_true(values[0]),
@@ -443,9 +443,9 @@ def _length(value: Any) -> int:
 def _at(whole: Any, place: Any) -> Any:
     """The item of a list or the member of an object. None if the list is shorter, or if `whole` is None."""
     is_text = isinstance(place, str)
-    found = member(whole, str(place)) if is_text or isinstance(whole, list) else MISSING
-    if found is not MISSING:
-        return found
+    value = member(whole, str(place)) if is_text or isinstance(whole, list) else MISSING
+    if value is not MISSING:
+        return value
     if whole is None or (isinstance(whole, list) and index_of(str(place)) is not None):
         return None
     if is_text:
@@ -456,10 +456,10 @@ def _at(whole: Any, place: Any) -> Any:
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "equals": same,
     "differs": lambda left, right: not same(left, right),
-    "less": _less,
-    "greater": lambda left, right: _less(right, left),
-    "atMost": lambda left, right: not _less(right, left),
-    "atLeast": lambda left, right: not _less(left, right),
+    "less": _is_less,
+    "greater": lambda left, right: _is_less(right, left),
+    "atMost": lambda left, right: not _is_less(right, left),
+    "atLeast": lambda left, right: not _is_less(left, right),
     "contains": _contains,
     "in": lambda part, whole_: _contains(whole_, part),
     "matches": _matches,

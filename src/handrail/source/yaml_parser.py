@@ -83,11 +83,11 @@ def _bare_reference(lines: list[str], stop: ParserStop) -> Trouble | None:
 
 def _short_code(lines: list[str], stop: ParserStop) -> Trouble | None:
     """`:wrench:` as a value."""
-    found = _SHORT_CODE.match(lines[stop.line])
-    if found is None:
+    match = _SHORT_CODE.match(lines[stop.line])
+    if match is None:
         return None
-    hint = f'write the emoji itself, in quotes: `{found["key"]}: "🔧"`'
-    return stop.trouble(stop.line, found.end(1), f"`{found['name']}` is the name of an emoji, not the emoji", hint)
+    hint = f'write the emoji itself, in quotes: `{match["key"]}: "🔧"`'
+    return stop.trouble(stop.line, match.end(1), f"`{match['name']}` is the name of an emoji, not the emoji", hint)
 
 
 def _late_quote(stop: ParserStop) -> Trouble | None:
@@ -173,7 +173,7 @@ class _Tree:
 
     def convert(self, node: Any, depth: int) -> TreeNode:
         if id(node) in self.seen:
-            self.repeated(node)
+            self.count_repeat(node)
         self.seen.add(id(node))
         start, end = node.start_mark, node.end_mark
         line, column = (start.line, start.column) if start.line <= self.last[0] else self.last
@@ -209,7 +209,7 @@ class _Tree:
                 values[name], keys[name] = item, (key.line, key.column)
         return TreeNode("mapping", values, line, column, 1, keys)
 
-    def repeated(self, node: Any) -> None:
+    def count_repeat(self, node: Any) -> None:
         """Count a value that an alias repeats. A file is limited by its size, but aliases can repeat without limit."""
         self.left -= 1
         if self.left < 0:
@@ -228,8 +228,8 @@ class _Tree:
         tag = node.tag
         if tag is _STRUCTURE or tag == "!" or kind in _TAGS.get(tag, ()):
             return
-        shown = tag.replace("tag:yaml.org,2002:", "!!", 1)
-        message = f"tag `{shown}` does not fit this value" if tag in _TAGS else f"tag `{shown}` is not known here"
+        tag_text = tag.replace("tag:yaml.org,2002:", "!!", 1)
+        message = f"tag `{tag_text}` does not fit this value" if tag in _TAGS else f"tag `{tag_text}` is not known here"
         self.stop(node, "yaml-tag", message, "remove the tag; plain values are enough")
 
     def too_deep(self, node: Any) -> NoReturn:
@@ -248,8 +248,8 @@ class _StopError(Exception):
 
 def compose(text: str, first_line: int = 1) -> tuple[TreeNode | None, list[Trouble]]:
     """The tree of one document, or None if it is empty or invalid, and the problems of the text."""
-    text, replaced = _replace_old_line_breaks(text)
-    tree = _Tree(text, first_line, replaced)
+    text, original_chars = _replace_old_line_breaks(text)
+    tree = _Tree(text, first_line, original_chars)
     try:
         _check_depth(text, tree)
         root = _Parser(text).get_single_node()
@@ -269,12 +269,12 @@ def compose(text: str, first_line: int = 1) -> tuple[TreeNode | None, list[Troub
 
 def _replace_old_line_breaks(text: str) -> tuple[str, dict[int, str]]:
     """The text without the characters that end a line only in YAML 1.1, and a table to restore them."""
-    back: dict[int, str] = {}
+    original_chars: dict[int, str] = {}
     for char in "\x85\u2028\u2029":
         if char in text:
-            free = next(code for code in range(0xE000, 0xF900) if chr(code) not in text)
-            text, back[free] = text.replace(char, chr(free)), char
-    return text, back
+            unused = next(code for code in range(0xE000, 0xF900) if chr(code) not in text)
+            text, original_chars[unused] = text.replace(char, chr(unused)), char
+    return text, original_chars
 
 
 def _check_depth(text: str, tree: _Tree) -> None:
@@ -371,11 +371,11 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     context = getattr(error, "context", None)
     mark = getattr(error, "problem_mark", None)
     if mark is not None and mark.line < len(lines):
-        found = likely_mistake(lines, ParserStop(problem, mark.line, mark.column, first_line, lambda: _events(text)))
-        if found is not None:
-            return found
-    known = next((mistake for mistake in _MISTAKES if mistake.parser_text in problem), None)
-    mistake = known or _Mistake("", f"{problem} {context}" if context else str(problem), "")
+        trouble = likely_mistake(lines, ParserStop(problem, mark.line, mark.column, first_line, lambda: _events(text)))
+        if trouble is not None:
+            return trouble
+    known_mistake = next((mistake for mistake in _MISTAKES if mistake.parser_text in problem), None)
+    mistake = known_mistake or _Mistake("", f"{problem} {context}" if context else str(problem), "")
     start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     line, column, sign = _mark_place(lines, end or start)
     message = mistake.message
@@ -409,8 +409,8 @@ def _mark_place(lines: list[str], mark: Any) -> tuple[int, int, str]:
 
 
 def _unprintable(text: str, first_line: int) -> Trouble:
-    found = Reader.NON_PRINTABLE.search(text)
-    at = found.start() if found else 0
+    match = Reader.NON_PRINTABLE.search(text)
+    at = match.start() if match else 0
     line, column = text.count("\n", 0, at) + first_line, at - text.rfind("\n", 0, at)
     message = f"the character U+{ord(text[at]):04X} is not allowed in YAML"
     hint = "remove it, or write it in double quotes as an escape such as `\\x1b`"

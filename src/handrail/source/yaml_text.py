@@ -74,7 +74,7 @@ def _mapping(rows: list[YamlRow], at: int, first_line: int, levels: int) -> tupl
     values: dict[str, TreeNode] = {}
     keys: dict[str, tuple[int, int]] = {}
     while at < end:
-        space, key, written = rows[at]
+        space, key, value_text = rows[at]
         if space != margin or not key:
             break
         line = first_line + at
@@ -82,16 +82,16 @@ def _mapping(rows: list[YamlRow], at: int, first_line: int, levels: int) -> tupl
             raise _NotPlainError
         keys[key] = (line, indent + 1)
         at += 1
-        if written:
-            values[key] = _scalar_node(written, line, indent + len(key) + 3)
+        if value_text:
+            values[key] = _scalar_node(value_text, line, indent + len(key) + 3)
         else:
-            values[key], at = _below(rows, at, (first_line, indent, levels))
+            values[key], at = _read_below(rows, at, (first_line, indent, levels))
     if at < end and len(rows[at][0]) >= indent:
         raise _NotPlainError
     return _node(("mapping", values, first_line + begin, indent + 1, 1, keys)), at
 
 
-def _below(rows: list[YamlRow], at: int, place: tuple[int, int, int]) -> tuple[TreeNode, int]:
+def _read_below(rows: list[YamlRow], at: int, place: tuple[int, int, int]) -> tuple[TreeNode, int]:
     """The list or mapping below a key without a value. A list may begin in the same column as the key."""
     first_line, indent, levels = place
     if at == len(rows) or not levels:
@@ -109,22 +109,22 @@ def _list(rows: list[YamlRow], at: int, first_line: int) -> tuple[TreeNode, int]
     column = len(margin) + 1
     items: list[TreeNode] = []
     while at < len(rows) and rows[at][0] == margin and not rows[at][1]:
-        written = rows[at][2]
-        if not written:
+        value_text = rows[at][2]
+        if not value_text:
             raise _NotPlainError
-        items.append(_scalar_node(written, first_line + at, column + 2))
+        items.append(_scalar_node(value_text, first_line + at, column + 2))
         at += 1
     return _node(("list", items, first_line + begin, column, 1, NO_KEYS)), at
 
 
-def _scalar_node(written: str, line: int, column: int) -> TreeNode:
-    begin = written[0]
-    if begin > "9" and written not in WORDS:  # a letter
-        return _node(("text", written, line, column, len(written), NO_KEYS))
+def _scalar_node(text: str, line: int, column: int) -> TreeNode:
+    begin = text[0]
+    if begin > "9" and text not in WORDS:  # a letter
+        return _node(("text", text, line, column, len(text), NO_KEYS))
     if begin == '"':
-        return _node(("text", written[1:-1], line, column, len(written), NO_KEYS))
-    kind, value = scalar(written)
-    return _node((kind, value, line, column, len(written), NO_KEYS))
+        return _node(("text", text[1:-1], line, column, len(text), NO_KEYS))
+    kind, value = scalar(text)
+    return _node((kind, value, line, column, len(text), NO_KEYS))
 
 
 def split_front_matter(text: str) -> tuple[str, str, int] | None:
@@ -177,35 +177,40 @@ Entries = Mapping[str, Mapping[str, str]]
 
 def add_entries(text: str, top: str, entries: Entries) -> str:
     """The text with these entries in the mapping `top`, which is added if it is missing. Raises `ValueError`."""
-    before = _mapping_data(text)
-    old = before.get(top) or {}
-    if not isinstance(old, dict) or any(name in old for name in entries):
+    data = _mapping_data(text)
+    old_entries = data.get(top) or {}
+    if not isinstance(old_entries, dict) or any(name in old_entries for name in entries):
         raise ValueError(f"`{top}` has one of these entries already, or is no mapping")
     lines = text.split("\n")
     at, indent = _insert_place(text, top, len(lines))
-    head = [] if top in before else [f"{top}:"]
-    added = [*head, *(indent + line for line in entry_lines(entries))]
+    head = [] if top in data else [f"{top}:"]
+    new_lines = [*head, *(indent + line for line in entry_lines(entries))]
     if at == len(lines) and lines[-1] == "":
         lines.pop()
-        at, added = at - 1, [*added, ""]
-    edited = "\n".join([*lines[:at], *added, *lines[at:]])
-    if _mapping_data(edited) != {**before, top: {**old, **{name: dict(routes) for name, routes in entries.items()}}}:
+        at, new_lines = at - 1, [*new_lines, ""]
+    result = "\n".join([*lines[:at], *new_lines, *lines[at:]])
+    if _mapping_data(result) != {
+        **data,
+        top: {**old_entries, **{name: dict(routes) for name, routes in entries.items()}},
+    }:
         raise ValueError(f"`{top}` is written in a way that cannot be edited")
-    return edited
+    return result
 
 
 def put_entry(text: str, top: str, name: str, entry: Mapping[str, str]) -> str:
     """The text with this entry in the mapping `top`, in place of one with the same name. Raises `ValueError`."""
-    before = _mapping_data(text)
-    old = before.get(top)
-    if not isinstance(old, dict) or name not in old:
+    data = _mapping_data(text)
+    entries = data.get(top)
+    if not isinstance(entries, dict) or name not in entries:
         return add_entries(text, top, {name: entry})
-    if old[name] == dict(entry):
+    if entries[name] == dict(entry):
         return text
-    rest = _without_entry(text, top, name)
-    if _mapping_data(rest).get(top, None) != ({key: value for key, value in old.items() if key != name} or None):
+    other_text = _without_entry(text, top, name)
+    if _mapping_data(other_text).get(top, None) != (
+        {key: value for key, value in entries.items() if key != name} or None
+    ):
         raise ValueError(f"`{top}` is written in a way that cannot be edited")
-    return add_entries(rest, top, {name: entry})
+    return add_entries(other_text, top, {name: entry})
 
 
 def _without_entry(text: str, top: str, name: str) -> str:

@@ -57,9 +57,9 @@ def test_each_project_in_a_process_has_its_own_plugins(project: Project, tmp_pat
     without = App(str(tmp_path), os.environ)
     assert "acme/shout" not in without.registry.nodes()
     assert "acme/shout" in with_plugin.registry.nodes()
-    assert "acme/shout" in with_plugin.definitions.known.nodes
-    assert "acme/text" in with_plugin.definitions.known.schemas
-    assert "acme/text" not in without.definitions.known.schemas
+    assert "acme/shout" in with_plugin.definitions.resources.nodes
+    assert "acme/text" in with_plugin.definitions.resources.schemas
+    assert "acme/text" not in without.definitions.resources.schemas
 
 
 def test_a_surface_that_stays_open_finds_a_new_plugin(project: Project) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from handrail.base.errors import NotFound, RefusedError, StateError
-from handrail.project import scopes
+from handrail.project import scope_archives
 
 CHILD = Path(__file__).parent / "children" / "killed.py"
 
@@ -33,27 +33,27 @@ def names(folder: Path) -> set[str]:
 
 
 def test_everything_is_in_the_archive_in_agentweavers_form(scope: Path) -> None:
-    path = Path(scopes.archive_folder(str(scope)))
+    path = Path(scope_archives.archive_folder(str(scope)))
     assert path == scope / ".artifacts" / "restart-archives" / "attempt-0001"
     inside = {"workspace/plan-k-1.md", "workspace/notes/a.txt", "workspace/link"}
     assert names(path) == inside | {"artifacts/plan-k-1.json", "artifacts/manifest-history/x.json"}
     assert os.readlink(path / "workspace" / "link") == "/etc/passwd"
-    assert scopes.contents(str(scope)) == []
+    assert scope_archives.contents(str(scope)) == []
     assert [entry.name for entry in scope.parent.iterdir()] == ["k"]
 
 
 def test_numbers_go_on_and_older_archives_stay(scope: Path) -> None:
     (scope / ".artifacts/restart-archives/attempt-0041/workspace").mkdir(parents=True)
     (scope / ".artifacts/restart-archives/attempt-0041/workspace/old.md").write_text("old")
-    assert scopes.archive_folder(str(scope)).endswith("attempt-0042")
-    assert [os.path.basename(path) for path in scopes.attempts(str(scope))] == ["attempt-0041", "attempt-0042"]
+    assert scope_archives.archive_folder(str(scope)).endswith("attempt-0042")
+    assert [os.path.basename(path) for path in scope_archives.attempts(str(scope))] == ["attempt-0041", "attempt-0042"]
     assert (scope / ".artifacts/restart-archives/attempt-0041/workspace/old.md").read_text() == "old"
 
 
 def test_a_restored_scope_is_as_it_was_and_the_archive_is_not_shared_with_it(scope: Path) -> None:
     before, time = names(scope), (scope / "plan-k-1.md").stat().st_mtime_ns
-    scopes.archive_folder(str(scope))
-    path = Path(scopes.restore_folder(str(scope), "1"))
+    scope_archives.archive_folder(str(scope))
+    path = Path(scope_archives.restore_folder(str(scope), "1"))
     assert {name for name in names(scope) if "restart-archives" not in name} == before
     assert (scope / "plan-k-1.md").stat().st_mtime_ns == time
     with (scope / "plan-k-1.md").open("a") as file:
@@ -62,12 +62,12 @@ def test_a_restored_scope_is_as_it_was_and_the_archive_is_not_shared_with_it(sco
 
 
 def test_a_scope_with_files_is_not_overwritten_by_a_restore(scope: Path) -> None:
-    scopes.archive_folder(str(scope))
+    scope_archives.archive_folder(str(scope))
     (scope / "new.md").write_text("new")
     with pytest.raises(RefusedError, match="not empty"):
-        scopes.restore_folder(str(scope), "0001")
+        scope_archives.restore_folder(str(scope), "0001")
     with pytest.raises(NotFound, match="no archive `7`"):
-        scopes.restore_folder(str(scope), "7")
+        scope_archives.restore_folder(str(scope), "7")
 
 
 @pytest.mark.parametrize("inner", [".", ".artifacts"])
@@ -76,7 +76,7 @@ def test_a_link_in_place_of_a_folder_is_left_alone(scope: Path, tmp_path: Path, 
     (scope / inner).rename(real)
     (scope / inner).symlink_to(real)
     with pytest.raises(RefusedError, match="is a link"):
-        scopes.archive_folder(str(scope))
+        scope_archives.archive_folder(str(scope))
     assert real.is_dir()
 
 
@@ -88,7 +88,7 @@ def test_if_the_archive_cannot_be_written_nothing_has_changed(scope: Path, monke
     monkeypatch.setattr(os, "link", full)
     monkeypatch.setattr(shutil, "copy2", full)
     with pytest.raises(StateError, match="No space left"):
-        scopes.archive_folder(str(scope))
+        scope_archives.archive_folder(str(scope))
     assert names(scope) == before
     assert [entry.name for entry in scope.parent.iterdir()] == ["k"]
 

@@ -15,9 +15,9 @@ from handrail.cli.options import command
 from handrail.cli.output import Shell, date_and_time, echo
 from handrail.cli.results import print_table, program_lines
 from handrail.cli.terminal import WaitingLine
-from handrail.extensions.plugins.code import PluginUntrusted, TrustedCode, difference
-from handrail.extensions.plugins.plugin import ID, RESERVED, Plugin, skeleton_files
+from handrail.extensions.plugins.manifest import ID, RESERVED, Plugin, skeleton_files
 from handrail.extensions.plugins.search import JAVASCRIPT, plugin_folders
+from handrail.extensions.plugins.trusted_code import PluginUntrusted, TrustedCode, difference
 from handrail.settings.folders import find_root, owning_project, shown_path
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.plain_text import command_line, counted, plain
@@ -150,8 +150,8 @@ def _provides(app: App, plugin: Plugin) -> dict[str, list[str]]:
     definitions = {
         "flows": [flow.id for flow in app.flows.found if flow.source == plugin.id],
         "workflows": [workflow.key for workflow in app.catalog.found if workflow.source == plugin.id],
-        "prompts": [name for name in app.definitions.known.prompts if name.startswith(f"{plugin.id}/")],
-        "schemas": sorted(name for name in app.definitions.known.schemas if name.startswith(f"{plugin.id}/")),
+        "prompts": [name for name in app.definitions.resources.prompts if name.startswith(f"{plugin.id}/")],
+        "schemas": sorted(name for name in app.definitions.resources.schemas if name.startswith(f"{plugin.id}/")),
     }
     return {**plugin.manifest.provides(), **{kind: names for kind, names in definitions.items() if names}}
 

@@ -33,38 +33,38 @@ _NUMBERS = re.compile(r"\d+")
 
 def program(agent: AgentSubject) -> Checkup:
     """A named agent has to be there. Of the others, those that are there have to start."""
-    found, name = agent.program, agent.executor.PROGRAM
-    if found.error is not None:
-        return Checkup("error", found.error.message, found.error.hint)
-    if found.path is None:
+    program, name = agent.program, agent.executor.PROGRAM
+    if program.error is not None:
+        return Checkup("error", program.error.message, program.error.hint)
+    if program.path is None:
         fix = f"install {agent.name}, or put the folder of `{name}` on the PATH"
         return Checkup("error" if agent.is_named else "skipped", f"`{name}` is not on the PATH", fix)
     variable = variable_of(name)
-    chosen = f", chosen by `{variable}`" if variable and agent.app.run_env.get(variable) else ""
-    return Checkup("ok", f"{found.version} at {found.path}{chosen}")
+    origin = f", chosen by `{variable}`" if variable and agent.app.run_env.get(variable) else ""
+    return Checkup("ok", f"{program.version} at {program.path}{origin}")
 
 
 def version(agent: AgentSubject) -> Checkup | None:
-    found = agent.program.version
-    return None if found is None else version_checkup(agent.name, found, getattr(agent.executor, "TESTED", ()))
+    version = agent.program.version
+    return None if version is None else version_checkup(agent.name, version, getattr(agent.executor, "TESTED", ()))
 
 
-def version_checkup(agent: str, found: str, tested: tuple[str, ...]) -> Checkup:
+def version_checkup(agent: str, version: str, tested: tuple[str, ...]) -> Checkup:
     """What is known about a version of an agent. `tested` are the versions that were tested, the oldest first."""
     command = f"handrail doctor {agent} --probe"
     if not tested:
         return Checkup("skipped", f"no version of {agent} was tested")
     oldest, newest = tested[0], tested[-1]
-    if found in tested:
-        return Checkup("ok", f"{found} was tested")
-    if numbers(found) < numbers(oldest):
-        message = f"{found} is older than {oldest}, the oldest version that was tested"
+    if version in tested:
+        return Checkup("ok", f"{version} was tested")
+    if numbers(version) < numbers(oldest):
+        message = f"{version} is older than {oldest}, the oldest version that was tested"
         return Checkup("warning", message, f"update {agent}, or run `{command}` to see what this version enforces")
-    if numbers(found)[:1] > numbers(newest)[:1]:
-        message = f"{found} is another major version than {newest}, the newest that was tested"
+    if numbers(version)[:1] > numbers(newest)[:1]:
+        message = f"{version} is another major version than {newest}, the newest that was tested"
         return Checkup("warning", message, f"run `{command}` to see what this version enforces")
-    beside = "newer than" if numbers(found) > numbers(newest) else "between versions up to"
-    return Checkup("ok", f"{found} is {beside} {newest}, which was tested; `{command}` measures it")
+    position = "newer than" if numbers(version) > numbers(newest) else "between versions up to"
+    return Checkup("ok", f"{version} is {position} {newest}, which was tested; `{command}` measures it")
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -83,12 +83,12 @@ _INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])"""
 _VERBS = {"create": "missing", "change": "changed", "remove": "no longer used"}
 
 
-def installed(agent: AgentSubject) -> Iterator[Checkup]:
+def installations(agent: AgentSubject) -> Iterator[Checkup]:
     """One checkup per installation; one that says that there is none if the agent should have one."""
-    there = _installers(agent)
-    for scope, installer in there.items():
+    installers = _installers(agent)
+    for scope, installer in installers.items():
         yield _files(agent.name, scope, installer)
-    if not there and (agent.program.path or agent.is_named):
+    if not installers and (agent.program.path or agent.is_named):
         message = f"Handrail is not installed into {agent.name}"
         yield Checkup("error" if agent.is_named else "skipped", message, command=_install(agent.name, "user"))
 
@@ -119,18 +119,18 @@ def _files(agent: str, scope: str, installer: Installer) -> Checkup:
 
 def _wrong_files(agent: str, installer: Installer) -> tuple[str | None, bool]:
     """What is wrong with installed files, and whether the agent asks its user to trust hooks."""
-    known, find_untrusted = installer.known(), getattr(installer.recipe, "untrusted", None)
-    if not known:
+    record, find_untrusted = installer.known(), getattr(installer.recipe, "untrusted", None)
+    if not record:
         return f"the record of the installation cannot be read: `{installer.record}`", False
-    if (gone := _missing_interpreter(known.get("owned", []))) is not None:
-        return f"its files start `{gone}`, which does not exist", False
+    if (interpreter := _missing_interpreter(record.get("owned", []))) is not None:
+        return f"its files start `{interpreter}`, which does not exist", False
     changes = installer.plan_install()
     if find_untrusted is not None and (untrusted := find_untrusted()):
         return f"{agent} does not trust these hooks, so they do not run: {some(untrusted)}", True
-    return _changed(changes, known.get("handrail")) if changes else None, find_untrusted is not None
+    return _change_words(changes, record.get("handrail")) if changes else None, find_untrusted is not None
 
 
-def _changed(changes: list[FileChange], version: object) -> str:
+def _change_words(changes: list[FileChange], version: object) -> str:
     by_verb = {verb: [one.path for one in changes if one.verb == verb] for verb in _VERBS}
     message = "; ".join(f"{_VERBS[verb]}: {some(paths, 3)}" for verb, paths in by_verb.items() if paths)
     if version != handrail.__version__:
@@ -157,24 +157,24 @@ def switch(agent: AgentSubject) -> Checkup | None:
     """Settings that switch hooks off. The agent then runs free, whatever workflow is active."""
     finders = [getattr(one.recipe, "switched_off", None) for one in _installers(agent).values()]
     answers = [find() for find in finders if find is not None]
-    if off := list(dict.fromkeys(setting for settings in answers for setting in settings)):
-        message = f"{agent.name} runs no hooks, so nothing is enforced: {some(off)}"
+    if settings := list(dict.fromkeys(setting for settings in answers for setting in settings)):
+        message = f"{agent.name} runs no hooks, so nothing is enforced: {some(settings)}"
         return Checkup("error", message, "remove this setting from the file")
     return Checkup("ok", f"no setting of {agent.name} switches hooks off") if answers else None
 
 
 async def hook(agent: AgentSubject) -> list[Checkup]:
     """A real call of each installed hook."""
-    found, there = [], _installers(agent)
-    for scope, installer in there.items():
-        if scope == "project" and "user" in there:
-            found.append(Checkup("skipped", "the user's installation answers in its place", id="hook.project"))
+    checkups, installers = [], _installers(agent)
+    for scope, installer in installers.items():
+        if scope == "project" and "user" in installers:
+            checkups.append(Checkup("skipped", "the user's installation answers in its place", id="hook.project"))
         else:
-            found.append(await _alive(agent, scope, installer))
-    return found
+            checkups.append(await _check_hook(agent, scope, installer))
+    return checkups
 
 
-async def _alive(agent: AgentSubject, scope: str, installer: Installer) -> Checkup:
+async def _check_hook(agent: AgentSubject, scope: str, installer: Installer) -> Checkup:
     id_, install = f"hook.{scope}", _install(agent.name, scope)
     find_trial = getattr(installer.recipe, "trial", None)
     if find_trial is None:
@@ -190,22 +190,22 @@ async def _alive(agent: AgentSubject, scope: str, installer: Installer) -> Check
     env = {name: value for name, value in agent.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
     task = Task(argv=trial.argv, cwd=agent.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
     try:
-        ended = await run_task(task)
+        result = await run_task(task)
     except OSError as error:
         return Checkup("error", f"the hook cannot be started: {error.strerror}", command=install, id=id_)
-    if ALIVE in ended.output:
-        return Checkup("ok", f"the hook answers, in {ended.seconds:.1f} s", id=id_)
+    if ALIVE in result.output:
+        return Checkup("ok", f"the hook answers, in {result.seconds:.1f} s", id=id_)
     repair = f"correct what the other checks found, then run `{install}`"
-    return Checkup("error", f"the hook does not answer as it should: {_how(ended)}", repair, id=id_)
+    return Checkup("error", f"the hook does not answer as it should: {_outcome(result)}", repair, id=id_)
 
 
-def _how(ended: ProgramResult) -> str:
-    if ended.timed_out:
+def _outcome(result: ProgramResult) -> str:
+    if result.timed_out:
         return f"no answer after {SECONDS:g} seconds"
-    output = one_line(ended.output) or "no output"
+    output = one_line(result.output) or "no output"
     if len(output) > LONGEST_OUTPUT:  # a path that is cut inside could not be hidden in a report
         output = output[:LONGEST_OUTPUT].rpartition(" ")[0]
-    return f"exit code {ended.exit_code}, {output}"
+    return f"exit code {result.exit_code}, {output}"
 
 
 OLD_DAYS = 90
@@ -217,18 +217,18 @@ def probe(agent: AgentSubject) -> Checkup | None:
     if not agent.program.path and not agent.is_named:
         return None
     app, command = agent.app, f"handrail doctor {agent.name} --probe"
-    found = phase_requirements.read_probe(app.places, agent.name)
-    if found is None:
+    probe = phase_requirements.read_probe(app.places, agent.name)
+    if probe is None:
         return Checkup("skipped", f"what {agent.name} really enforces was not measured here", command=command)
-    message = f"version {found.version}, measured {time.strftime('%Y-%m-%d', time.localtime(found.time))}"
-    outdated = phase_requirements.why_outdated(found)
-    if outdated is not None:
-        return Checkup("warning", f"{outdated} ({message})", command=command)
+    message = f"version {probe.version}, measured {time.strftime('%Y-%m-%d', time.localtime(probe.time))}"
+    problem = phase_requirements.why_outdated(probe)
+    if problem is not None:
+        return Checkup("warning", f"{problem} ({message})", command=command)
     why = phase_requirements.unmet(app.places, agent.name)
     if why is not None:
         fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
         return Checkup("warning", f"{message}; does not meet `require: hard`: {why}", fix)
-    days = (app.clock() - found.time) / DAY
+    days = (app.clock() - probe.time) / DAY
     if days > OLD_DAYS:
         message += f", {int(days)} days ago; it may be time to measure again"
         return Checkup("warning", message, command=command)
@@ -237,13 +237,13 @@ def probe(agent: AgentSubject) -> Checkup | None:
 
 def kept_probe(app: App, agent: str) -> dict[str, Any] | None:
     """The last probe of an agent as JSON data; None if there is none."""
-    found = phase_requirements.read_probe(app.places, agent)
-    return None if found is None else {**probe_json(found), "outdated": phase_requirements.why_outdated(found)}
+    probe = phase_requirements.read_probe(app.places, agent)
+    return None if probe is None else {**probe_json(probe), "outdated": phase_requirements.why_outdated(probe)}
 
 
-def probe_json(found: phase_requirements.Probe) -> dict[str, Any]:
-    rows = [{"row": row.row, "level": row.level, "detail": row.detail, "absent": row.is_absent} for row in found.rows]
-    about = {"agent": found.agent, "version": found.version, "program": found.program, "time": found.time}
+def probe_json(probe: phase_requirements.Probe) -> dict[str, Any]:
+    rows = [{"row": row.row, "level": row.level, "detail": row.detail, "absent": row.is_absent} for row in probe.rows]
+    about = {"agent": probe.agent, "version": probe.version, "program": probe.program, "time": probe.time}
     return {**about, "rows": rows}
 
 
@@ -256,20 +256,20 @@ def login(agent: AgentSubject) -> Checkup | None:
     if agent.program.path is None:
         return None
     env, executor, path = agent.app.run_env, agent.executor, None
-    named = sorted(name for name in env if env[name].strip() and _is_login(name, executor.ENVIRONMENT))
+    variables = sorted(name for name in env if env[name].strip() and _is_login(name, executor.ENVIRONMENT))
     if (place := getattr(executor, "LOGIN", None)) is not None:
         variable, folder, name = place
         path = os.path.join(env.get(variable) or os.path.join(agent.app.places.home, folder), name)
     if path is not None and os.path.exists(path) and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
-        quoted = shlex.quote(path)
-        return Checkup("warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted}")
-    there = [*named, *([f"`{path}`"] if path is not None and os.path.isfile(path) else [])]
-    if there:
-        return Checkup("ok", f"a login is there: {some(there)}")
-    where = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
+        quoted_path = shlex.quote(path)
+        return Checkup("warning", f"other users can read `{path}`, a login", command=f"chmod 600 {quoted_path}")
+    logins = [*variables, *([f"`{path}`"] if path is not None and os.path.isfile(path) else [])]
+    if logins:
+        return Checkup("ok", f"a login is there: {some(logins)}")
+    details = f"no variable with a key{f' and no `{path}`' if path else ''}; it may be in the key ring of the system"
     fix = f"start `{agent.program.path}` and log in, or set the variable with your key"
-    is_used = agent.is_named or agent.name in agent.app.installed()
-    return Checkup("warning" if is_used else "skipped", f"no login of {agent.name} was found: {where}", fix)
+    is_used = agent.is_named or agent.name in agent.app.installed_agents()
+    return Checkup("warning" if is_used else "skipped", f"no login of {agent.name} was found: {details}", fix)
 
 
 def _is_login(name: str, patterns: tuple[str, ...]) -> bool:

@@ -14,7 +14,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import entries
 from handrail.doctor.examination import Checkup, Subject
 from handrail.extensions.contracts import NodeError
-from handrail.extensions.plugins.plugin import Plugin
+from handrail.extensions.plugins.manifest import Plugin
 from handrail.project.agentweaver_files import FOLDER, SCOPES, not_imported, scope_files
 from handrail.settings.environment import with_env_files
 from handrail.settings.folders import shown_path
@@ -31,13 +31,15 @@ _OTHERS_WRITE = 0o022
 def config(subject: Subject) -> Checkup:
     """Settings and definitions of the user choose programs, so nobody else may change them."""
     top, bad = subject.app.places.config, []
-    below = [os.path.join(at, name) for at, folders, names in os.walk(top) for name in (*folders, *names)]
-    for path in [top, *below]:
+    paths = [os.path.join(at, name) for at, folders, names in os.walk(top) for name in (*folders, *names)]
+    for path in [top, *paths]:
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except OSError:
             continue
-        if not stat.S_ISLNK(found.st_mode) and (found.st_mode & _OTHERS_WRITE or found.st_uid not in (0, os.geteuid())):
+        if not stat.S_ISLNK(status.st_mode) and (
+            status.st_mode & _OTHERS_WRITE or status.st_uid not in (0, os.geteuid())
+        ):
             bad.append(path)
     if bad:
         message = f"other users can change {some([f'`{path}`' for path in bad], 3)}, which choose the programs that run"
@@ -46,61 +48,61 @@ def config(subject: Subject) -> Checkup:
 
 
 def settings(subject: Subject) -> Checkup:
-    found = [problem for problem in subject.app.problems if _is_of_settings(problem)]
-    return _of_problems("the settings are valid", found, subject)
+    problems = [problem for problem in subject.app.problems if _is_of_settings(problem)]
+    return _of_problems("the settings are valid", problems, subject)
 
 
 def definitions(subject: Subject) -> Checkup:
-    checked = subject.app.validate([])
-    others = [problem for problem in checked.problems if not _is_of_settings(problem)]
-    fine = f"{counted(sum(checked.counts.values()), 'file')} of definitions and settings checked"
-    return _of_problems(fine, others, subject)
+    result = subject.app.validate([])
+    problems = [problem for problem in result.problems if not _is_of_settings(problem)]
+    message = f"{counted(sum(result.counts.values()), 'file')} of definitions and settings checked"
+    return _of_problems(message, problems, subject)
 
 
 def _is_of_settings(problem: Diagnostic) -> bool:
     return os.path.basename(problem.file).startswith("settings.")
 
 
-def _of_problems(fine: str, found: list[Diagnostic], subject: Subject) -> Checkup:
-    errors = [problem for problem in found if problem.severity == "error"]
-    if not found:
-        return Checkup("ok", fine)
-    files = some(sorted({shown_path(problem.file, subject.app.project) for problem in errors or found}))
-    message = f"{counted(len(errors), 'error')} and {counted(len(found) - len(errors), 'warning')} in {files}"
+def _of_problems(message_if_none: str, problems: list[Diagnostic], subject: Subject) -> Checkup:
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if not problems:
+        return Checkup("ok", message_if_none)
+    files = some(sorted({shown_path(problem.file, subject.app.project) for problem in errors or problems}))
+    message = f"{counted(len(errors), 'error')} and {counted(len(problems) - len(errors), 'warning')} in {files}"
     return Checkup("error" if errors else "warning", message, "run `handrail validate`, which shows each place")
 
 
 def playbook(subject: Subject) -> Checkup:
-    found = read_playbook(subject.app.project)
-    if found.folder is None:
+    book = read_playbook(subject.app.project)
+    if book.folder is None:
         message = "the project has no playbook; `handrail playbook init` makes one"
         return Checkup("skipped", message)
-    if not found.problems:
-        practices = counted(len(found.playbook.practices) if found.playbook else 0, "practice")
-        return Checkup("ok", f"`{found.folder}` has {practices}")
-    worst = min(found.problems, key=lambda problem: problem.severity != "error")
+    if not book.problems:
+        practices = counted(len(book.playbook.practices) if book.playbook else 0, "practice")
+        return Checkup("ok", f"`{book.folder}` has {practices}")
+    worst = min(book.problems, key=lambda problem: problem.severity != "error")
     message = as_line(worst._replace(file=shown_path(worst.file, subject.app.project)))
     fix = "run `handrail playbook check`, which shows each place"
-    return Checkup("error" if found.playbook is None else "warning", message, fix)
+    return Checkup("error" if book.playbook is None else "warning", message, fix)
 
 
 def agentweaver(subject: Subject) -> Checkup:
     project, home, state = subject.app.project, subject.app.places.home, subject.app.places.state
-    left = not_imported(state, project, scope_files(os.path.join(project, SCOPES)))
-    left += not_imported(state, home, entries(os.path.join(home, FOLDER)))
-    if left:
-        message = f"AgentWeaver saved {counted(len(left), 'file')} that Handrail has not imported: {some(left, 3)}"
+    files = not_imported(state, project, scope_files(os.path.join(project, SCOPES)))
+    files += not_imported(state, home, entries(os.path.join(home, FOLDER)))
+    if files:
+        message = f"AgentWeaver saved {counted(len(files), 'file')} that Handrail has not imported: {some(files, 3)}"
         return Checkup("warning", message, command="handrail import agentweaver")
     return Checkup("ok", "nothing of AgentWeaver is left to import")
 
 
 def plugins(subject: Subject) -> Iterator[Checkup]:
     """Whether each plugin can be used. Tries the code of those that are trusted."""
-    known = subject.app.definitions.plugins
-    if not known.found:
+    all_plugins = subject.app.definitions.plugins
+    if not all_plugins.found:
         yield Checkup("skipped", "there are no plugins")
-    for plugin in known.found:
-        yield _of_plugin(plugin, known.problems(plugin, again=True))
+    for plugin in all_plugins.found:
+        yield _of_plugin(plugin, all_plugins.problems(plugin, again=True))
 
 
 def _of_plugin(plugin: Plugin, problems: list[Diagnostic]) -> Checkup:
@@ -108,10 +110,10 @@ def _of_plugin(plugin: Plugin, problems: list[Diagnostic]) -> Checkup:
     if not problems:
         version = plugin.manifest.version if plugin.manifest is not None else ""
         return Checkup("ok", f"{version} from {plugin.place.source}, `{plugin.place.folder}`", id=id_)
-    first = min(problems, key=lambda problem: problem.severity != "error")
-    more = f", and {counted(len(problems) - 1, 'more problem')}" if len(problems) > 1 else ""
-    fix = f"run `handrail plugins`; {first.hint}" if first.hint else "run `handrail plugins`"
-    return Checkup("error" if has_errors(problems) else "warning", f"{first.message}{more}", fix, id=id_)
+    worst = min(problems, key=lambda problem: problem.severity != "error")
+    suffix = f", and {counted(len(problems) - 1, 'more problem')}" if len(problems) > 1 else ""
+    fix = f"run `handrail plugins`; {worst.hint}" if worst.hint else "run `handrail plugins`"
+    return Checkup("error" if has_errors(problems) else "warning", f"{worst.message}{suffix}", fix, id=id_)
 
 
 def trust(subject: Subject) -> Checkup:
@@ -144,17 +146,17 @@ SERVICES: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, str]], object]
 def services(subject: Subject) -> Iterator[Checkup]:
     env = subject.app.run_env
     for name, (variables, make) in SERVICES.items():
-        id_, found = f"services.{name}", [variable for variable in variables if env.get(variable, "").strip()]
-        if not found:
+        id_, names = f"services.{name}", [variable for variable in variables if env.get(variable, "").strip()]
+        if not names:
             yield Checkup("skipped", f"{name} is not set up", id=id_)
             continue
         try:
             make(env)
         except NodeError as error:
-            message = f"{name} is set up only in part ({some(found)} is set)"
+            message = f"{name} is set up only in part ({some(names)} is set)"
             yield Checkup("warning", message, error.message.partition(": ")[2] or error.message, id=id_)
         else:
-            yield Checkup("ok", f"{name} is set up with {some(found)}", id=id_)
+            yield Checkup("ok", f"{name} is set up with {some(names)}", id=id_)
 
 
 def variables(subject: Subject) -> Checkup:

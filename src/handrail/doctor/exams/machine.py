@@ -39,13 +39,13 @@ SECONDS = 10.0
 def python(subject: Subject) -> Checkup:
     del subject
     version = ".".join(map(str, sys.version_info[:3]))
-    own = os.path.join(handrail.__path__[0], "hook.py")
+    hook_file = os.path.join(handrail.__path__[0], "hook.py")
     if sys.version_info[:2] < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        return Checkup("error", f"Python {version} is too old", f"install Handrail with Python {wanted}")
-    if not os.access(own, os.R_OK) or not os.access(sys.executable, os.X_OK):
-        gone = own if not os.access(own, os.R_OK) else sys.executable
-        return Checkup("error", f"`{gone}` cannot be used any more", "install Handrail again")
+        oldest = ".".join(map(str, OLDEST))
+        return Checkup("error", f"Python {version} is too old", f"install Handrail with Python {oldest}")
+    if not os.access(hook_file, os.R_OK) or not os.access(sys.executable, os.X_OK):
+        missing_file = hook_file if not os.access(hook_file, os.R_OK) else sys.executable
+        return Checkup("error", f"`{missing_file}` cannot be used any more", "install Handrail again")
     return Checkup("ok", f"Python {version} at {sys.executable}")
 
 
@@ -59,18 +59,18 @@ async def git(subject: Subject) -> Checkup:
     except HandrailError as error:
         return Checkup("error", error.message, error.hint)
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_GIT:
-        wanted = ".".join(map(str, OLDEST_GIT))
-        message = f"Git {version} is older than {wanted}, which worktrees of runs need"
+        oldest = ".".join(map(str, OLDEST_GIT))
+        message = f"Git {version} is older than {oldest}, which worktrees of runs need"
         return Checkup("warning", message, "install a newer Git")
-    quoted = shlex.quote(app.project)
+    quoted_path = shlex.quote(app.project)
     env = {**app.env, "LC_ALL": "C", "LANGUAGE": "C"}
-    ended = await run([program, "rev-parse", "--git-dir"], app.project, env, SECONDS)
-    if "dubious ownership" in ended.output:
+    result = await run([program, "rev-parse", "--git-dir"], app.project, env, SECONDS)
+    if "dubious ownership" in result.output:
         message = f"Git does not trust the repository of `{app.project}`, because another user owns it"
-        return Checkup("error", message, command=f"git config --global --add safe.directory {quoted}")
-    if ended.exit_code != 0:
+        return Checkup("error", message, command=f"git config --global --add safe.directory {quoted_path}")
+    if result.exit_code != 0:
         message = f"`{app.project}` is not in a Git repository"
-        return Checkup("warning", message, command=f"git -C {quoted} init")
+        return Checkup("warning", message, command=f"git -C {quoted_path} init")
     return Checkup("ok", f"Git {version} at {program}; the project is in a repository")
 
 
@@ -80,18 +80,18 @@ async def identity(subject: Subject) -> Checkup:
     program = shutil.which("git", path=app.env.get("PATH"))
     if program is None or checkout(app.project) is None:
         return Checkup("skipped", "there is no repository in which Git could make commits")
-    for who in ("AUTHOR", "COMMITTER"):
-        ended = await run([program, "var", f"GIT_{who}_IDENT"], app.project, app.env, SECONDS)
-        if ended.exit_code != 0:
+    for role in ("AUTHOR", "COMMITTER"):
+        result = await run([program, "var", f"GIT_{role}_IDENT"], app.project, app.env, SECONDS)
+        if result.exit_code != 0:
             command = "git config --global user.name 'YOUR NAME' && git config --global user.email you@example.com"
-            message = f"Git does not know the {who.lower()} of commits, so a flow that commits fails"
+            message = f"Git does not know the {role.lower()} of commits, so a flow that commits fails"
             return Checkup("warning", message, command=command)
     return Checkup("ok", "Git knows the author of commits")
 
 
 def index_lock(subject: Subject) -> Checkup:
-    found = checkout(subject.app.project)
-    path = os.path.join(found.data, "index.lock") if found is not None else ""
+    repository = checkout(subject.app.project)
+    path = os.path.join(repository.data, "index.lock") if repository is not None else ""
     try:
         age = time.time() - os.lstat(path).st_mtime if path else 0.0
     except OSError:
@@ -106,13 +106,13 @@ def index_lock(subject: Subject) -> Checkup:
 def disk(subject: Subject) -> Checkup:
     app = subject.app
     places = {"the state": app.places.state, "the project": app.project, "temporary files": tempfile.gettempdir()}
-    known = {what: (path, free) for what, path in places.items() if (free := free_space(path)) is not None}
-    judged = {what: space_status(*free) for what, (_, free) in known.items()}
-    status: Status = "error" if "error" in judged.values() else "warning" if "warning" in judged.values() else "ok"
+    spaces = {place: (path, free) for place, path in places.items() if (free := free_space(path)) is not None}
+    statuses = {place: space_status(*free) for place, (_, free) in spaces.items()}
+    status: Status = "error" if "error" in statuses.values() else "warning" if "warning" in statuses.values() else "ok"
     if status == "ok":
-        least = min((free for _, (free, _) in known.values()), default=0)
-        return Checkup("ok", f"at least {_size(least)} free")
-    message = "; ".join(_words(what, *known[what]) for what, one in judged.items() if one == status)
+        smallest = min((free for _, (free, _) in spaces.values()), default=0)
+        return Checkup("ok", f"at least {_size(smallest)} free")
+    message = "; ".join(_words(place, *spaces[place]) for place, one in statuses.items() if one == status)
     fix = "delete files that you do not need; `handrail prune` shows what it would remove, `--yes` removes it"
     return Checkup(status, message, fix)
 
@@ -125,10 +125,13 @@ def free_space(path: str) -> tuple[int, int | None] | None:
     while not os.path.exists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     try:
-        found = os.statvfs(path)
+        status = os.statvfs(path)
     except OSError:
         return None
-    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+    return (
+        status.f_bavail * status.f_frsize,
+        status.f_favail if status.f_files else None,
+    )
 
 
 def space_status(free: int, files: int | None) -> Status:
@@ -175,11 +178,11 @@ MOUNTS = "/proc/self/mounts"
 
 def folder(subject: Subject) -> Checkup:
     path = subject.app.places.state
-    quoted = shlex.quote(path)
+    quoted_path = shlex.quote(path)
     try:
         refuse_shared(path)
     except StateError as error:
-        command = f"chmod 700 {quoted}" if "chmod" in (error.hint or "") else None
+        command = f"chmod 700 {quoted_path}" if "chmod" in (error.hint or "") else None
         return Checkup("error", error.message, error.hint, command)
     if not os.path.isdir(path):
         above = path
@@ -194,9 +197,9 @@ def folder(subject: Subject) -> Checkup:
         return Checkup("error", f"`{path}` is on a file system that is mounted read-only", fix)
     mode = os.stat(path).st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        return Checkup("error", f"`{path}` cannot be written", command=f"chmod u+rwx {quoted}")
+        return Checkup("error", f"`{path}` cannot be written", command=f"chmod u+rwx {quoted_path}")
     if mode & 0o077:
-        return Checkup("warning", f"other users can read `{path}`", command=f"chmod 700 {quoted}")
+        return Checkup("warning", f"other users can read `{path}`", command=f"chmod 700 {quoted_path}")
     return Checkup("ok", f"`{path}` is writable and private")
 
 
@@ -236,11 +239,11 @@ def locks(subject: Subject) -> Checkup:
 
 def _lock_files(path: str) -> list[str]:
     """The files named `lock` or `*.lock` below the folders of sessions, runs and scopes."""
-    found = []
+    paths = []
     for top in ("sessions", "runs", "scopes", "worktrees"):
         for at, folders, names in os.walk(os.path.join(path, top)):
-            found += [os.path.join(at, name) for name in (*names, *folders) if name == "lock" or name.endswith(".lock")]
-    return found
+            paths += [os.path.join(at, name) for name in (*names, *folders) if name == "lock" or name.endswith(".lock")]
+    return paths
 
 
 def file_system(path: str, mounts: str) -> str | None:
@@ -288,28 +291,28 @@ def links(subject: Subject) -> Checkup:
 
 
 def runs(subject: Subject) -> Checkup:
-    found = subject.app.runs.engine.summaries()
-    bad = [row.id for row in found if row.status == "damaged"]
+    summaries = subject.app.runs.engine.summaries()
+    bad = [row.id for row in summaries if row.status == "damaged"]
     if bad:
         command = "handrail prune --damaged --yes"
         fix = f"`{command}` moves damaged runs away; nothing is deleted"
         return Checkup("error", f"cannot be read: {some(bad)}", fix, command)
-    return Checkup("ok", counted(len(found), "run"))
+    return Checkup("ok", counted(len(summaries), "run"))
 
 
 def leftovers(subject: Subject) -> Checkup:
     """Files of processes that were killed, and what was put aside."""
     places = subject.app.places
-    left, aside = [], os.path.join(places.state, ASIDE)
+    new_files, aside_folder = [], os.path.join(places.state, ASIDE)
     for at, folders, names in os.walk(places.state):
-        folders[:] = [name for name in folders if os.path.join(at, name) not in (places.trees, aside)]
-        left += [os.path.join(at, name) for name in names if name.endswith(NEW)]
-    kept = len(os.listdir(aside)) if os.path.isdir(aside) else 0
-    if left:
-        command = f"rm {' '.join(map(shlex.quote, left))}"
-        return Checkup("warning", f"unfinished files of killed processes: {some(left, 3)}", command=command)
-    if kept:
-        return Checkup("ok", f"{counted(kept, 'damaged thing')} put aside in `{aside}`")
+        folders[:] = [name for name in folders if os.path.join(at, name) not in (places.trees, aside_folder)]
+        new_files += [os.path.join(at, name) for name in names if name.endswith(NEW)]
+    aside_count = len(os.listdir(aside_folder)) if os.path.isdir(aside_folder) else 0
+    if new_files:
+        command = f"rm {' '.join(map(shlex.quote, new_files))}"
+        return Checkup("warning", f"unfinished files of killed processes: {some(new_files, 3)}", command=command)
+    if aside_count:
+        return Checkup("ok", f"{counted(aside_count, 'damaged thing')} put aside in `{aside_folder}`")
     return Checkup("ok", "nothing is left over")
 
 
@@ -320,13 +323,13 @@ async def worktrees(subject: Subject) -> Checkup:
         return Checkup("ok", "no run has a worktree")
     try:
         ids = frozenset(app.runs.engine.ids())
-        left = await app.worktrees.leftovers(ids.__contains__)
+        leftovers = await app.worktrees.leftovers(ids.__contains__)
     except HandrailError as error:
         return Checkup("error", error.message, error.hint)
-    free = [one.words for one in left if one.work is None]
-    if free:
-        return Checkup("warning", f"left over: {some(free, 3)}", command="handrail prune --yes")
-    if left:
+    removable = [one.words for one in leftovers if one.work is None]
+    if removable:
+        return Checkup("warning", f"left over: {some(removable, 3)}", command="handrail prune --yes")
+    if leftovers:
         fix = "`handrail worktrees` and `git branch` show them; merge or delete them by hand"
-        return Checkup("warning", f"left over: {some([one.words for one in left], 3)}", fix)
+        return Checkup("warning", f"left over: {some([one.words for one in leftovers], 3)}", fix)
     return Checkup("ok", counted(len(app.worktrees.trees.of_project(app.project)), "worktree"))

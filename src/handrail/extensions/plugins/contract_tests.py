@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from handrail.extensions.plugins.modules import (
+from handrail.extensions.plugins.code_import import (
     SECONDS,
     ImportFailed,
     TrialRequest,
@@ -18,7 +18,7 @@ from handrail.extensions.plugins.modules import (
     read_content,
     try_out,
 )
-from handrail.extensions.plugins.plugin import MANIFEST_FILE, Plugin, read_plugin
+from handrail.extensions.plugins.manifest import MANIFEST_FILE, Plugin, read_plugin
 from handrail.extensions.plugins.search import JAVASCRIPT, PluginPlace, search
 from handrail.settings.folders import UserFolders, find_root
 from handrail.source.diagnostics import as_line
@@ -31,8 +31,8 @@ def find_plugin(name: str, cwd: str) -> Plugin | None:
     folder = os.path.join(cwd, name)
     if os.path.isfile(os.path.join(folder, MANIFEST_FILE)):
         return plugin_at(folder)
-    found = search(find_root(cwd), UserFolders(os.environ))
-    place = next((one for one in found if one.id == name and one.source != JAVASCRIPT), None)
+    places = search(find_root(cwd), UserFolders(os.environ))
+    place = next((one for one in places if one.id == name and one.source != JAVASCRIPT), None)
     return None if place is None else read_plugin(place)
 
 
@@ -76,6 +76,6 @@ def _trial(plugin: Plugin) -> list[str]:
     digest = "" if place.package else read_content(place.folder).digest
     path = tuple(entry for entry in sys.path if entry)
     request = TrialRequest(place.id, place.folder, place.package, digest, tuple(plugin.manifest.code()), path)
-    tried = try_out(request, os.environ, SECONDS)
-    printed = [f"it prints while it is imported: {line}" for line in tried.printed.strip().splitlines()[:1]]
-    return [*(text for kind, _, text in tried.problems if kind == "plugin"), *printed]
+    result = try_out(request, os.environ, SECONDS)
+    print_problems = [f"it prints while it is imported: {line}" for line in result.printed.strip().splitlines()[:1]]
+    return [*(text for kind, _, text in result.problems if kind == "plugin"), *print_problems]

@@ -36,9 +36,9 @@ def _contract_items(session: pytest.Session, name: str) -> list[Any]:
         check: Callable[[], list[str]]
 
         def runtest(self) -> None:
-            found = self.check()
-            if found:
-                pytest.fail("\n".join(found), pytrace=False)
+            problems = self.check()
+            if problems:
+                pytest.fail("\n".join(problems), pytrace=False)
 
         def reportinfo(self) -> tuple[str, None, str]:
             return file, None, self.name

@@ -53,20 +53,20 @@ def plugin_folders(project: str, places: UserFolders) -> dict[str, str]:
 
 def search(project: str, places: UserFolders) -> list[PluginPlace]:
     """All plugins, those that win first."""
-    found = [
+    plugin_places = [
         PluginPlace(name, source, os.path.join(folder, name))
         for source, folder in plugin_folders(project, places).items()
         for name in _subfolders(folder)
     ]
-    return [*found, *installed_plugins(places.cache, installation(project)), *_of_agentweaver(project, places)]
+    return [*plugin_places, *installed_plugins(places.cache, installation(project)), *_of_agentweaver(project, places)]
 
 
 def installation(project: str) -> list[str]:
     """Where packages are installed. Not the project and the working directory: nobody installed what is in them."""
-    own = [os.path.realpath(project)]
+    folders = [os.path.realpath(project)]
     with contextlib.suppress(OSError):  # the working directory may have been removed
-        own.append(os.path.realpath(os.getcwd()))
-    return [folder for folder in sys.path if folder and os.path.realpath(folder) not in own]
+        folders.append(os.path.realpath(os.getcwd()))
+    return [folder for folder in sys.path if folder and os.path.realpath(folder) not in folders]
 
 
 def _of_agentweaver(project: str, places: UserFolders) -> list[PluginPlace]:
@@ -90,31 +90,31 @@ def installed_plugins(cache: str, path: Sequence[str]) -> list[PluginPlace]:
     now = [[folder, *stamp] for folder in dict.fromkeys(path) if folder and (stamp := _stamp(folder)) is not None]
     file = os.path.join(cache, "plugins", "installed.json")
     try:
-        with open(file, encoding="utf-8") as opened:
-            kept = jsonlite.loads(opened.read())
-        if kept["path"] == now:
-            return [PluginPlace(*row) for row in kept["found"]]
+        with open(file, encoding="utf-8") as stream:
+            record = jsonlite.loads(stream.read())
+        if record["path"] == now:
+            return [PluginPlace(*row) for row in record["found"]]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     every = [place for row in now for place in _entry_points(str(row[0]))]
-    found = sorted(dict.fromkeys(every), key=lambda place: place.id)
+    plugins = sorted(dict.fromkeys(every), key=lambda place: place.id)
     if not os.path.isdir(cache):  # nothing was kept yet, so nobody waits for this
-        return found
+        return plugins
     try:
         os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
-        body = jsonlite.dumps({"path": now, "found": [list(place) for place in found]})
+        body = jsonlite.dumps({"path": now, "found": [list(place) for place in plugins]})
         write_whole(file, body.encode(), durable=False)
     except (OSError, ValueError):
         pass
-    return found
+    return plugins
 
 
 def _stamp(folder: str) -> list[int] | None:
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return None
-    return [found.st_mtime_ns, found.st_ino]
+    return [status.st_mtime_ns, status.st_ino]
 
 
 def _entry_points(folder: str) -> Iterator[PluginPlace]:
@@ -130,9 +130,9 @@ def _entry_points(folder: str) -> Iterator[PluginPlace]:
         except (OSError, ValueError):
             continue
         for id_, package in _in_group(text) if GROUP in text else ():
-            where = _package_folder(folder, package)
-            if where is not None:
-                yield PluginPlace(id_, "package", where, package)
+            package_path = _package_folder(folder, package)
+            if package_path is not None:
+                yield PluginPlace(id_, "package", package_path, package)
 
 
 def _in_group(text: str) -> Iterator[tuple[str, str]]:

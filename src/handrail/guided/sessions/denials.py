@@ -46,11 +46,11 @@ class Trail(Record):
 
 def add_denial(folder: str, verdict: Verdict, call: CallArguments | None, env: Mapping[str, str], at: float) -> None:
     """Append a denied call. Values of the environment and whatever controls a screen are taken out first."""
-    hidden = [value for value in env.values() if len(value) >= SHORTEST and not value.startswith("/")]
+    secrets = [value for value in env.values() if len(value) >= SHORTEST and not value.startswith("/")]
 
     def clean(text: str | None, most: int) -> str:
         text = text or ""
-        for value in hidden:
+        for value in secrets:
             text = text.replace(value, HIDDEN)
         return "".join(char if char.isprintable() else " " for char in text[:most])
 
@@ -61,8 +61,8 @@ def add_denial(folder: str, verdict: Verdict, call: CallArguments | None, env: M
     try:
         append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
         if os.stat(path).st_size > MOST_BYTES:
-            known = files.read_regular(path).splitlines(keepends=True)
-            files.replace(path, b"".join(known[len(known) // 2 :]), durable=False)
+            lines = files.read_regular(path).splitlines(keepends=True)
+            files.replace(path, b"".join(lines[len(lines) // 2 :]), durable=False)
     except OSError:
         return
 

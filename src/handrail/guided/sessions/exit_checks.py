@@ -60,9 +60,9 @@ def work_folder(project: str, cwd: str) -> str:
     """
     if not cwd:
         return project
-    here, home = checkout(cwd), checkout(project)
-    if here is not None and home is not None and here.data == home.data:
-        folder = os.path.normpath(os.path.join(here.top, os.path.relpath(project, home.top)))
+    cwd_checkout, project_checkout = checkout(cwd), checkout(project)
+    if cwd_checkout is not None and project_checkout is not None and cwd_checkout.data == project_checkout.data:
+        folder = os.path.normpath(os.path.join(cwd_checkout.top, os.path.relpath(project, project_checkout.top)))
         if os.path.isdir(folder):
             return folder
         raise RefusedError(f"The exit checks were not run: there is no `{folder}`", _BACK)

@@ -32,7 +32,7 @@ class SessionGuide:
 
     def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus:
         report = self.start(workflow, task, conversation=self._conversation(host), run=run)
-        return _standing(report, report.message)
+        return _status_of(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None:
         """The state of the workflow in a conversation; None if no workflow was started there."""
@@ -41,8 +41,8 @@ class SessionGuide:
             return None
         report = report_now(session, session.read())
         if report.plan is None or not report.state.is_active:
-            return _standing(report, report.message)
-        return _standing(report, words.reminder(report.plan, report.state))
+            return _status_of(report, report.message)
+        return _status_of(report, words.reminder(report.plan, report.state))
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
@@ -69,7 +69,7 @@ class SessionGuide:
         return self.sessions.session(self._conversation(host).session)
 
 
-def _standing(report: SessionReport, message: str) -> GuideStatus:
+def _status_of(report: SessionReport, message: str) -> GuideStatus:
     summaries = [{"phase": phase, "summary": text} for phase, text in report.state.summaries]
     return GuideStatus(
         session=report.session,
@@ -126,10 +126,10 @@ def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str]
         case machine.Looped():
             return "looped", event.to, ""
         case machine.Checked():
-            stop, held = plan.stops[event.at], all(result.held for result in event.results)
-            text = words.checks_in_one_line(event.results, stop, held=held)
-            is_news = not held or (tells_held and event.results)
-            return ("check-held" if held else "check-failed", event.at, text) if is_news else None
+            stop, all_hold = plan.stops[event.at], all(result.held for result in event.results)
+            text = words.checks_in_one_line(event.results, stop, held=all_hold)
+            is_news = not all_hold or (tells_held and event.results)
+            return ("check-held" if all_hold else "check-failed", event.at, text) if is_news else None
         case machine.SentOn():
             return "sent-on", event.at, ""
         case machine.LetGo():

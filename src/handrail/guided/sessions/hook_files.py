@@ -220,17 +220,17 @@ def clear_mark(folder: str, name: str) -> None:
 
 def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     """True if one of these pieces of background work is not known yet. All of them are known from then on."""
-    known = set(filter(None, mark_text(folder, AWAITED).split("\n")))
-    new = {id_.replace("\n", " ") for id_ in ids} - known
-    if new:
-        set_mark(folder, AWAITED, "\n".join(sorted(known | new)))
-    return bool(new)
+    known_ids = set(filter(None, mark_text(folder, AWAITED).split("\n")))
+    new_ids = {id_.replace("\n", " ") for id_ in ids} - known_ids
+    if new_ids:
+        set_mark(folder, AWAITED, "\n".join(sorted(known_ids | new_ids)))
+    return bool(new_ids)
 
 
 def see_call(folder: str, id_: str) -> None:
     """Record that a hook saw this call."""
-    known = mark_text(folder, SEEN).split("\n")[1 - _SEEN_KEPT :]
-    set_mark(folder, SEEN, "\n".join([*known, id_.replace("\n", " ")]))
+    ids = mark_text(folder, SEEN).split("\n")[1 - _SEEN_KEPT :]
+    set_mark(folder, SEEN, "\n".join([*ids, id_.replace("\n", " ")]))
 
 
 def was_seen(folder: str, id_: str) -> bool:

@@ -450,12 +450,12 @@ def apply(state: State, event: Event) -> State:
             fields = event._asdict()
             return State("active", started=fields.pop("time"), **fields)
         case Moved():
-            return _entered(state, event.to, event.guidance, _summaries(state, event))
+            return _state_at_stop(state, event.to, event.guidance, _summaries(state, event))
         case Finished():
             summaries, steps = _summaries(state, event), state.steps + 1
             return state._replace(status="done", steps=steps, cancel_asked=False, idle_stops=0, summaries=summaries)
         case Looped():
-            return _entered(state, event.to, event.guidance, state.summaries)
+            return _state_at_stop(state, event.to, event.guidance, state.summaries)
         case Checked():
             return _after_checks(state, event)
         case CancelWithdrawn() | CancelAsked():
@@ -478,7 +478,7 @@ def apply(state: State, event: Event) -> State:
             assert_never(event)
 
 
-def _entered(state: State, to: int, guidance: str, summaries: Summaries) -> State:
+def _state_at_stop(state: State, to: int, guidance: str, summaries: Summaries) -> State:
     """The state after a move to another stop, or to the same one again."""
     return state._replace(
         at=to,
@@ -503,11 +503,11 @@ def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress. The same failure again is counted."""
     outcome = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     failure = "\n".join(f"{r.name} {r.mark or r.detail[:200]}" for r in event.results if not r.held)
-    again = state.same_failures if failure == state.failure else 0
+    repeats = state.same_failures if failure == state.failure else 0
     return state._replace(
         cancel_asked=False,
         failure=failure,
-        same_failures=again + 1 if failure else 0,
+        same_failures=repeats + 1 if failure else 0,
         checked=outcome,
         idle_stops=state.idle_stops if outcome == state.checked else 0,
     )

@@ -99,9 +99,9 @@ def unmet(places: UserFolders, agent: str | None) -> str | None:
     probe = read_probe(places, agent)
     if probe is None:
         return f"{agent} was not probed on this machine"
-    why = why_outdated(probe)
-    if why is not None:
-        return why
+    reason = why_outdated(probe)
+    if reason is not None:
+        return reason
     rows = {row.row: row for row in probe.rows}
     for name in HARD_ROWS:
         row = rows.get(name)
@@ -113,10 +113,10 @@ def unmet(places: UserFolders, agent: str | None) -> str | None:
 def unmet_requirement(places: UserFolders, agent: str | None, stops: tuple[Stop, ...]) -> tuple[str, str] | None:
     """Why one of these stops cannot be entered, and what a person can run; None if all can."""
     stop = next((stop for stop in stops if stop.require == HARD), None)
-    why = unmet(places, agent) if stop is not None else None
-    if stop is None or why is None:
+    reason = unmet(places, agent) if stop is not None else None
+    if stop is None or reason is None:
         return None
     hint = "start the workflow in an agent, or with `handrail run NAME TASK --agent AGENT`"
     if agent is not None:
         hint = f"run `handrail doctor {agent} --probe` in a terminal"
-    return f"the phase `{stop.name}` requires that its rules are enforced (`require: hard`), but {why}", hint
+    return f"the phase `{stop.name}` requires that its rules are enforced (`require: hard`), but {reason}", hint

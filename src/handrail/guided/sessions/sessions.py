@@ -118,11 +118,11 @@ class Sessions:
         self.by = by
 
     def session(self, id_: str) -> Session:
-        session = self._unchecked(id_)
+        session = self._open(id_)
         refuse_shared(self.places.state, session.folder)
         return session
 
-    def _unchecked(self, id_: str) -> Session:
+    def _open(self, id_: str) -> Session:
         ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
         return Session(ref, self.clock, self.by)
 
@@ -149,13 +149,13 @@ class Sessions:
     def choose(self, id_: str | None) -> Session:
         """The session with this id; without an id, the only active session."""
         if id_ is None:
-            return self._only()
+            return self._only_active()
         session = self.session(id_)
         if not session.exists:
-            raise self._missing(id_)
+            raise self._not_found(id_)
         return session
 
-    def _missing(self, id_: str) -> NotFound:
+    def _not_found(self, id_: str) -> NotFound:
         from handrail.source.suggestions import did_you_mean
 
         hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
@@ -166,7 +166,7 @@ class Sessions:
         active = [report for report in self.reports() if report.state.is_active or report.refusal]
         return [report for report in active if not report.run], [report for report in active if report.run]
 
-    def _only(self) -> Session:
+    def _only_active(self) -> Session:
         """The only session that is active for a person."""
         reports, others = self._active()
         if len(reports) == 1:
@@ -230,7 +230,7 @@ class Sessions:
         """The exit checks of the current phase. The caller runs them without holding the session's lock."""
         session = self.choose(id_)
         state = session.read().state
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
         return Leaving(session, state, checks, session.about().run if checks else None)
 
@@ -248,14 +248,19 @@ class Sessions:
         self, leaving: Leaving, summary: str, results: tuple[CheckResult, ...], place: WorkFolders | None = None
     ) -> SessionReport:
         """Leave the phase if all checks passed."""
-        session, known = leaving.session, leaving.state
-        plan = session.pinned(known) if all(result.held for result in results) else None
-        guidance = self._guidance(plan, known.at + 1, known.task)
+        session, state = leaving.session, leaving.state
+        plan = session.pinned_plan(state) if all(result.held for result in results) else None
+        guidance = self._guidance(plan, state.at + 1, state.task)
         command = Next(summary, results, place or WorkFolders(), guidance)
 
         def guard(now: State) -> Refusal | None:
             """The results are valid only for the stop for which the checks ran."""
-            if (known.at, known.steps, known.plan, known.task_id) != (now.at, now.steps, now.plan, now.task_id):
+            if (state.at, state.steps, state.plan, state.task_id) != (
+                now.at,
+                now.steps,
+                now.plan,
+                now.task_id,
+            ):
                 message = "The session moved while its checks ran. Look at its status, then decide again."
                 return Refusal("moved-meanwhile", message)
             return self._unmet(session, now, now.at + 1) if all(result.held for result in results) else None
@@ -266,7 +271,7 @@ class Sessions:
     def loop(self, id_: str | None) -> SessionReport:
         session = self.choose(id_)
         state = session.read().state
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         first = plan.stops[state.at].scope_first if plan is not None else 0
         command = Loop(self._guidance(plan, first, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, None)))
@@ -280,7 +285,7 @@ class Sessions:
 
     def _unmet(self, session: Session, state: State, to: int | None) -> Refusal | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
-        plan = session.pinned(state)
+        plan = session.pinned_plan(state)
         if plan is None or not state.is_active:
             return None
         at = plan.stops[state.at].scope_first if to is None else to
@@ -298,22 +303,22 @@ class Sessions:
         if not confirmed:
             session = self.choose(id_)
             return report_after(session, session.do(Cancel(False, reason)))
-        session = self.choose(None) if id_ is None else self._unchecked(id_)
+        session = self.choose(None) if id_ is None else self._open(id_)
         if os.path.lexists(session.folder):
             return free_agent(session, link or session.about().link, reason)
         if link is None or hook_files.is_link_absent(link):
-            raise self._missing(session.id)
+            raise self._not_found(session.id)
         return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))
 
     def reload(self, id_: str | None, plan_of: Callable[[str], Plan]) -> SessionReport:
         """Continue with an edited workflow at the same phase. `plan_of` reads the workflow with a key again."""
         session = self.choose(id_)
         state = session.read().state
-        old = session.pinned(state)
-        if old is None:
+        old_plan = session.pinned_plan(state)
+        if old_plan is None:
             raise RefusedError("no workflow is active in this session")
-        plan = plan_of(old.key)
-        to = relocate(old, state.at, plan)
+        plan = plan_of(old_plan.key)
+        to = relocate(old_plan, state.at, plan)
         guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
         return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
 
@@ -328,7 +333,7 @@ class Sessions:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
         if id_ is None and not self._active()[0]:
             return verdict(None, tool, aliases)
-        session = self.session(id_) if id_ is not None else self._only()
+        session = self.session(id_) if id_ is not None else self._only_active()
         try:
             card = current_card(session.ref)
             return verdict(card["gate"] if card else None, tool, aliases, touches)
@@ -383,19 +388,19 @@ def free_orphan(session: str, link: str, *, is_fork: bool) -> SessionReport:
 
 def _free_unrecorded(session: Session, error: Exception, link: str | None, stuck: str | None) -> SessionReport:
     """Free a session whose end cannot be recorded: put its files aside, and say what could not be done."""
-    why = getattr(error, "message", None) or str(error)
+    reason = getattr(error, "message", None) or str(error)
     is_moved = False
     try:
         state = os.path.dirname(os.path.dirname(os.path.dirname(session.folder)))
-        where, is_moved = f"Its files are now in `{put_aside(session.folder, state)}`.", True
+        place_text, is_moved = f"Its files are now in `{put_aside(session.folder, state)}`.", True
     except (StateError, OSError) as failed:
-        where = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
+        place_text = f"Its files could not be moved: {getattr(failed, 'message', None) or failed}."
     if stuck is not None:
         raise StateError(f"the workflow is still active: {stuck}", f"remove the link: `rm -r {link}`") from error
     if not is_moved and link is None:
-        message = f"session `{session.id}` cannot be cancelled: {why}"
+        message = f"session `{session.id}` cannot be cancelled: {reason}"
         raise StateError(message, f"remove its folder: `rm -r {session.folder}`") from error
-    message = f"The agent is free. The end of the workflow could not be recorded ({why}). {where}"
+    message = f"The agent is free. The end of the workflow could not be recorded ({reason}). {place_text}"
     return SessionReport(session.id, None, State("cancelled"), message)
 
 

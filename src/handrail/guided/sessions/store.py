@@ -174,19 +174,19 @@ class Session:
 
         Raises `JournalDamaged` for a move that `decide` cannot have decided.
         """
-        unread = [record for record in scan.records if record["n"] >= number]
-        for record in unread:
+        new_records = [record for record in scan.records if record["n"] >= number]
+        for record in new_records:
             events = [machine.event_from_json(data) for data in record["events"]]
             for place, event in enumerate(events):
-                why = why_impossible(self.plan, state, event, events[:place])
+                reason = why_impossible(self.plan, state, event, events[:place])
                 if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
-                    why = "there was no such state"
-                if why is not None:
-                    message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
+                    reason = "there was no such state"
+                if reason is not None:
+                    message = f"the journal `{self.journal}` is damaged at record {record['n']}: {reason}"
                     raise journal.JournalDamaged(message, self._way_out)
                 state = machine.apply(state, event)
         by = scan.records[-1].get("by") if scan.records else None
-        return Snapshot(state, number + len(unread), offset + scan.end, offset + scan.last, scan.last_mark, by)
+        return Snapshot(state, number + len(new_records), offset + scan.end, offset + scan.last, scan.last_mark, by)
 
     def state_after(self, number: int) -> State:
         """The state after the first `number` records. Before them, no workflow is active in the first plan.
@@ -220,7 +220,7 @@ class Session:
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
         return self._plans[digest]
 
-    def pinned(self, state: State) -> Plan | None:
+    def pinned_plan(self, state: State) -> Plan | None:
         """The pinned plan of a state. Raises `StateError` if the state is not inside the plan."""
         plan = self.plan(state.plan)
         if plan is not None and not 0 <= state.at < len(plan.stops):
@@ -263,48 +263,48 @@ class Session:
     ) -> CommandOutcome:
         """Decide a command and record its events. `guard` may refuse it because of the state."""
         with self.locked(seconds):
-            known = self.read()
-            plan = self.pinned(known.state)
-            decision = machine.decide(plan, known.state, command, guard(known.state) if guard else None)
+            snapshot = self.read()
+            plan = self.pinned_plan(snapshot.state)
+            decision = machine.decide(plan, snapshot.state, command, guard(snapshot.state) if guard else None)
             if not decision.events:
-                return CommandOutcome(plan, known.state, known.state, decision, known.by)
+                return CommandOutcome(plan, snapshot.state, snapshot.state, decision, snapshot.by)
             by = self._by() if self._by is not None else None
-            return CommandOutcome(plan, known.state, self._record(known, decision, plan, by), decision, by)
+            return CommandOutcome(plan, snapshot.state, self._record(snapshot, decision, plan, by), decision, by)
 
-    def _record(self, known: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
+    def _record(self, snapshot: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
         events = [machine.event_to_json(event) for event in decision.events]
-        line = jsonlite.encode_line({"n": known.number, "t": self.clock(), "by": by, "events": events})
-        end = journal.append(self.journal, known.end, line)
-        state = machine.fold(decision.events, known.state)
-        if state.plan != known.state.plan:
+        line = jsonlite.encode_line({"n": snapshot.number, "t": self.clock(), "by": by, "events": events})
+        end = journal.append(self.journal, snapshot.end, line)
+        state = machine.fold(decision.events, snapshot.state)
+        if state.plan != snapshot.state.plan:
             plan = self.plan(state.plan)
         if plan is not None:
-            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark_of(line)))
+            self._write_card(plan, Snapshot(state, snapshot.number + 1, end, snapshot.end, journal.mark_of(line)))
         if (state.told or state.status == "none") and (link := self.about().link):
             with contextlib.suppress(OSError):  # the card says that the workflow has ended
                 os.unlink(link)
         return state
 
-    def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
+    def _write_card(self, plan: Plan, snapshot: Snapshot) -> CardBody:
         """Write the card for hooks, with the part of the journal it covers and the mark of its last record."""
         body: CardBody = {
             "session": self.id,
             "project": self.ref.project,
-            "state": machine.state_to_json(known.state),
-            **words.card_texts(plan, known.state),
+            "state": machine.state_to_json(snapshot.state),
+            **words.card_texts(plan, snapshot.state),
         }
-        place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
+        place = {"number": snapshot.number, "end": snapshot.end, "last": snapshot.last, "mark": snapshot.mark}
         hook_files.write_card(self.folder, {"format": hook_files.CARD_FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
         return body
 
     def card(self) -> CardBody | None:
         """The up-to-date card; written if it was outdated. None if no workflow was ever started."""
-        fresh = hook_files.read_fresh_card(self.folder)
-        if fresh is not None:
-            return fresh
-        known = self.read()
-        plan = self.pinned(known.state)
-        return None if plan is None else self._write_card(plan, known)
+        card = hook_files.read_fresh_card(self.folder)
+        if card is not None:
+            return card
+        snapshot = self.read()
+        plan = self.pinned_plan(snapshot.state)
+        return None if plan is None else self._write_card(plan, snapshot)
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
@@ -323,16 +323,16 @@ def _locked(path: str, seconds: float, busy: str) -> AbstractContextManager[int]
 
 def fork_session(parent: SessionRef, child: SessionRef) -> None:
     """Copy the parent's session at its current phase. From then on the two are independent."""
-    first, second = Session(parent, time.time), Session(child, time.time)
-    make_private(second.folder)
-    with first.locked():
-        known = first.read()
-        for name in os.listdir(first.folder):
+    parent_session, child_session = Session(parent, time.time), Session(child, time.time)
+    make_private(child_session.folder)
+    with parent_session.locked():
+        snapshot = parent_session.read()
+        for name in os.listdir(parent_session.folder):
             if name.startswith("plan-") and not name.endswith(".new"):
-                plan = files.read_regular(os.path.join(first.folder, name))
-                files.replace(os.path.join(second.folder, name), plan, durable=True)
-        files.replace(second.journal, files.read_regular(first.journal)[: known.end], durable=True)
-    second.describe(child.link)
+                plan = files.read_regular(os.path.join(parent_session.folder, name))
+                files.replace(os.path.join(child_session.folder, name), plan, durable=True)
+        files.replace(child_session.journal, files.read_regular(parent_session.journal)[: snapshot.end], durable=True)
+    child_session.describe(child.link)
 
 
 def _digest(text: str) -> str:
@@ -376,11 +376,11 @@ class SessionReport(Record):
         return stop.path
 
 
-def report_now(session: Session, known: Snapshot) -> SessionReport:
+def report_now(session: Session, snapshot: Snapshot) -> SessionReport:
     """The report of a session without a command."""
-    plan = session.pinned(known.state)
-    message = words.status_text(plan, known.state, moment(known.state.started)) if plan else ""
-    return SessionReport(session.id, plan, known.state, message, by=known.by)
+    plan = session.pinned_plan(snapshot.state)
+    message = words.status_text(plan, snapshot.state, moment(snapshot.state.started)) if plan else ""
+    return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by)
 
 
 def report_after(session: Session, outcome: CommandOutcome, results: tuple[CheckResult, ...] = ()) -> SessionReport:

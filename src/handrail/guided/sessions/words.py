@@ -81,17 +81,17 @@ def tool_rules(stop: Stop) -> str:
     if stop.allow is not None:
         if not stop.allow:
             return f"no tool is allowed but {STEP_TOOL}"
-        only, names = f"only these tools are allowed: {', '.join(stop.allow)}", {name.lower() for name in stop.allow}
+        rule, names = f"only these tools are allowed: {', '.join(stop.allow)}", {name.lower() for name in stop.allow}
         has_way_around = _SHELL in names and names.isdisjoint(_CHANGERS)
-        return f"{only}; change no files, also not through the shell" if has_way_around else only
+        return f"{rule}; change no files, also not through the shell" if has_way_around else rule
     if not stop.deny:
         return ""
-    denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
+    tools, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
     if not {"edit", "write"} <= names:
         quoted = ", ".join(f"`{name}`" for name in stop.deny)
         return f"{quoted} {'is' if len(stop.deny) == 1 else 'are'} denied"
     shell = "" if _SHELL in names else "; do not write through the shell either"
-    return f"change no files by any means ({denied} are denied{shell})"
+    return f"change no files by any means ({tools} are denied{shell})"
 
 
 def variables(plan: Plan, state: State) -> dict[str, str]:
@@ -178,8 +178,8 @@ def card_texts(plan: Plan, state: State) -> CardTexts:
     values = variables(plan, state)
     is_active, stop = state.is_active, plan.stops[state.at]
     template = message_template(plan, "blockReasonTemplate")
-    used = {name: values[name] for name, _ in placeholders(template) if name in values}
-    gate: GateRules = {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
+    used_values = {name: values[name] for name, _ in placeholders(template) if name in values}
+    gate: GateRules = {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used_values}
     brief = (
         f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
         f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
@@ -198,12 +198,12 @@ def card_texts(plan: Plan, state: State) -> CardTexts:
 def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = None) -> str:
     """The context text: where the agent is, what to do now, how to continue. `values` are those of the placeholders."""
     stop, values = plan.stops[state.at], values or variables(plan, state)
-    here = stop.levels[-1]
+    level = stop.levels[-1]
     scope = "phases" if len(stop.levels) == 1 else "in current scope"
     profiles: list[str] = []
     if plan.profiles:
-        own, every = values["availableProfiles"], ", ".join(plan.profiles)
-        profiles = [f"**Profiles for this phase:** {own}", f"**All profiles:** {every}", ""]
+        available, every = values["availableProfiles"], ", ".join(plan.profiles)
+        profiles = [f"**Profiles for this phase:** {available}", f"**All profiles:** {every}", ""]
     lines = [
         f"[Workflow path: {stop.breadcrumb} ▸ {stop.emoji} {stop.name}]",
         "",
@@ -212,7 +212,7 @@ def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = No
         f"**Task:** {state.task}",
         f"**Task ID:** {state.task_id}",
         f"**Current Phase:** {stop.emoji} {stop.name}",
-        f"**Progress:** Step {state.steps} ({here.position + 1}/{here.total} {scope})",
+        f"**Progress:** Step {state.steps} ({level.position + 1}/{level.total} {scope})",
         *_tools(stop),
         "",
         "**All Steps:**",
@@ -287,11 +287,11 @@ def moved_text(plan: Plan, before: State, after: State) -> str:
     if after.status == "done":
         return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
     stop = plan.stops[after.at]
-    coming = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
+    next_name = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
     return "\n".join(
         [
             f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
-            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {coming}",
+            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {next_name}",
             "",
             instructions(plan, after),
         ]
@@ -299,10 +299,10 @@ def moved_text(plan: Plan, before: State, after: State) -> str:
 
 
 def _verb(origin: Stop, stop: Stop) -> str:
-    before, after = [level.key for level in origin.levels], [level.key for level in stop.levels]
-    if before == after and origin.scope_first == stop.scope_first:
+    old_keys, new_keys = [level.key for level in origin.levels], [level.key for level in stop.levels]
+    if old_keys == new_keys and origin.scope_first == stop.scope_first:
         return "Advanced"
-    if len(after) >= len(before):
+    if len(new_keys) >= len(old_keys):
         return f"Entered subworkflow '{stop.levels[-1].name}'"
     return f"Back in {stop.breadcrumb}"
 
@@ -318,14 +318,14 @@ def status_text(plan: Plan, state: State, started: str) -> str:
     if not state.is_active:
         return farewell(plan, state) or "No workflow is active in this session."
     stop = plan.stops[state.at]
-    here = stop.levels[-1]
-    nested = f" (step {state.steps})" if len(stop.levels) > 1 else ""
+    level = stop.levels[-1]
+    step_text = f" (step {state.steps})" if len(stop.levels) > 1 else ""
     lines = [
         f"**Workflow:** {plan.name} ({plan.key})",
         f"**Task ID:** {state.task_id}",
         f"**Task:** {state.task}",
         *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
-        f"**Phase:** {stop.emoji} {stop.name} [{here.position + 1}/{here.total}]{nested}",
+        f"**Phase:** {stop.emoji} {stop.name} [{level.position + 1}/{level.total}]{step_text}",
         f"**Started:** {started}",
         *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
         "",
@@ -359,7 +359,7 @@ def _same_again(state: State) -> list[str]:
 
 def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
     """Which exit checks of a stop hold and which do not, for agents and people."""
-    lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
+    lines = [f"✗ {stop.name} cannot be left yet: {_failure_count(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
         lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
         if not result.held and "\n" in result.detail:
@@ -367,11 +367,11 @@ def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:
     return lines
 
 
-def _failed(results: tuple[CheckResult, ...]) -> str:
-    failed, number = sum(not result.held for result in results), len(results)
+def _failure_count(results: tuple[CheckResult, ...]) -> str:
+    failures, number = sum(not result.held for result in results), len(results)
     if number == 1:
         return "the exit check does not hold"
-    return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
+    return f"{failures} of {number} exit checks {'does' if failures == 1 else 'do'} not hold"
 
 
 def checks_in_one_line(results: tuple[CheckResult, ...], stop: Stop, *, held: bool) -> str:

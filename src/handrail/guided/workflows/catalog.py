@@ -73,19 +73,19 @@ class CatalogCache:
                 place += 5
         except OSError:
             return None
-        return _restored(WorkflowSpec(*spec)) if spec else None
+        return _full_spec(WorkflowSpec(*spec)) if spec else None
 
-    def store(self, root: str, folder: str, loaded: Loaded) -> None:
+    def store(self, root: str, folder: str, workflow: Loaded) -> None:
         """Cache a workflow if it has no problems and no file of it changed in the last second."""
         rows = self.rows.setdefault(root, {})
         self.changed.add(root)
         rows.pop(folder, None)
-        stamps, limit = loaded.stamps.values(), self.now_ns() - FRESH_NS
+        stamps, limit = workflow.stamps.values(), self.now_ns() - FRESH_NS
         is_settled = all(stamp and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
-        if loaded.spec is not None and not loaded.problems and is_settled:
-            names = [path.removeprefix(folder + "/") for path in loaded.stamps]
+        if workflow.spec is not None and not workflow.problems and is_settled:
+            names = [path.removeprefix(folder + "/") for path in workflow.stamps]
             numbers = [number for stamp in stamps if stamp is not None for number in stamp_numbers(stamp)]
-            rows[folder] = (names, numbers, _plain(loaded.spec))
+            rows[folder] = (names, numbers, _plain(workflow.spec))
 
     def save(self) -> None:
         """Write the changed roots. An error while writing is ignored."""
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, tuple) else value
 
 
-def _restored(spec: WorkflowSpec) -> WorkflowSpec:
+def _full_spec(spec: WorkflowSpec) -> WorkflowSpec:
     """A spec of which only the outermost tuple is a record, with all its records."""
     return spec._replace(entries=tuple([_entry(row) for row in spec.entries]))
 
@@ -156,7 +156,7 @@ class Catalog(Record):
     problems: tuple[Diagnostic, ...]
 
     def source_of(self, spec: WorkflowSpec) -> str:
-        return next(found.source for found in self.found if found.file == spec.file)
+        return next(entry.source for entry in self.found if entry.file == spec.file)
 
     def visible(self) -> list[WorkflowSpec]:
         return [spec for spec in self.in_precedence() if spec.is_visible]
@@ -168,15 +168,15 @@ class Catalog(Record):
     def shadowed(self) -> list[tuple[FoundWorkflow, WorkflowSpec]]:
         """Workflows without errors that are not used because a nearer one has the same key."""
         return [
-            (found, self.workflows[found.key])
-            for found in self.found
-            if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
+            (entry, self.workflows[entry.key])
+            for entry in self.found
+            if entry.spec is not None and self.workflows.get(entry.key) not in (entry.spec, None)
         ]
 
     def broken_nearer(self, spec: WorkflowSpec) -> list[FoundWorkflow]:
         """Nearer definitions with the same key that have errors; `spec` is used instead of them."""
-        entries = [found for found in self.found if found.key == spec.key]
-        return entries[: [found.file for found in entries].index(spec.file)]
+        entries = [entry for entry in self.found if entry.key == spec.key]
+        return entries[: [entry.file for entry in entries].index(spec.file)]
 
     def find(self, name: str) -> WorkflowSpec:
         """The workflow with this command name or key. Raises an error with a suggestion if there is none."""
@@ -185,15 +185,15 @@ class Catalog(Record):
                 return spec
         if name in self.workflows:
             return self.workflows[name]
-        for found in self.found:
-            if found.key == name:
-                message = f"workflow `{name}` cannot be used: {blame(found.file, self.problems)}"
-                hint = f"run `{command_line('handrail', 'validate', os.path.dirname(found.file))}`"
+        for entry in self.found:
+            if entry.key == name:
+                message = f"workflow `{name}` cannot be used: {blame(entry.file, self.problems)}"
+                hint = f"run `{command_line('handrail', 'validate', os.path.dirname(entry.file))}`"
                 raise DefinitionError(message, hint)
         names = sorted({spec.command for spec in self.visible()})
         close = nearest(name, [*names, *self.workflows], most=3)
-        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
-        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
+        suggestions = ", ".join(f"`{n}`" for n in (close or names[:8]))
+        hint = f"did you mean {suggestions}?" if close else f"there are {suggestions}; `handrail list` shows all"
         raise NotFound(f"there is no workflow `{name}`", hint)
 
     def plan(self, spec: WorkflowSpec) -> Plan:
@@ -204,7 +204,7 @@ class Catalog(Record):
         spec = self.find(name)
         self.refuse_hidden(spec)
         source, broken = self.source_of(spec), self.broken_nearer(spec)
-        notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
+        notices = [f"`{entry.file}` has errors; using `{spec.key}` from {source} instead" for entry in broken]
         return self.plan(spec), tuple(notices)
 
     def refuse_hidden(self, spec: WorkflowSpec) -> None:
@@ -215,7 +215,7 @@ class Catalog(Record):
 
     def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
         """The warnings in the files of a workflow and of all its subworkflows."""
-        folders = {_folder(used.file) for used in self.with_subworkflows(spec)}
+        folders = {_folder(nested.file) for nested in self.with_subworkflows(spec)}
         return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
 
     def problems_in(self, file: str) -> list[Diagnostic]:
@@ -224,12 +224,12 @@ class Catalog(Record):
 
     def with_subworkflows(self, spec: WorkflowSpec) -> list[WorkflowSpec]:
         """A workflow and all workflows that run inside it, each once."""
-        found, waiting = {spec.file: spec}, [spec]
+        specs, waiting = {spec.file: spec}, [spec]
         while waiting:
-            used = [self.workflows[ref.key] for ref in waiting.pop().references]
-            waiting.extend(other for other in used if other.file not in found)
-            found.update({other.file: other for other in used})
-        return list(found.values())
+            references = [self.workflows[ref.key] for ref in waiting.pop().references]
+            waiting.extend(reference for reference in references if reference.file not in specs)
+            specs.update({reference.file: reference for reference in references})
+        return list(specs.values())
 
 
 def _folder(file: str) -> str:
@@ -247,29 +247,31 @@ def read_catalog(
     `orchestrating` are the roots with workflows that were written for pi-workflows.
     """
     problems: list[Diagnostic] = []
-    found: list[FoundWorkflow] = []
+    entries: list[FoundWorkflow] = []
     for source, path in roots:
         if os.path.isdir(path):
             root = _SourceRoot(source, path, registry, path in orchestrating)
-            found.extend(_read_folders(root, workflow_folders(path, problems), memory, problems))
-    return _resolve(found, problems)
+            entries.extend(_read_folders(root, workflow_folders(path, problems), memory, problems))
+    return _resolve(entries, problems)
 
 
 def read_given(paths: Iterable[str], others: Catalog, registry: Registry) -> Catalog:
     """The workflows at these paths, with precedence over all others. Reports problems of these workflows only."""
     problems: list[Diagnostic] = []
-    own: list[FoundWorkflow] = []
+    entries: list[FoundWorkflow] = []
     for path in paths:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            own.extend(_read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems))
-    files = {entry.file for entry in own}
-    found = [*own, *[entry for entry in others.found if entry.file not in files]]
+            entries.extend(
+                _read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems)
+            )
+    files = {entry.file for entry in entries}
+    all_entries = [*entries, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
-    catalog = _resolve(found, problems)
-    mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
-    return catalog._replace(problems=tuple(mine))
+    catalog = _resolve(all_entries, problems)
+    own_problems = [problem for problem in catalog.problems if problem in local or problem.file in files]
+    return catalog._replace(problems=tuple(own_problems))
 
 
 def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
@@ -278,10 +280,10 @@ def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) ->
     if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
         return {_root_of(folder, roots) or os.path.dirname(folder): [folder]}
     if folder == path:
-        found: dict[str, list[str]] = {}
-        for below in workflow_folders(path, problems):
-            found.setdefault(_root_of(below, roots) or path, []).append(below)
-        return found
+        folders: dict[str, list[str]] = {}
+        for workflow_folder in workflow_folders(path, problems):
+            folders.setdefault(_root_of(workflow_folder, roots) or path, []).append(workflow_folder)
+        return folders
     hint = "name a workflow folder, its `workflow.yaml`, a flow file, or a folder of these"
     raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
 
@@ -290,18 +292,20 @@ def _root_of(folder: str, roots: list[str]) -> str | None:
     return next((root for root in roots if folder.startswith(root + os.sep)), None)
 
 
-def _resolve(found: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalog:
-    chosen, broken = rules.resolve(found)
+def _resolve(entries: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalog:
+    specs, broken = rules.resolve(entries)
     problems.extend(broken)
-    chosen = _without_oversized(chosen, problems)
-    catalog = Catalog(chosen, tuple(found), ())
-    built_in = {entry.file for entry in found if entry.source == "builtin"}
-    twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
-    problems.extend(_located(problem, "commandName") for problem in twice)
+    specs = _without_oversized(specs, problems)
+    catalog = Catalog(specs, tuple(entries), ())
+    built_in = {entry.file for entry in entries if entry.source == "builtin"}
+    duplicates = rules.duplicate_commands(catalog.in_precedence(), built_in)
+    problems.extend(_at_key(problem, "commandName") for problem in duplicates)
     if any(problem.code == "phase-unused" for problem in problems):
-        used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
-        problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
-    keys = {entry.key for entry in found}
+        phase_files = {phase.file for entry in entries if entry.spec for phase in entry.spec.phases}
+        problems = [
+            problem for problem in problems if problem.code != "phase-unused" or problem.file not in phase_files
+        ]
+    keys = {entry.key for entry in entries}
     return catalog._replace(problems=tuple(sorted_problems(_with_keys(problem, keys) for problem in problems)))
 
 
@@ -316,14 +320,14 @@ def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
     return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
 
 
-def _located(problem: Diagnostic, key: str) -> Diagnostic:
-    from handrail.guided.workflows.load import located  # reads files; not needed if there are no problems
+def _at_key(problem: Diagnostic, key: str) -> Diagnostic:
+    from handrail.guided.workflows.load import at_key  # reads files; not needed if there are no problems
 
-    return located(problem, key)
+    return at_key(problem, key)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
-    kept: dict[str, WorkflowSpec] = {}
+    specs: dict[str, WorkflowSpec] = {}
     levels = rules.nesting_depths(chosen)
     for key, spec in chosen.items():
         if levels[key] > MAX_NESTING:
@@ -333,11 +337,11 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
             message = f"the workflow unfolds to {total} phases; the limit is {MAX_STOPS}"
             hint = "each use of a subworkflow adds all its phases; use fewer"
         else:
-            kept[key] = spec
+            specs[key] = spec
             continue
         problem = file_problem("plan-too-large", spec.file, message, hint)
-        problems.append(_located(problem, "phases"))
-    return kept
+        problems.append(_at_key(problem, "phases"))
+    return specs
 
 
 class _SourceRoot(Record):
@@ -355,7 +359,7 @@ def _read_folders(
     """The workflows in these folders. What reads files is imported when a workflow is not in the cache."""
     source, path, registry, is_foreign = root
     owners: dict[str, str] = {}
-    opened: Root | None = None
+    last_root: Root | None = None
     for folder in folders:
         key = name_prefix(source) + os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
@@ -371,12 +375,12 @@ def _read_folders(
             from handrail.guided.workflows.load import load
             from handrail.source.definition_files import Root
 
-            opened = opened or Root(path, is_foreign=is_foreign)
-            loaded = load(opened, folder, registry)
-            problems.extend(loaded.problems)
-            spec, references = loaded.spec, tuple(loaded.references)
+            last_root = last_root or Root(path, is_foreign=is_foreign)
+            workflow = load(last_root, folder, registry)
+            problems.extend(workflow.problems)
+            spec, references = workflow.spec, tuple(workflow.references)
             if memory is not None:
-                memory.store(path, folder, loaded)
+                memory.store(path, folder, workflow)
         if spec is not None and is_foreign:
             spec = spec._replace(orchestrates=True)
         if spec is not None and spec.key != key:
@@ -387,24 +391,24 @@ def _read_folders(
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
     """Every folder below `root` that contains a `workflow.yaml`, sorted by path."""
     waiting = [(root, 0)]
-    seen = 0
+    count = 0
     while waiting:
         folder, depth = waiting.pop()
-        seen += 1
-        if seen > MAX_FOLDERS:
+        count += 1
+        if count > MAX_FOLDERS:
             message = f"there are more than {MAX_FOLDERS} folders here; the rest is ignored"
             hint = "keep only workflows here"
             problems.append(file_problem("too-many-folders", root, message, hint))
             return
-        below, is_workflow = _scan_folder(folder, depth, problems)
+        subfolders, is_workflow = _scan_folder(folder, depth, problems)
         if is_workflow:
             yield folder
-        waiting.extend((path, depth + 1) for path in sorted(below, reverse=True))
+        waiting.extend((path, depth + 1) for path in sorted(subfolders, reverse=True))
 
 
 def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
     """(subfolders to visit, whether this folder is a workflow)."""
-    below: list[str] = []
+    subfolders: list[str] = []
     is_workflow = False
     try:
         with os.scandir(folder) as entries:
@@ -416,7 +420,7 @@ def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[l
                     hint = f"rename it to `{WORKFLOW_FILE}`" if depth else f"move it to `KEY/{WORKFLOW_FILE}`"
                     problems.append(file_problem("file-name", entry.path, message, hint, severity="warning"))
                 elif entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
+                    subfolders.append(entry.path)
                 elif entry.is_symlink() and os.path.isdir(entry.path):
                     message = f"`{entry.name}` is a link to a folder and is not followed"
                     hint = "copy or move the folder here"
@@ -427,4 +431,4 @@ def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[l
         problems.append(file_problem("folder-unreadable", folder, message, hint))
     if depth >= MAX_DEPTH:
         return [], is_workflow
-    return below, is_workflow
+    return subfolders, is_workflow

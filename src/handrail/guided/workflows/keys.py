@@ -16,7 +16,7 @@ def _text(name: str, about: str, *examples: str, **options: Any) -> Field:
     return Field(name, ("text",), about, examples=examples, **options)
 
 
-def _needed(name: str, about: str, *examples: str) -> Field:
+def _required_text(name: str, about: str, *examples: str) -> Field:
     """A required text that is not blank."""
     return _text(name, about, *examples, required=True, shortest=1)
 
@@ -57,14 +57,14 @@ TEXTS = (
 SUBWORKFLOW = shape(
     "subworkflow",
     "The phases of another workflow, at this place.",
-    _needed("subworkflow", "the key of a workflow: the name of its folder", "code-review"),
+    _required_text("subworkflow", "the key of a workflow: the name of its folder", "code-review"),
 )
 
 _PHASE_PATH = {"type": "string", "pattern": NOT_BLANK, "description": "path of a phase file, relative to this one"}
 WORKFLOW = shape(
     "workflow.yaml",
     "A workflow that an agent follows phase by phase.",
-    _needed("name", "what people call this workflow", "Bug fix"),
+    _required_text("name", "what people call this workflow", "Bug fix"),
     _text(
         "commandName",
         f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME}); required unless `show: workflows`",
@@ -119,9 +119,9 @@ EXIT_SCHEMA = {"$ref": "#/definitions/check"}
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    _needed("id", "unique in its workflow; a running session finds its phase by it", "plan"),
-    _needed("name", "what people call this phase", "Plan"),
-    _needed("emoji", "an emoji for the status line", "📝"),
+    _required_text("id", "unique in its workflow; a running session finds its phase by it", "plan"),
+    _required_text("name", "what people call this phase", "Plan"),
+    _required_text("emoji", "an emoji for the status line", "📝"),
     Field(
         "tools",
         ("mapping",),
@@ -158,16 +158,16 @@ _HIDDEN = {"properties": {"show": {"const": "workflows"}}, "required": ["show"]}
 
 def workflow_schema() -> dict[str, Any]:
     """The schema of `workflow.yaml`. A workflow that people start needs more than one that runs inside others."""
-    started = {
+    visible_rules = {
         "required": ["commandName", "initialMessage"],
         "properties": {
             "commandName": {"pattern": f"^[{COMMAND_NAME}]+$"},
             "initialMessage": {"pattern": NOT_BLANK},
         },
     }
-    return {**json_schema(WORKFLOW), "if": _HIDDEN, "else": started}
+    return {**json_schema(WORKFLOW), "if": _HIDDEN, "else": visible_rules}
 
 
 def phase_schema(checks: Mapping[str, Check]) -> dict[str, Any]:
-    usable = {name: check for name, check in checks.items() if "exit" in check.places}
-    return {**json_schema(PHASE), "definitions": {"check": kinds_schema(usable, EXIT)}}
+    exit_kinds = {name: check for name, check in checks.items() if "exit" in check.places}
+    return {**json_schema(PHASE), "definitions": {"check": kinds_schema(exit_kinds, EXIT)}}

@@ -70,8 +70,8 @@ def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck
             message = f"an exit check has to be a mapping, found {found(item)}"
             phase.on(item, "wrong-type", message, f"write {examples}")
             continue
-        chosen = _chosen_check(phase, item, checks, registry.check_names())
-        check = _exit_check(phase, item, chosen, checks[chosen.kind], registry) if chosen is not None else None
+        kind = _chosen_check(phase, item, checks, registry.check_names())
+        check = _exit_check(phase, item, kind, checks[kind.kind], registry) if kind is not None else None
         pairs += [(check, item.line)] if check is not None else []
     return tuple(check for check, _ in pairs), tuple(line for _, line in pairs)
 
@@ -106,16 +106,16 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
     reader = MappingReader(phase.source, item, union_shape("exit", "", checks, EXIT), problems.append)
     strange = [name for name in item.keys if meant_kind(name, checks)]
     strange += [name for name in item.keys if name not in reader.shape.by_name]
-    known = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
+    examples = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
     if strange and not reader.misspelt & checks.keys():
         place = phase.source.key_place(strange[0], item.keys[strange[0]])
-        meant = meant_kind(strange[0], checks)
+        suggestion = meant_kind(strange[0], checks)
         problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
-        hint = f"did you mean `{meant}`?" if meant else f"write {known}"
+        hint = f"did you mean `{suggestion}`?" if suggestion else f"write {examples}"
         phase.at(place, "exit-check", f"there is no exit check `{strange[0]}`", hint)
     elif not strange:
-        wanted = " or ".join(f"`{name}`" for name in kinds_with_short_form(checks))
-        phase.at((item.line, item.column, 1), "exit-check", f"an exit check needs {wanted}", f"add {known}")
+        kinds = " or ".join(f"`{name}`" for name in kinds_with_short_form(checks))
+        phase.at((item.line, item.column, 1), "exit-check", f"an exit check needs {kinds}", f"add {examples}")
     rest = item._replace(value={name: node for name, node in item.value.items() if name not in strange})
     check_fields(MappingReader(phase.source, rest._replace(keys={}), reader.shape, problems.append))
     for problem in problems:
@@ -123,36 +123,36 @@ def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarati
 
 
 def _exit_check(
-    phase: MappingReader, item: TreeNode, chosen: ChosenKind, declared: contracts.Check, registry: Registry
+    phase: MappingReader, item: TreeNode, kind: ChosenKind, declaration: contracts.Check, registry: Registry
 ) -> ExitCheck | None:
-    if declared.takes_any:  # of a plugin that cannot be used now; the workflow is known, but cannot be started
-        error = registry.unusable(chosen.kind)
+    if declaration.takes_any:  # of a plugin that cannot be used now; the workflow is known, but cannot be started
+        error = registry.unusable(kind.kind)
         if error is not None:
-            name = KIND if KIND in item.value else chosen.kind
+            name = KIND if KIND in item.value else kind.kind
             place, message = phase.source.key_place(name, item.keys[name]), f"cannot be used: {error.message}"
-            phase.at(place, "plugin-unusable", f"`{chosen.kind}` {message}", error.hint, "warning")
-        return ExitCheck(chosen.kind, {}, chosen.kind, declared.words, chosen.kind)
+            phase.at(place, "plugin-unusable", f"`{kind.kind}` {message}", error.hint, "warning")
+        return ExitCheck(kind.kind, {}, kind.kind, declaration.words, kind.kind)
     problems: list[Diagnostic] = []
-    kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
-    fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
+    kind_field = () if kind.short else (Field(KIND, ("text",), "what is verified"),)
+    fields = shape("exit", "", *kind_field, *kind.shape.fields, *EXIT)
     reader = MappingReader(phase.source, item, fields, problems.append)
-    known = item.value.keys() | reader.misspelt
-    for field in [field for field in chosen.shape.fields if field.required and field.name not in known]:
-        reader.on(item.value[KIND], "missing-key", f"`{chosen.kind}` needs `{field.name}`", f"add `{field.name}:`")
+    names = item.value.keys() | reader.misspelt
+    for field in [field for field in kind.shape.fields if field.required and field.name not in names]:
+        reader.on(item.value[KIND], "missing-key", f"`{kind.kind}` needs `{field.name}`", f"add `{field.name}:`")
     check_fields(reader)
     for problem in problems:
         phase.report(problem)
     if has_errors(problems):
         return None
-    nodes = chosen.params(item)
+    nodes = kind.params(item)
     params = {
-        own.name: value_of(own, nodes[own.name]) if own.name in nodes else own.default
-        for own in declared.params
-        if own.name in nodes or own.default is not None
+        param.name: value_of(param, nodes[param.name]) if param.name in nodes else param.default
+        for param in declaration.params
+        if param.name in nodes or param.default is not None
     }
-    subject = declared.subject(params)
+    subject = declaration.subject(params)
     name = item.value["name"].value if "name" in item.value else subject
-    return ExitCheck(chosen.kind, params, name, declared.words, subject)
+    return ExitCheck(kind.kind, params, name, declaration.words, subject)
 
 
 _PHASE_KEY = re.compile(r"^(?:id|emoji|tools|exit)\s*:", re.MULTILINE)
@@ -179,13 +179,13 @@ class Loaded:
         """The text of a file of this workflow. `place` locates the reference to the file if it cannot be opened."""
         is_plain = "/" not in entry and entry not in ("", ".", "..")
         path = f"{self.folder}/{entry}" if is_plain else os.path.normpath(os.path.join(self.folder, entry))
-        opened = self.root.open(self.folder, entry)
-        if isinstance(opened, UnopenedFile):
+        file = self.root.open(self.folder, entry)
+        if isinstance(file, UnopenedFile):
             self.stamps[path] = stamp(path)
-            self.problems.append(place()._replace(code=opened.code, message=opened.message, hint=opened.hint))
+            self.problems.append(place()._replace(code=file.code, message=file.message, hint=file.hint))
             return None
-        self.stamps[path] = opened.stamp
-        source, problems = decode(path, opened.data)
+        self.stamps[path] = file.stamp
+        source, problems = decode(path, file.data)
         source.is_foreign = self.root.is_foreign
         self.problems.extend(problems)
         return None if problems else source
@@ -215,17 +215,17 @@ def _check_unnamed(job: Loaded) -> None:
     except OSError:
         return
     missing = [os.path.basename(path) for path, status in job.stamps.items() if status is None]
-    named = {(status.st_dev, status.st_ino) for status in job.stamps.values() if status is not None}
+    named_files = {(status.st_dev, status.st_ino) for status in job.stamps.values() if status is not None}
     for name in sorted(names):
-        path, opened = f"{folder}/{name}", job.root.open(folder, name)
-        if isinstance(opened, UnopenedFile):
+        path, file = f"{folder}/{name}", job.root.open(folder, name)
+        if isinstance(file, UnopenedFile):
             continue
-        source, wrong = decode(path, opened.data)
+        source, wrong = decode(path, file.data)
         parts = split_front_matter(source.text) if not wrong else None
         if parts is None or not _PHASE_KEY.search(parts[0]):
             continue
-        job.stamps[path] = opened.stamp
-        if (opened.stamp.st_dev, opened.stamp.st_ino) in named:
+        job.stamps[path] = file.stamp
+        if (file.stamp.st_dev, file.stamp.st_ino) in named_files:
             continue
         source.is_foreign = job.root.is_foreign
         if not job.has_entries or any(nearest(entry, [name]) for entry in missing):
@@ -282,8 +282,8 @@ def _start(reader: MappingReader, show: str, is_unclear: bool) -> tuple[str, str
         elif value is not None and not value.strip():
             reader.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {about}")
         elif name == "commandName" and value is not None and not rules.is_command_name(value):
-            instead = rules.as_command_name(value)
-            hint = "use letters, digits, `_` and `-` only" + (f", such as `{instead}`" if instead else "")
+            suggestion = rules.as_command_name(value)
+            hint = "use letters, digits, `_` and `-` only" + (f", such as `{suggestion}`" if suggestion else "")
             reader.on(node, "command-name", f"`{value}` cannot be typed as the name of a command", hint)
     return texts["commandName"] or "", texts["initialMessage"] or ""
 
@@ -294,7 +294,7 @@ def _entries(job: Loaded, reader: MappingReader, node: TreeNode) -> tuple[PhaseS
         return None
     job.has_entries = True
     entries: list[PhaseSpec | Reference | None] = []
-    seen: dict[str, str] = {}
+    files: dict[str, str] = {}
     for item in node.value:
         if item.kind == "text":
             source = None
@@ -304,11 +304,11 @@ def _entries(job: Loaded, reader: MappingReader, node: TreeNode) -> tuple[PhaseS
                 reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
             phase, id_ = _phase(job, source) if source else (None, None)
             entries.append(phase)
-            if id_ is not None and id_ in seen:
-                hint = f"`{seen[id_]}` has it already; give each phase its own id"
+            if id_ is not None and id_ in files:
+                hint = f"`{files[id_]}` has it already; give each phase its own id"
                 reader.on(item, "phase-id-twice", f"phase id `{id_}` is used twice in this workflow", hint)
             elif id_ is not None:
-                seen[id_] = item.value
+                files[id_] = item.value
         elif item.kind == "mapping" and "subworkflow" in item.value:
             reference = _reference(reader, item)
             entries.append(reference)
@@ -320,13 +320,13 @@ def _entries(job: Loaded, reader: MappingReader, node: TreeNode) -> tuple[PhaseS
             message = f"a phase has to be a path or a subworkflow, found {found(item)}"
             reader.on(item, "phase-entry", message, hint)
             entries.append(None)
-    whole = tuple(entry for entry in entries if entry is not None)
-    for entry in whole:
+    read_entries = tuple(entry for entry in entries if entry is not None)
+    for entry in read_entries:
         if not isinstance(entry, PhaseSpec) or can_write(entry.allow):
             break
         if entry.file in job.unwritable:
             job.problems.append(job.unwritable[entry.file])
-    return whole if len(whole) == len(entries) else None
+    return read_entries if len(read_entries) == len(entries) else None
 
 
 def _reference(reader: MappingReader, item: TreeNode) -> Reference | None:
@@ -391,15 +391,15 @@ def _placeholders(job: Loaded, source: Source, text: str, start: tuple[int, int]
     misspelt = rules.misspelt_placeholders(text)
     at = source.starts[start[0] - 1] + start[1] - 1 if misspelt else 0
     for placeholder, hint in misspelt:
-        written = "{" + placeholder + "}"
-        where = source.text.find(written, at)
-        place = (*start, 1) if where < 0 else (*source.place(where), len(written))
-        at = max(at, where + 1)
-        message = f"`{written}` is not a placeholder; it will be shown as it is"
+        mark = "{" + placeholder + "}"
+        offset = source.text.find(mark, at)
+        place = (*start, 1) if offset < 0 else (*source.place(offset), len(mark))
+        at = max(at, offset + 1)
+        message = f"`{mark}` is not a placeholder; it will be shown as it is"
         job.problems.append(source.problem("placeholder", place, message, hint, "warning"))
 
 
-def located(problem: Diagnostic, key: str) -> Diagnostic:
+def at_key(problem: Diagnostic, key: str) -> Diagnostic:
     """A problem of a whole workflow, moved to a key of its file. Specs do not store the place of every key."""
     source = reopen(problem.file)
     tree = read_yaml(source.text)[0] if source else None

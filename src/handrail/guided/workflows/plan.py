@@ -73,9 +73,9 @@ class ExitCheck(Record):
     @property
     def about(self) -> str:
         """The name, if the author gave one, and the subject: "the tests: `make test`". Of many lines, the first."""
-        first, *more = (self.subject or self.name).splitlines() or [""]
-        shown = f"`{first} …`" if more else f"`{first}`"
-        return f"{self.name}: {shown}" if self.subject and self.name != self.subject else shown
+        first_line, *more_lines = (self.subject or self.name).splitlines() or [""]
+        text = f"`{first_line} …`" if more_lines else f"`{first_line}`"
+        return f"{self.name}: {text}" if self.subject and self.name != self.subject else text
 
     @property
     def claim(self) -> str:
@@ -190,14 +190,14 @@ def locate(plan: Plan, path: Sequence[tuple[str, int]]) -> int | None:
 
 def relocate(old: Plan, at: int, new: Plan) -> int | str:
     """The index in `new` of the stop `at` of `old`, matched by phase id; or a text that says why there is none."""
-    here = old.stops[at]
-    twins = [i for i, stop in enumerate(old.stops) if _identity(stop) == _identity(here)]
-    found = [i for i, stop in enumerate(new.stops) if _identity(stop) == _identity(here)]
-    if not found:
-        return f"phase `{here.id}` is no longer in {' > '.join(level.key for level in here.levels)}"
-    if len(found) == len(twins):
-        return found[twins.index(at)]
-    return f"phase `{here.id}` is now in {len(found)} places; before, it was in {len(twins)}"
+    old_stop = old.stops[at]
+    twins = [i for i, stop in enumerate(old.stops) if _identity(stop) == _identity(old_stop)]
+    matches = [i for i, stop in enumerate(new.stops) if _identity(stop) == _identity(old_stop)]
+    if not matches:
+        return f"phase `{old_stop.id}` is no longer in {' > '.join(level.key for level in old_stop.levels)}"
+    if len(matches) == len(twins):
+        return matches[twins.index(at)]
+    return f"phase `{old_stop.id}` is now in {len(matches)} places; before, it was in {len(twins)}"
 
 
 def _identity(stop: Stop) -> tuple[tuple[str, ...], str]:
@@ -235,13 +235,13 @@ def _items(stops: Sequence[Stop], places: Sequence[int], depth: int) -> tuple[Ou
     groups: dict[int, list[int]] = {}
     for at in places:
         groups.setdefault(stops[at].levels[depth].position, []).append(at)
-    found: list[OutlineItem] = []
-    for position, inside in groups.items():
-        stop = stops[inside[0]]
+    items: list[OutlineItem] = []
+    for position, members in groups.items():
+        stop = stops[members[0]]
         if len(stop.levels) == depth + 1:
-            found.append(PhaseItem(position, inside[0], stop))
+            items.append(PhaseItem(position, members[0], stop))
         else:
             level = stop.levels[depth + 1]
-            items = _items(stops, inside, depth + 1)
-            found.append(SubworkflowItem(position, inside[0], level.key, level.name, items))
-    return tuple(found)
+            nested_items = _items(stops, members, depth + 1)
+            items.append(SubworkflowItem(position, members[0], level.key, level.name, nested_items))
+    return tuple(items)

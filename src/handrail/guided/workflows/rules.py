@@ -38,8 +38,8 @@ def misspelt_placeholders(template: str) -> list[tuple[str, str]]:
         return []
     wrong: list[tuple[str, str]] = []
     for name, _ in placeholders(template):
-        if name not in PLACEHOLDERS and len(name) > 3 and (meant := _similar(name)):
-            wrong.append((name, f"did you mean `{{{meant}}}`?"))
+        if name not in PLACEHOLDERS and len(name) > 3 and (suggestion := _similar(name)):
+            wrong.append((name, f"did you mean `{{{suggestion}}}`?"))
     return wrong
 
 
@@ -48,64 +48,66 @@ def _similar(name: str) -> str | None:
     return next(iter(nearest(name, PLACEHOLDERS)), None)
 
 
-def resolve(found: Sequence[FoundWorkflow]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
+def resolve(workflows: Sequence[FoundWorkflow]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
     """(for each key the first workflow without a cycle or a dangling reference, the problems of the others).
 
     Removing a workflow may break others, so this repeats until nothing changes.
     """
-    files = {entry.key: entry.file for entry in reversed(found)}
-    usable: dict[str, list[FoundWorkflow]] = {key: [] for key in files}
-    for entry in found:
-        usable[entry.key] += [entry] if entry.spec is not None else []
-    problems = list(_problems_of_broken(found, files))
+    files = {entry.key: entry.file for entry in reversed(workflows)}
+    usable_entries: dict[str, list[FoundWorkflow]] = {key: [] for key in files}
+    for entry in workflows:
+        usable_entries[entry.key] += [entry] if entry.spec is not None else []
+    problems = list(_problems_of_broken(workflows, files))
     while True:
-        chosen = {key: entries[0] for key, entries in usable.items() if entries}
-        broken: dict[str, list[Diagnostic]] = {}
-        for cycle in cycles(chosen):
+        chosen_entries = {key: entries[0] for key, entries in usable_entries.items() if entries}
+        problems_of: dict[str, list[Diagnostic]] = {}
+        for cycle in cycles(chosen_entries):
             for key in cycle:
-                absent = [ref for ref in chosen[key].references if ref.key not in files and key not in broken]
-                own = broken.setdefault(key, [])
-                own.extend(_in_cycle(chosen[key], cycle))
-                own.extend(_dangling(chosen[key], ref, files) for ref in absent)
-        broken = broken or _all_dangling(chosen, files)
-        if not broken:
-            return {key: entry.spec for key, entry in chosen.items() if entry.spec is not None}, problems
-        for key, own in broken.items():
-            usable[key].pop(0)
-            problems.extend(own)
+                absent = [
+                    ref for ref in chosen_entries[key].references if ref.key not in files and key not in problems_of
+                ]
+                own_problems = problems_of.setdefault(key, [])
+                own_problems.extend(_in_cycle(chosen_entries[key], cycle))
+                own_problems.extend(_dangling(chosen_entries[key], ref, files) for ref in absent)
+        problems_of = problems_of or _all_dangling(chosen_entries, files)
+        if not problems_of:
+            return {key: entry.spec for key, entry in chosen_entries.items() if entry.spec is not None}, problems
+        for key, own_problems in problems_of.items():
+            usable_entries[key].pop(0)
+            problems.extend(own_problems)
 
 
-def _problems_of_broken(found: Sequence[FoundWorkflow], files: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _problems_of_broken(entries: Sequence[FoundWorkflow], files: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Dangling references and cycles of workflows with other errors, so that all are reported together."""
-    broken = [entry for entry in found if entry.spec is None]
-    for entry in broken:
+    broken_entries = [entry for entry in entries if entry.spec is None]
+    for entry in broken_entries:
         yield from (_dangling(entry, ref, files) for ref in entry.references if ref.key not in files)
-    first = {entry.key: entry for entry in reversed(found)} if broken else {}
-    for cycle in cycles(first):
-        if any(first[key].spec is None for key in cycle):
+    first_entries = {entry.key: entry for entry in reversed(entries)} if broken_entries else {}
+    for cycle in cycles(first_entries):
+        if any(first_entries[key].spec is None for key in cycle):
             for key in cycle:
-                yield from _in_cycle(first[key], cycle)
+                yield from _in_cycle(first_entries[key], cycle)
 
 
-def _all_dangling(chosen: Mapping[str, FoundWorkflow], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
+def _all_dangling(entries: Mapping[str, FoundWorkflow], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
     """Workflows with a reference to a missing workflow, directly or through other workflows."""
     users: dict[str, list[str]] = {}
-    for entry in chosen.values():
+    for entry in entries.values():
         for ref in entry.references:
             users.setdefault(ref.key, []).append(entry.key)
-    broken: set[str] = set()
-    waiting = [key for key in users if key not in chosen]
+    unusable_keys: set[str] = set()
+    waiting = [key for key in users if key not in entries]
     while waiting:
-        new = set(users.get(waiting.pop(), ())) - broken
-        broken |= new
-        waiting += new
+        new_keys = set(users.get(waiting.pop(), ())) - unusable_keys
+        unusable_keys |= new_keys
+        waiting += new_keys
     return {
         key: [
-            _dangling(chosen[key], ref, files)
-            for ref in chosen[key].references
-            if ref.key not in chosen or ref.key in broken
+            _dangling(entries[key], ref, files)
+            for ref in entries[key].references
+            if ref.key not in entries or ref.key in unusable_keys
         ]
-        for key in broken
+        for key in unusable_keys
     }
 
 
@@ -134,11 +136,11 @@ def nesting_depths(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
     waiting = list(specs)
     while waiting:
         key = waiting[-1]
-        below = list(_targets(specs, key))
-        unknown = [] if key in levels else [target for target in below if target not in levels]
+        targets = list(_targets(specs, key))
+        unknown = [] if key in levels else [target for target in targets if target not in levels]
         waiting.extend(unknown)
         if not unknown:
-            levels[waiting.pop()] = 1 + max((levels[target] for target in below), default=0)
+            levels[waiting.pop()] = 1 + max((levels[target] for target in targets), default=0)
     return levels
 
 
@@ -162,12 +164,12 @@ def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) ->
 
 def _in_cycle(user: FoundWorkflow, cycle: list[str]) -> list[Diagnostic]:
     place = cycle.index(user.key)
-    turned = [*cycle[place:], *cycle[:place], user.key]
-    message = f"workflows run each other in a circle: {' → '.join(turned)}"
+    keys = [*cycle[place:], *cycle[:place], user.key]
+    message = f"workflows run each other in a circle: {' → '.join(keys)}"
     hint = "remove one of the references; none of these workflows can be used"
     if len(cycle) == 1:
         message, hint = f"workflow `{user.key}` runs itself", "remove this reference; the workflow could never end"
-    return [_at(user.file, r, "subworkflow-cycle", message, hint) for r in user.references if r.key == turned[1]][:1]
+    return [_at(user.file, r, "subworkflow-cycle", message, hint) for r in user.references if r.key == keys[1]][:1]
 
 
 def _dangling(user: FoundWorkflow, ref: Reference, files: Mapping[str, str]) -> Diagnostic:
@@ -176,8 +178,8 @@ def _dangling(user: FoundWorkflow, ref: Reference, files: Mapping[str, str]) -> 
         message = f"subworkflow `{ref.key}` has errors, so `{user.key}` cannot be used"
         note = _at(user.file, ref, "nested-broken", message, f"fix `{ref.key}` first")
         return note._replace(severity="note", cause=files[ref.key])
-    others = sorted(key for key in files if key != user.key)
-    hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
+    other_keys = sorted(key for key in files if key != user.key)
+    hint = did_you_mean(ref.key, other_keys) or "`handrail list` shows what there is"
     return _at(user.file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
 
 
@@ -186,8 +188,8 @@ def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] 
 
     `built_in` are the files that Handrail ships. The warning is never located there, because people cannot edit them.
     """
-    first: dict[str, WorkflowSpec] = {}
-    pairs = [(first.setdefault(spec.command, spec), spec) for spec in specs if spec.is_visible]
+    owners: dict[str, WorkflowSpec] = {}
+    pairs = [(owners.setdefault(spec.command, spec), spec) for spec in specs if spec.is_visible]
     for owner, spec in pairs:
         if owner is spec:
             continue
@@ -197,6 +199,6 @@ def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] 
         else:
             at, which, whose = spec, "this one", "one of them"
             message = f"command `{spec.command}` already starts `{owner.key}`"
-        can = f"can be started as `{spec.key}`" if spec.key not in first else "cannot be started"
+        can = f"can be started as `{spec.key}`" if spec.key not in owners else "cannot be started"
         hint = f"give {whose} another `commandName`; until then, {which} {can}"
         yield file_problem("command-twice", at.file, message, hint, severity="warning")

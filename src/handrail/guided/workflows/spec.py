@@ -97,13 +97,13 @@ MAX_STOPS = 2_000
 
 def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
     """The number of stops in the plan of `key`, without building it."""
-    known: dict[str, int] = {}
+    counts: dict[str, int] = {}
 
     def count(name: str) -> int:
-        if name not in known:
+        if name not in counts:
             entries = specs[name].entries
-            known[name] = sum(count(e.key) if isinstance(e, Reference) else 1 for e in entries)
-        return known[name]
+            counts[name] = sum(count(e.key) if isinstance(e, Reference) else 1 for e in entries)
+        return counts[name]
 
     return count(key)
 
@@ -117,19 +117,19 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
 
 
 def _unfold(
-    specs: Mapping[str, WorkflowSpec], key: str, above: tuple[Level, ...], following: str, stops: list[Stop]
+    specs: Mapping[str, WorkflowSpec], key: str, above: tuple[Level, ...], following_name: str, stops: list[Stop]
 ) -> None:
     """Add the stops of a workflow inside the levels `above`. `following` is the name of what follows it there."""
     spec = specs[key]
     names = [specs[e.key].name if isinstance(e, Reference) else e.name for e in spec.entries]
-    first = len(stops)
+    first_stop = len(stops)
     for index, entry in enumerate(spec.entries):
         levels = (*above, Level(spec.key, spec.name, index, len(spec.entries)))
-        after = names[index + 1] if index + 1 < len(names) else following
+        next_name = names[index + 1] if index + 1 < len(names) else following_name
         if isinstance(entry, Reference):
-            _unfold(specs, entry.key, levels, after, stops)
+            _unfold(specs, entry.key, levels, next_name, stops)
             continue
         fields = {name: value for name, value in entry._asdict().items() if name in Stop._fields}
         previous = names[index - 1] if index else START
-        scope: dict[str, Any] = {"scope_first": first, "scope_loopable": spec.loopable}
-        stops.append(Stop(**fields, **scope, levels=levels, previous=previous, next=after, checks=entry.exit))
+        scope: dict[str, Any] = {"scope_first": first_stop, "scope_loopable": spec.loopable}
+        stops.append(Stop(**fields, **scope, levels=levels, previous=previous, next=next_name, checks=entry.exit))

@@ -83,10 +83,12 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     if name is None:
         message = "`tools` has no list, so it limits nothing"
         return phase.source.problem("tools-open", node.place, message, LISTS_HINT)
-    meant = next((own for own, others in SYNONYMS.items() if name.casefold().startswith(others)), None)
+    list_name = next((field for field, beginnings in SYNONYMS.items() if name.casefold().startswith(beginnings)), None)
     place = phase.source.key_place(name, node.keys[name])
     message = f"unknown key `{name}`, so `tools` limits nothing"
-    return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
+    return phase.source.problem(
+        "tools-open", place, message, f"did you mean `{list_name}`?" if list_name else LISTS_HINT
+    )
 
 
 def _check_names(tools: MappingReader, field: str, registry: Registry) -> None:
@@ -109,16 +111,16 @@ def _denies_nothing(
     tools: MappingReader, node: TreeNode, items: list[tuple[TreeNode, str]], registry: Registry
 ) -> bool:
     """Report a blacklist without a single name that an agent has."""
-    known = registry.known_tools()
-    if tools.source.is_foreign or any(name in known for _, name in items):
+    known_tools = registry.known_tools()
+    if tools.source.is_foreign or any(name in known_tools for _, name in items):
         return False
     hints = [unknown_tool(name, registry.hosts(), registry) or "" for _, name in items]
     if not all(hints):
         return False
     begin, end = "did you mean ", "?"
-    near = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
-    meant = f"{begin}{', '.join(near)}{end}"
-    hint = meant if near else f"no agent that Handrail knows has these tools; {SUPPORTED}"
+    suggestions = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
+    suggestion = f"{begin}{', '.join(suggestions)}{end}"
+    hint = suggestion if suggestions else f"no agent that Handrail knows has these tools; {SUPPORTED}"
     tools.on(node, "tools-open", "`blacklist` has no tool that an agent has, so it denies nothing", hint)
     return True
 
@@ -144,13 +146,13 @@ def unknown_tool(name: str, hosts: Iterable[str], registry: Registry) -> str | N
     if name.startswith(("mcp:", "mcp__")):
         return None
     names = [names for host in hosts for names in registry.tool_names(host)]
-    if name == STEP_TOOL or any(name in some for some in names):
+    if name == STEP_TOOL or any(name in group for group in names):
         return None
-    known = {STEP_TOOL}.union(*names)
-    alike = sorted(other for other in known if other[:1].islower() is name[:1].islower())
-    same = [other for other in sorted(known) if other.casefold() == name.casefold()]
-    near = same or nearest(name, alike) or nearest(name, sorted(known))
-    return f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
+    known_names = {STEP_TOOL}.union(*names)
+    alike = sorted(other for other in known_names if other[:1].islower() is name[:1].islower())
+    same_names = [other for other in sorted(known_names) if other.casefold() == name.casefold()]
+    suggestions = same_names or nearest(name, alike) or nearest(name, sorted(known_names))
+    return f"did you mean `{suggestions[0]}`?" if suggestions else f"no agent that Handrail knows has it; {SUPPORTED}"
 
 
 def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registry: Registry) -> None:
@@ -168,7 +170,7 @@ def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registr
 
 def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry: Registry) -> list[Diagnostic]:
     """A warning for each name in a list of these phases that means nothing to one of the agents."""
-    found = []
+    warnings = []
     for phase in phases:
         for names in (phase.deny, phase.allow):
             for name in dict.fromkeys(names or ()):
@@ -176,8 +178,8 @@ def not_understood(phases: Iterable[PhaseSpec], agents: Sequence[str], registry:
                     continue
                 strangers = [agent for agent in agents if _is_nothing(name, names or (), agent, registry)]
                 if strangers:
-                    found.append(_warning(phase, name, strangers, registry))
-    return found
+                    warnings.append(_warning(phase, name, strangers, registry))
+    return warnings
 
 
 def _is_nothing(name: str, names: Iterable[str], agent: str, registry: Registry) -> bool:
@@ -187,8 +189,8 @@ def _is_nothing(name: str, names: Iterable[str], agent: str, registry: Registry)
         return _general(name) not in names and _general(name) not in registry.host(agent).aliases(name)
     if name in now or name in former or name not in registry.known_tools():
         return False
-    same = _same_tools(name, registry)
-    return not any(other in same and (other in VOCABULARY or other in now | former) for other in names)
+    same_tools = _same_tools(name, registry)
+    return not any(other in same_tools and (other in VOCABULARY or other in now | former) for other in names)
 
 
 def _general(name: str) -> str:
@@ -205,14 +207,14 @@ def _same_tools(name: str, registry: Registry) -> frozenset[str]:
 
 def _warning(phase: PhaseSpec, name: str, agents: list[str], registry: Registry) -> Diagnostic:
     message = f"`{name}` means nothing to {', '.join(f'`{agent}`' for agent in agents)}"
-    same = VOCABULARY.keys() & _same_tools(name, registry)
-    general = [_general(name)] if name.startswith("mcp__") else sorted(same)
-    instead = " or ".join(f"`{other}`" for other in general)
-    hint = f"write {instead}, which means the same to every agent" if general else "add that agent's name for it"
-    return _located(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
+    same_tools = VOCABULARY.keys() & _same_tools(name, registry)
+    general = [_general(name)] if name.startswith("mcp__") else sorted(same_tools)
+    replacement = " or ".join(f"`{other}`" for other in general)
+    hint = f"write {replacement}, which means the same to every agent" if general else "add that agent's name for it"
+    return _at_name(file_problem("tool-elsewhere", phase.file, message, hint, "warning"), name)
 
 
-def _located(warning: Diagnostic, name: str) -> Diagnostic:
+def _at_name(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
     from handrail.source.definition_files import reopen
     from handrail.source.yaml_text import read_yaml, split_front_matter
@@ -220,13 +222,13 @@ def _located(warning: Diagnostic, name: str) -> Diagnostic:
     source = reopen(warning.file)
     parts = split_front_matter(source.text) if source is not None else None
     tree = read_yaml(parts[0], 2)[0] if parts is not None else None
-    node = next((item for item in _listed(tree) if node_text(item) == name), None)
+    node = next((item for item in _list_items(tree) if node_text(item) == name), None)
     if source is None or node is None:
         return warning
     return warning._replace(line=node.line, column=node.column, width=node.width, excerpt=source.line(node.line))
 
 
-def _listed(tree: TreeNode | None) -> list[TreeNode]:
+def _list_items(tree: TreeNode | None) -> list[TreeNode]:
     """The items of both lists."""
     tools = tree.value.get("tools") if tree is not None and tree.kind == "mapping" else None
     if tools is None or tools.kind != "mapping":

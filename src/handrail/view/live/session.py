@@ -97,7 +97,7 @@ def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any
     """
     session = app.sessions.choose(id_)
     state = session.read().state
-    plan = session.pinned(state)
+    plan = session.pinned_plan(state)
     if plan is None:
         raise RefusedError(f"no workflow was started in session `{id_}`")
     number = state.at if order is None else order

@@ -14,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-from handrail.project import scopes
+from handrail.project import scope_archives
 
 WATCHED = {"os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir", "os.symlink", "ctypes.dlsym", "os.utime"}
 FILES = {
@@ -58,7 +58,7 @@ def kill_before(at: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
-    scopes.archive_folder(str(SCOPE))
+    scope_archives.archive_folder(str(SCOPE))
     os._exit(count)
 
 
@@ -77,13 +77,13 @@ def try_place(at: int) -> list[object]:
     build(SCOPE)
     assert attempt(at) == 0
     left = tree(SCOPE)
-    scopes.settle(str(SCOPE))
+    scope_archives.settle(str(SCOPE))
     return [at, left, tree(SCOPE), [path.name for path in SCOPE.parent.iterdir() if path != SCOPE]]
 
 
 SCOPE = Path(sys.argv[1]) / "scopes" / "k"
 if "no-exchange" in sys.argv:
-    vars(scopes)["exchange"] = lambda *_: False
+    vars(scope_archives)["exchange"] = lambda *_: False
 build(SCOPE)
 before = tree(SCOPE)
 total = attempt(0)

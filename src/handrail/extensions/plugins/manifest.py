@@ -1,6 +1,6 @@
-"""A plugin as its files describe it: its `plugin.toml`, what is wrong with it, and the files of a new one.
+"""Reads the manifest of a plugin, `plugin.toml`, and finds what is wrong with it; writes the files of a new plugin.
 
-A manifest names modules and folders. So Handrail knows what a plugin provides before any of its code is imported. The
+A manifest names modules and folders, so Handrail knows what a plugin provides before it imports any of its code. The
 JSON Schema of `plugin.toml` is here, too. The files of a new plugin are in `builtin/plugin`; `@ID@` stands for the id.
 """
 
@@ -69,12 +69,12 @@ def _toml_places(source: Source) -> dict[tuple[str, ...], TomlPlace]:
     table: tuple[str, ...] = ()
     for number, line in enumerate(source.lines, 1):
         header = _HEADER.match(line)
-        written = header or _KEY.match(line)
-        if written is not None:
-            parts = (part.strip().strip("\"'") for part in written[1].split("."))
+        match = header or _KEY.match(line)
+        if match is not None:
+            parts = (part.strip().strip("\"'") for part in match[1].split("."))
             path = (*(table if header is None else ()), *parts)
             table = table if header is None else path
-            places.setdefault(path, (number, written.start(1) + 1, len(written[1])))
+            places.setdefault(path, (number, match.start(1) + 1, len(match[1])))
     return places
 
 
@@ -226,8 +226,10 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
     _check_id(reader, id_)
     contract = reader.child("contract", f"write `contract = {max(CONTRACTS)}`")
     if contract is not None and contract.value not in CONTRACTS:
-        known = ", ".join(map(str, CONTRACTS))
-        message = f"the plugin is written for version {contract.value} of the contract; this Handrail supports {known}"
+        versions = ", ".join(map(str, CONTRACTS))
+        message = (
+            f"the plugin is written for version {contract.value} of the contract; this Handrail supports {versions}"
+        )
         reader.on(contract, "plugin-contract", message, "install a version of the plugin or of Handrail that fits")
     also: dict[str, str] = {}
     signs: dict[str, Signs] = {}
@@ -245,10 +247,10 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
 
 
 def _check_id(reader: MappingReader, id_: str) -> None:
-    own = _text(reader, "id") or id_
+    declared_id = _text(reader, "id") or id_
     place = reader.node.value.get("id", reader.node)
-    if own != id_:
-        message = f"the id is `{own}`, but the plugin is called `{id_}`"
+    if declared_id != id_:
+        message = f"the id is `{declared_id}`, but the plugin is called `{id_}`"
         reader.on(place, "plugin-id", message, f'write `id = "{id_}"`')
     elif not ID.fullmatch(id_) or id_ in RESERVED:
         names = ", ".join(f"`{name}`" for name in RESERVED)
@@ -327,9 +329,9 @@ def _agents(reader: MappingReader, signs: dict[str, Signs]) -> Iterator[tuple[st
         if not modules:
             hint = f'add `executor = "MODULE"` or `host = "MODULE"` below `[agents.{name}]`'
             agent.on(node, "missing-key", f"the agent `{name}` has neither `executor` nor `host`", hint)
-        own = _table(agent, "signs", agent.node.value.get("signs"), SIGNS)
-        if own.node.value:
-            signs[name] = _texts(own, "variables"), _texts(own, "programs")
+        signs_reader = _table(agent, "signs", agent.node.value.get("signs"), SIGNS)
+        if signs_reader.node.value:
+            signs[name] = _texts(signs_reader, "variables"), _texts(signs_reader, "programs")
         yield name, modules
 
 
@@ -338,13 +340,13 @@ def _folders(reader: MappingReader) -> Iterator[tuple[str, str]]:
     folders = _table(reader, "folders", reader.node.value.get("folders"), DEFINITIONS)
     for kind in FOLDERS:
         node = folders.child(kind, f'write `{kind} = "{kind}"`')
-        if node is not None and leaves(node.value):
+        if node is not None and leads_outside(node.value):
             hint = "write the path of a folder of the plugin, relative to `plugin.toml`"
             folders.on(node, "path-escape", f"{quoted(node)} leads out of the plugin", hint)
         yield kind, kind if node is None else str(node.value)
 
 
-def leaves(path: str) -> bool:
+def leads_outside(path: str) -> bool:
     """True if a path is absolute, or leads out of its folder, or cannot be a path."""
     return path.startswith("/") or "\\" in path or "\0" in path or ".." in path.split("/") or not path.strip()
 
@@ -373,7 +375,7 @@ class Plugin:
 
     def folder(self, kind: str) -> str | None:
         """The folder with definitions of this kind, such as `flows`; None if it has none."""
-        if self.manifest is None or leaves(self.manifest.folders[kind]):
+        if self.manifest is None or leads_outside(self.manifest.folders[kind]):
             return None
         path = os.path.join(self.place.folder, self.manifest.folders[kind])
         return path if os.path.isdir(path) else None
@@ -387,7 +389,7 @@ class Plugin:
         return replace(self, manifest=None if problems else self.manifest, problems=(*self.problems, *problems))
 
 
-def read_plugins(places: Iterable[PluginPlace], taken: Collection[str]) -> list[Plugin]:
+def read_plugins(places: Iterable[PluginPlace], taken_names: Collection[str]) -> list[Plugin]:
     """All plugins. If several have one id, the first is used. `taken` are names of nodes that are built in."""
     plugins: list[Plugin] = []
     owners: dict[str, Plugin] = {}
@@ -399,8 +401,8 @@ def read_plugins(places: Iterable[PluginPlace], taken: Collection[str]) -> list[
         plugin = read_plugin(place)
         first = owners.setdefault(place.id, plugin)
         if first is not plugin:
-            plugin = plugin.disabled(_twice(plugin, first))
-        plugins.append(_with_own_names(plugin, taken, names))
+            plugin = plugin.disabled(_duplicate_id(plugin, first))
+        plugins.append(_with_own_names(plugin, taken_names, names))
     return plugins
 
 
@@ -412,46 +414,48 @@ def _javascript(place: PluginPlace) -> Plugin:
     return Plugin(place, None, Source(file, ""), (problem,))
 
 
-def _twice(plugin: Plugin, first: Plugin) -> Diagnostic:
+def _duplicate_id(plugin: Plugin, first: Plugin) -> Diagnostic:
     order = " over ".join(f"{'an installed ' if source == 'package' else ''}{source}" for source in SOURCES)
     message = f"another plugin has the id `{plugin.id}`: that of the {first.place.source}, which is used"
     return plugin.problem("plugin-id", ("id",), message, f"remove one of them, or rename it ({order})")
 
 
-def _with_own_names(plugin: Plugin, taken: Collection[str], names: dict[str, str]) -> Plugin:
+def _with_own_names(plugin: Plugin, taken_names: Collection[str], names: dict[str, str]) -> Plugin:
     """The plugin without those other names of nodes that something built in or an earlier plugin has."""
-    own: dict[str, str] = {}
+    owned_names: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for other, name in plugin.manifest.also.items() if plugin.manifest is not None else ():
         owner = f"the plugin `{names[other]}`" if other in names else "Handrail itself"
-        if other in taken or other in names or "/" in other:
+        if other in taken_names or other in names or "/" in other:
             message = f"`also` names `{other}`, but that node is of {owner}"
             hint = f"write `{plugin.id}/{name}` in flows"
             problems.append(plugin.problem("plugin-id", ("nodes", name, "also"), message, hint))
         else:
-            names[other], own[other] = plugin.id, name
+            names[other], owned_names[other] = plugin.id, name
     if plugin.manifest is None:
         return plugin
-    return replace(plugin, manifest=replace(plugin.manifest, also=own), problems=(*plugin.problems, *problems))
+    return replace(plugin, manifest=replace(plugin.manifest, also=owned_names), problems=(*plugin.problems, *problems))
 
 
 def read_plugin(place: PluginPlace) -> Plugin:
     """The plugin in a folder, with all that can be said about it without its code."""
     file = os.path.join(place.folder, MANIFEST_FILE)
-    opened = Root(place.folder).open(place.folder, MANIFEST_FILE)
-    if isinstance(opened, UnopenedFile):
+    opened_file = Root(place.folder).open(place.folder, MANIFEST_FILE)
+    if isinstance(opened_file, UnopenedFile):
         hint = "write it, or start with `handrail plugin new ID`"
-        problem = file_problem(opened.code, file, f"the plugin `{place.id}` cannot be used: {opened.message}", hint)
+        problem = file_problem(
+            opened_file.code, file, f"the plugin `{place.id}` cannot be used: {opened_file.message}", hint
+        )
         return Plugin(place, None, Source(file, ""), (problem,))
-    source, problems = decode(file, opened.data)
+    source, problems = decode(file, opened_file.data)
     if problems:
         return Plugin(place, None, source, tuple(problems))
     manifest, problems = read_manifest(Source(file, source.text, is_foreign=True), place.id)
     plugin = Plugin(place, manifest, source, tuple(problems))
-    return plugin.disabled(*_outside(plugin), *_missing(plugin))
+    return plugin.disabled(*_outside_folders(plugin), *_missing_modules(plugin))
 
 
-def _outside(plugin: Plugin) -> Iterator[Diagnostic]:
+def _outside_folders(plugin: Plugin) -> Iterator[Diagnostic]:
     """Folders that links lead out of the plugin."""
     for kind, name in plugin.manifest.folders.items() if plugin.manifest is not None else ():
         if real_inside(plugin.place.folder, name) is None:
@@ -459,7 +463,7 @@ def _outside(plugin: Plugin) -> Iterator[Diagnostic]:
             yield plugin.problem("path-escape", ("folders", kind), f"`{name}` leads out of the plugin", hint)
 
 
-def _missing(plugin: Plugin) -> Iterator[Diagnostic]:
+def _missing_modules(plugin: Plugin) -> Iterator[Diagnostic]:
     """Modules that do not exist, as far as files show that."""
     for kind, name, module in plugin.manifest.code() if plugin.manifest is not None else ():
         path = os.path.join(plugin.place.folder, *module.split("."))

@@ -1,8 +1,8 @@
 """The code of one plugin: whether a person trusts it, its modules, and errors that name the plugin.
 
-Code is trusted by its content: the digest of all files, and a copy of them, which shows later what changed. The
-records are in Handrail's state folder, beside those of trusted projects. A module is imported when it is first used.
-Nodes and checks are wrapped, so that an error in one of them names the plugin.
+Code is trusted by its content: a record has the digest of all files, and a copy of them, which shows later what
+changed. The records are in Handrail's state folder, beside those of trusted projects. A module is imported when it is
+first used. Nodes and checks are wrapped, so that an error in one of them names the plugin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.base.errors import HandrailError
 from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
-from handrail.extensions.plugins.modules import (
+from handrail.extensions.plugins.code_import import (
     SECONDS,
     ImportFailed,
     PluginContent,
@@ -36,7 +36,7 @@ from handrail.extensions.plugins.modules import (
     read_content,
     try_out,
 )
-from handrail.extensions.plugins.plugin import PluginManifest
+from handrail.extensions.plugins.manifest import PluginManifest
 from handrail.extensions.plugins.search import PluginPlace, PluginSite, installation
 from handrail.settings.folders import file_name
 from handrail.settings.trust import TRUST_FOLDER, TrustStore
@@ -174,25 +174,25 @@ class PluginCode:
         """What the trial of the code found. It is repeated only if the files changed, or if it failed quickly."""
         if not self.rows:
             return TrialResult()
-        kept = self._kept()
-        return kept if kept is not None else self.try_again()
+        record = self._recorded_trial()
+        return record if record is not None else self.try_again()
 
     def try_again(self) -> TrialResult:
         """Try the code now, and keep the result."""
         digest = self.content.digest if self.content is not None else ""
         path = tuple(installation(self.ground.project))
         request = TrialRequest(self.place.id, self.place.folder, self.place.package, digest, self.rows, path)
-        found = try_out(request, self.ground.env, SECONDS)
-        self.__dict__["tried"] = found
-        if not found.problems or found.timed_out:
+        result = try_out(request, self.ground.env, SECONDS)
+        self.__dict__["tried"] = result
+        if not result.problems or result.timed_out:
             try:
                 os.makedirs(os.path.dirname(self._file), 0o700, exist_ok=True)
-                write_whole(self._file, json.dumps(asdict(found)).encode(), durable=False)
+                write_whole(self._file, json.dumps(asdict(result)).encode(), durable=False)
             except OSError:
                 pass
-        return found
+        return result
 
-    def _kept(self) -> TrialResult | None:
+    def _recorded_trial(self) -> TrialResult | None:
         try:
             with open(self._file, encoding="utf-8") as file:
                 data = json.load(file)
@@ -243,8 +243,8 @@ class PluginCode:
 
 
 def _stamp(folder: str) -> tuple[int, int]:
-    found = os.stat(folder)
-    return found.st_mtime_ns, found.st_ino
+    status = os.stat(folder)
+    return status.st_mtime_ns, status.st_ino
 
 
 class GuardedNode:
@@ -280,12 +280,12 @@ class GuardedCheck:
 
     async def verify(self, params: Mapping[str, Any], context: CheckContext) -> Finding:
         try:
-            found = await self.module.verify(params, context)
+            finding = await self.module.verify(params, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of a plugin may raise anything
             return Finding(None, f"the plugin `{self.plugin}` could not check it: {error_line(error, '')}")
-        if not isinstance(found, Finding):
+        if not isinstance(finding, Finding):
             return Finding(None, f"the plugin `{self.plugin}` could not check it: `verify` returned no `Finding`")
-        return found
+        return finding
 
 
 class UnusableNode:

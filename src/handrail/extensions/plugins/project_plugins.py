@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.extensions.callers import Signs
-    from handrail.extensions.plugins.code import PluginCode
-    from handrail.extensions.plugins.plugin import Plugin
+    from handrail.extensions.plugins.manifest import Plugin
     from handrail.extensions.plugins.search import PluginPlace, PluginSite
+    from handrail.extensions.plugins.trusted_code import PluginCode
     from handrail.source.diagnostics import Diagnostic
 
 UNTRUSTED = "plugin-untrusted"
@@ -26,20 +26,20 @@ UNTRUSTED = "plugin-untrusted"
 class Plugins:
     """The plugins that were found. What `extensions/contracts.py` describes is reached by its full name, `ID/NAME`."""
 
-    def __init__(self, places: list[PluginPlace], ground: PluginSite, taken: Collection[str]) -> None:
+    def __init__(self, places: list[PluginPlace], ground: PluginSite, taken_names: Collection[str]) -> None:
         self.ground = ground
         self.found: list[Plugin] = []
         if places:
-            from handrail.extensions.plugins.plugin import read_plugins
+            from handrail.extensions.plugins.manifest import read_plugins
 
-            self.found = read_plugins(places, taken)
+            self.found = read_plugins(places, taken_names)
         self.used = {plugin.id: plugin for plugin in reversed(self.found) if plugin.manifest is not None}
         self.manifests = {id_: plugin.manifest for id_, plugin in self.used.items() if plugin.manifest is not None}
         self._codes: dict[str, PluginCode] = {}
 
     def code(self, plugin: Plugin) -> PluginCode:
         if plugin.id not in self._codes:
-            from handrail.extensions.plugins.code import PluginCode
+            from handrail.extensions.plugins.trusted_code import PluginCode
 
             self._codes[plugin.id] = PluginCode(plugin.place, self.manifests[plugin.id], self.ground)
         return self._codes[plugin.id]
@@ -83,7 +83,7 @@ class Plugins:
 
     def node(self, name: str) -> Any:
         """The node with this name. If its plugin cannot be used, it is one that says so when it runs."""
-        from handrail.extensions.plugins.code import GuardedNode, UnusableNode
+        from handrail.extensions.plugins.trusted_code import GuardedNode, UnusableNode
 
         plugin, module = self.nodes[name]
         try:
@@ -93,7 +93,7 @@ class Plugins:
 
     def check(self, name: str) -> Any:
         """The check with this name. If its plugin cannot be used, it is one that says so when it runs."""
-        from handrail.extensions.plugins.code import GuardedCheck, UnusableCheck
+        from handrail.extensions.plugins.trusted_code import GuardedCheck, UnusableCheck
 
         plugin, module = self.checks[name]
         try:
@@ -118,8 +118,8 @@ class Plugins:
 
     def folders(self, kind: str) -> list[tuple[str, str]]:
         """(id, folder) of each plugin with definitions of this kind."""
-        found = [(plugin.id, plugin.folder(kind)) for plugin in self.used.values()]
-        return sorted((id_, folder) for id_, folder in found if folder is not None)
+        folders = [(plugin.id, plugin.folder(kind)) for plugin in self.used.values()]
+        return sorted((id_, folder) for id_, folder in folders if folder is not None)
 
     def is_trusted(self, plugin: Plugin) -> bool:
         """True if the code of a plugin may run. One without code needs no trust."""
@@ -132,10 +132,10 @@ class Plugins:
         code = self.code(plugin)
         refusal = code.refusal
         if refusal is not None:
-            found = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
-            return [*plugin.problems, found._replace(severity="warning") if _asks_trust(refusal) else found]
-        tried = code.try_again() if again and code.tried.problems else code.tried
-        return [*plugin.problems, *_tried_problems(plugin, tried.problems), *_printed(plugin, tried.printed)]
+            diagnostic = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
+            return [*plugin.problems, diagnostic._replace(severity="warning") if _asks_trust(refusal) else diagnostic]
+        trial = code.try_again() if again and code.tried.problems else code.tried
+        return [*plugin.problems, *_trial_problems(plugin, trial.problems), *_print_problems(plugin, trial.printed)]
 
     @property
     def all_problems(self) -> list[Diagnostic]:
@@ -152,7 +152,7 @@ def _asks_trust(error: HandrailError | None) -> bool:
     return error is not None and error.code == UNTRUSTED
 
 
-def _tried_problems(plugin: Plugin, problems: tuple[tuple[str, str, str], ...]) -> Iterator[Diagnostic]:
+def _trial_problems(plugin: Plugin, problems: tuple[tuple[str, str, str], ...]) -> Iterator[Diagnostic]:
     for kind, name, text in problems:
         table = (f"{kind}s", name) if kind in ("node", "check", "engine") else ("agents", name, kind)
         what = f"the plugin `{plugin.id}`" if kind == "plugin" else f"the {kind} `{plugin.id}/{name}`"
@@ -160,7 +160,7 @@ def _tried_problems(plugin: Plugin, problems: tuple[tuple[str, str, str], ...]) 
         yield plugin.problem("plugin-broken", () if kind == "plugin" else table, f"{what}: {text}", hint)
 
 
-def _printed(plugin: Plugin, printed: str) -> Iterator[Diagnostic]:
+def _print_problems(plugin: Plugin, printed: str) -> Iterator[Diagnostic]:
     lines = printed.strip().splitlines()
     if lines:
         message = f"the plugin `{plugin.id}` prints while it is imported: {lines[0][:80]}"

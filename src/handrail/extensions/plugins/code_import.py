@@ -1,8 +1,8 @@
-"""The modules of plugins: read from their files, imported, and checked against `handrail.extensions.contracts`.
+"""Imports the modules of a plugin, and checks them against `handrail.extensions.contracts`.
 
-The files of a folder are read once: what is trusted, shown and imported are the same bytes. A folder is imported as a
-package of its own: nothing is added to `sys.path`, and compiled files in the folder are neither read nor written. What
-a module prints while it is imported never gets to the standard output.
+The files of a folder are read once, so what is trusted, shown and imported are the same bytes. A folder is imported as
+a package of its own: nothing is added to `sys.path`, and compiled files in the folder are neither read nor written.
+What a module prints while it is imported never gets to the standard output.
 A plugin is tried in a process of its own (`try_out`): a module that never ends its import, or kills its process, only
 harms that process. Run as a program, this module is that process: it reads a request as JSON and answers with JSON.
 """
@@ -53,12 +53,12 @@ class PluginContent:
     @property
     def digest(self) -> str:
         """One digest of all names and bytes."""
-        whole = hashlib.sha256()
+        hasher = hashlib.sha256()
         for name, data in sorted(self.files.items()):
-            encoded = name.encode("utf-8", "surrogateescape")
-            whole.update(b"%d:%s%d:" % (len(encoded), encoded, len(data)))
-            whole.update(data)
-        return whole.hexdigest()
+            name_bytes = name.encode("utf-8", "surrogateescape")
+            hasher.update(b"%d:%s%d:" % (len(name_bytes), name_bytes, len(data)))
+            hasher.update(data)
+        return hasher.hexdigest()
 
 
 def read_content(folder: str) -> PluginContent:
@@ -78,8 +78,8 @@ def read_content(folder: str) -> PluginContent:
 
 def _names(folder: str, below: str) -> Iterator[str]:
     try:
-        with os.scandir(os.path.join(folder, below)) as scanned:
-            entries = sorted(scanned, key=lambda entry: entry.name)
+        with os.scandir(os.path.join(folder, below)) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
         raise UnusableFolder(f"`{below or folder}` cannot be listed: {error.strerror}") from error
     for entry in entries:
@@ -201,7 +201,7 @@ def contract_problems(kind: str, module: Any) -> list[str]:
 def _node(module: Any) -> Iterator[str]:
     declared = getattr(module, "NODE", None)
     if not isinstance(declared, Node):
-        yield f"`NODE` has to be `Node(...)` of `handrail.extensions.contracts`, found {_shown(declared)}"
+        yield f"`NODE` has to be `Node(...)` of `handrail.extensions.contracts`, found {_words_for(declared)}"
         return
     wrong = [*_fields(declared.params, "NODE.params"), *_text(declared, "about", "NODE")]
     yield from wrong
@@ -209,7 +209,7 @@ def _node(module: Any) -> Iterator[str]:
         return
     outputs: Any = declared.outputs
     if not isinstance(outputs, Mapping) or not all(isinstance(text, str) for pair in outputs.items() for text in pair):
-        yield f"`NODE.outputs` has to be names with what they hold, found {_shown(outputs)}"
+        yield f"`NODE.outputs` has to be names with what they hold, found {_words_for(outputs)}"
         return
     names = [param.name for param in declared.params]
     yield from (f"`NODE.makes` names `{name}`, which is no param" for name in declared.makes if name not in names)
@@ -226,7 +226,7 @@ def _node(module: Any) -> Iterator[str]:
 def _check(module: Any) -> Iterator[str]:
     declared = getattr(module, "CHECK", None)
     if not isinstance(declared, Check):
-        yield f"`CHECK` has to be `Check(...)` of `handrail.extensions.contracts`, found {_shown(declared)}"
+        yield f"`CHECK` has to be `Check(...)` of `handrail.extensions.contracts`, found {_words_for(declared)}"
         return
     wrong = [*_fields(declared.params, "CHECK.params"), *_text(declared, "about", "CHECK")]
     yield from (*wrong, *_text(declared, "words", "CHECK"))
@@ -235,28 +235,28 @@ def _check(module: Any) -> Iterator[str]:
     if declared.short is not None and declared.short not in [param.name for param in declared.params]:
         yield f"`CHECK.short` names `{declared.short}`, which is no param"
     if not declared.places or not set(declared.places) <= set(get_args(CheckPlace)):
-        yield f"`CHECK.places` has to be some of {', '.join(get_args(CheckPlace))}, found {_shown(declared.places)}"
+        yield f"`CHECK.places` has to be some of {', '.join(get_args(CheckPlace))}, found {_words_for(declared.places)}"
     yield from _function(module, "verify", CheckKind.verify, is_async=True)
 
 
 def _host(module: Any) -> Iterator[str]:
     commands = getattr(module, "COMMANDS", None)
     if not isinstance(commands, Mapping) or set(commands) != {"start", "cancel"}:
-        yield f"`COMMANDS` has to say what a person types: `start` and `cancel`, found {_shown(commands)}"
+        yield f"`COMMANDS` has to say what a person types: `start` and `cancel`, found {_words_for(commands)}"
     levels = getattr(module, "ENFORCES", None)
     if not isinstance(levels, Mapping) or not set(levels.values()) <= set(get_args(Enforcement)):
         allowed = ", ".join(get_args(Enforcement))
-        yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_shown(levels)}"
+        yield f"`ENFORCES` has to give a level ({allowed}) for each rule, found {_words_for(levels)}"
     yield from _part("host", module)
 
 
 def _part(kind: str, module: Any) -> Iterator[str]:
     """What is wrong with the attributes and the functions of a module of this kind."""
-    for name, (is_right, wanted) in _ATTRIBUTES.get(kind, {}).items():
+    for name, (is_right, form_words) in _ATTRIBUTES.get(kind, {}).items():
         if not hasattr(module, name):
-            yield f"`{name}` is missing; it has to be {wanted}"
+            yield f"`{name}` is missing; it has to be {form_words}"
         elif not is_right(getattr(module, name)):
-            yield f"`{name}` has to be {wanted}, found {_shown(getattr(module, name))}"
+            yield f"`{name}` has to be {form_words}, found {_words_for(getattr(module, name))}"
     for protocol in _PROTOCOLS.get(kind, ()):
         for name, member in vars(protocol).items():
             if inspect.isfunction(member) and not name.startswith("_"):
@@ -290,7 +290,7 @@ _KINDS: Mapping[str, Callable[[Any], Iterator[str]]] = {"node": _node, "check": 
 
 def _fields(params: Any, where: str) -> Iterator[str]:
     if not isinstance(params, tuple) or not all(isinstance(param, Field) for param in params):
-        yield f"`{where}` has to be a tuple of `Field(...)`, found {_shown(params)}"
+        yield f"`{where}` has to be a tuple of `Field(...)`, found {_words_for(params)}"
         return
     names = [param.name for param in params]
     yield from (f"`{where}` has `{name}` twice" for name in dict.fromkeys(names) if names.count(name) > 1)
@@ -302,23 +302,23 @@ def _text(declared: Any, key: str, where: str) -> Iterator[str]:
         yield f"`{where}.{key}` has to be a text for people"
 
 
-def _function(module: Any, name: str, wanted: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
+def _function(module: Any, name: str, protocol: Callable[..., Any], *, is_async: bool = False) -> Iterator[str]:
     """What is wrong with a function, compared with the method of a protocol."""
-    found = getattr(module, name, None)
-    takes = list(inspect.signature(wanted).parameters)[1:]
+    function = getattr(module, name, None)
+    takes = list(inspect.signature(protocol).parameters)[1:]
     form = f"`{'async ' * is_async}def {name}({', '.join(takes)})`"
-    if not callable(found):
+    if not callable(function):
         yield f"there is no function `{name}`; write {form}"
         return
     try:
-        inspect.signature(found).bind(*takes)
+        inspect.signature(function).bind(*takes)
     except (TypeError, ValueError):
         yield f"`{name}` takes other arguments; write {form}"
-    if is_async and not inspect.iscoroutinefunction(found):
+    if is_async and not inspect.iscoroutinefunction(function):
         yield f"`{name}` is not `async`; write {form}"
 
 
-def _shown(value: Any) -> str:
+def _words_for(value: Any) -> str:
     return "nothing" if value is None else f"`{str(value)[:60]}`"
 
 
@@ -352,31 +352,31 @@ class TrialResult:
 
 def try_out(request: TrialRequest, env: Mapping[str, str], seconds: float) -> TrialResult:
     """Import a plugin in another process. Blocks for at most about this many seconds."""
-    made: list[TrialResult] = []
-    thread = threading.Thread(target=lambda: made.append(asyncio.run(_try(request, env, seconds))))
+    results: list[TrialResult] = []
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(_try(request, env, seconds))))
     thread.start()  # the caller may be inside of an event loop
     thread.join()
-    return made[0] if made else TrialResult((("plugin", request.id, "it could not be tried"),))
+    return results[0] if results else TrialResult((("plugin", request.id, "it could not be tried"),))
 
 
 async def _try(request: TrialRequest, env: Mapping[str, str], seconds: float) -> TrialResult:
     from handrail.base.processes import Task, capture
 
-    argv = (sys.executable, "-I", "-m", "handrail.extensions.plugins.modules")
+    argv = (sys.executable, "-I", "-m", "handrail.extensions.plugins.code_import")
     task = Task(argv=argv, cwd=request.folder, env=env, timeout=seconds, stdin=json.dumps(asdict(request)).encode())
     try:
-        ended = await capture(task, MOST_OUTPUT)
+        output = await capture(task, MOST_OUTPUT)
     except OSError as error:
         return TrialResult((("plugin", request.id, f"Python cannot be started: {error.strerror}"),))
-    if ended.timed_out:
+    if output.timed_out:
         message = f"importing it takes longer than {seconds:g} seconds"
-        return TrialResult((("plugin", request.id, message),), ended.errors, timed_out=True)
+        return TrialResult((("plugin", request.id, message),), output.errors, timed_out=True)
     try:
-        found = [(str(kind), str(name), str(text)) for kind, name, text in json.loads(ended.data)]
+        problems = [(str(kind), str(name), str(text)) for kind, name, text in json.loads(output.data)]
     except (ValueError, TypeError):
-        message = f"its import ended the process with exit code {ended.exit_code}"
-        return TrialResult((("plugin", request.id, message),), ended.errors)
-    return TrialResult(tuple(found), ended.errors)
+        message = f"its import ended the process with exit code {output.exit_code}"
+        return TrialResult((("plugin", request.id, message),), output.errors)
+    return TrialResult(tuple(problems), output.errors)
 
 
 def check_modules(request: TrialRequest) -> list[tuple[str, str, str]]:
@@ -391,23 +391,23 @@ def check_modules(request: TrialRequest) -> list[tuple[str, str, str]]:
         if content.digest != request.digest:
             return [("plugin", request.id, "its files changed while it was tried")]
         load = lambda module: import_folder(request.id, request.folder, content, module)  # noqa: E731 - see above
-    found: list[tuple[str, str, str]] = []
+    problems: list[tuple[str, str, str]] = []
     for kind, name, module in request.rows:
         try:
-            found += [(kind, name, text) for text in contract_problems(kind, load(module))]
+            problems += [(kind, name, text) for text in contract_problems(kind, load(module))]
         except ImportFailed as error:
-            found.append((kind, name, f"`{module}` cannot be imported: {error}"))
-    return found
+            problems.append((kind, name, f"`{module}` cannot be imported: {error}"))
+    return problems
 
 
 def _main() -> None:
-    own = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)  # the modules may print
     data = json.load(sys.stdin)
     request = TrialRequest(**{**data, "rows": tuple(map(tuple, data["rows"])), "path": tuple(data["path"])})
-    found = check_modules(request)
+    problems = check_modules(request)
     sys.stdout.flush()
-    os.write(own, json.dumps(found).encode())
+    os.write(stdout, json.dumps(problems).encode())
     os._exit(0)  # threads of a plugin must not keep this process
 
 
