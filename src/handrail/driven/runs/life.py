@@ -215,7 +215,7 @@ def _tokens(usage: Mapping[str, Any]) -> int:
     return sum(int(count) for count in found if isinstance(count, int | float))
 
 
-LOOK_AGAIN = 0.1
+LOOK_AGAIN = 0.2
 
 
 class FlowLife:
