@@ -119,12 +119,13 @@ def texts_in(value: Any) -> dict[str, str]:
     return found
 
 
-_WRITTEN = (WrittenInteger, WrittenFloat)
 _CONTAINERS = (dict, list)
+_WRITTEN = (WrittenInteger, WrittenFloat)
+_MAY_HOLD = (*_CONTAINERS, *_WRITTEN)
 
 
 def _may_hold(value: Any) -> bool:
-    return isinstance(value, _CONTAINERS) or isinstance(value, _WRITTEN)
+    return isinstance(value, _MAY_HOLD)
 
 
 def _escaped(name: object) -> str:
