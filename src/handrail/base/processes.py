@@ -64,7 +64,7 @@ def living_processes(*, younger: bool = False) -> dict[int, int]:
         try:
             handle = os.open(f"{TABLE}/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                fields = os.read(handle, 4096).rpartition(b")")[2].split()
+                fields = os.read(handle, 4096).rpartition(b")")[2].split(None, 20)
             finally:
                 os.close(handle)
             state, parent, start_time = fields[0], int(fields[1]), int(fields[19])
@@ -284,10 +284,12 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
     signal_group(process.pid, signal.SIGTERM)
     if process.returncode is None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE)
+            async with asyncio.timeout(GRACE):
+                await process.wait()
         signal_group(process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # stuck in the kernel
-            await asyncio.wait_for(process.wait(), GRACE)
+            async with asyncio.timeout(GRACE):
+                await process.wait()
 
 
 def signal_group(pid: int, number: int) -> None:
@@ -383,7 +385,8 @@ class RunningProgram:
             if waited_seconds > 5 * GRACE:  # not permitted, or stuck in the kernel
                 break
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE)
+            async with asyncio.timeout(GRACE):
+                await process.wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from handrail.base import jsonlite
@@ -82,8 +83,13 @@ def allowed_variables(
     }
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return bool(patterns) and _one_of(patterns).match(name) is not None
+
+
+@cache
+def _one_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, patterns)))
 
 
 def without_secrets(
@@ -129,7 +135,7 @@ class Secrets:
         for form, name, text in sorted(rows):  # a whole value, whose form is empty, before a part of another one
             self._references.setdefault(text, _reference(name, form))
         self._texts = sorted(self._references, key=len, reverse=True)
-        self._in_json = [jsonlite.dumps(text)[1:-1] for text in self._texts]
+        self._in_json = (_MARK, _ESCAPED, *(jsonlite.dumps(text)[1:-1] for text in self._texts))
         self._pattern = re.compile("|".join(map(re.escape, [*self._texts, _MARK])))
         long = [text for text in self._texts if len(text) > _CUT]
         # the beginning of others is not secret: a key's first line, a JSON Web Token's header, a URL
@@ -142,7 +148,7 @@ class Secrets:
         """The value in its stored form, or the same object if it has no secret. `text` is the value as JSON."""
         if not isinstance(value, str):
             text = jsonlite.dumps(value) if text is None else text
-            if not any(secret in text for secret in (_MARK, _ESCAPED, *self._in_json)):
+            if not any(secret in text for secret in self._in_json):
                 return value
         return _with_texts(value, self._store)
 
@@ -242,10 +248,9 @@ def _lost_name(value: Any) -> str | None:
         part = waiting.pop()
         if isinstance(part, LostSecret):
             return part.name
-        if not isinstance(part, dict | list) or id(part) in done:
-            continue
-        done.add(id(part))
-        waiting += [*part, *part.values()] if isinstance(part, dict) else part
+        if isinstance(part, (dict, list)) and id(part) not in done:
+            done.add(id(part))
+            waiting += [*part, *part.values()] if isinstance(part, dict) else part
     return None
 
 

@@ -110,7 +110,7 @@ def texts_in(value: Any) -> dict[str, str]:
     waiting = [("", value)]
     while waiting:
         pointer, part = waiting.pop()
-        if isinstance(part, WrittenInteger | WrittenFloat):
+        if isinstance(part, _WRITTEN):
             texts[pointer] = part.text
         elif isinstance(part, dict):
             waiting += [(f"{pointer}/{_escaped(name)}", inner) for name, inner in part.items() if _may_hold(inner)]
@@ -119,8 +119,13 @@ def texts_in(value: Any) -> dict[str, str]:
     return texts
 
 
+_CONTAINERS = (dict, list)
+_WRITTEN = (WrittenInteger, WrittenFloat)
+_MAY_HOLD = (*_CONTAINERS, *_WRITTEN)
+
+
 def _may_hold(value: Any) -> bool:
-    return isinstance(value, dict | list | WrittenInteger | WrittenFloat)
+    return isinstance(value, _MAY_HOLD)
 
 
 def _escaped(name: object) -> str:
@@ -174,9 +179,9 @@ def is_too_deep(value: Any) -> bool:
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list)
+            if isinstance(outer, _CONTAINERS)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            if isinstance(inner, _CONTAINERS)
         ]
         if not level:
             return False

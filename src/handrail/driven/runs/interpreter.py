@@ -357,8 +357,10 @@ class Interpreter:
     def _tell_anew(self, step: Step, path: str) -> None:
         if step.retry.attempts > 1:
             total = self.durable.tried(path).total
-            told = f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
-            self.durable.note(run_events.Noticed(path, told))
+            notice = (
+                f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
+            )
+            self.durable.note(run_events.Noticed(path, notice))
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
@@ -433,11 +435,11 @@ class Interpreter:
             raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        given = {key: value for key, value in params.items() if key != step.declared.nests}
+        inputs = {key: value for key, value in params.items() if key != step.declared.nests}
         if child.is_foreign:
-            given = await nested_params(self.durable, child, given, path)
+            inputs = await nested_params(self.durable, child, inputs, path)
         inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
-        inner.prepare(with_defaults(child, given), self.context, f"{path}/")
+        inner.prepare(with_defaults(child, inputs), self.context, f"{path}/")
         try:
             ended = await inner.run()
         except FlowFailed as error:

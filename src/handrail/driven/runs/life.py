@@ -180,11 +180,11 @@ class Meter:
     def blind_to(self, usage: Mapping[str, Any]) -> str | None:
         """Says which bound cannot hold because the agent did not report what it used; None if all can."""
         if self.bounds.usd is not None and usage.get("usd") is None:
-            told = f"so it cannot be counted for {self.bounds.source('usd')}"
-            return f"the agent did not report what it cost, {told}; `--max-tokens` may hold instead"
+            effect = f"so it cannot be counted for {self.bounds.source('usd')}"
+            return f"the agent did not report what it cost, {effect}; `--max-tokens` may hold instead"
         if self.bounds.tokens is not None and not _tokens(usage):
-            told = f"so they cannot be counted for {self.bounds.source('tokens')}"
-            return f"the agent did not report its tokens, {told}; `--max-minutes` holds"
+            effect = f"so they cannot be counted for {self.bounds.source('tokens')}"
+            return f"the agent did not report its tokens, {effect}; `--max-minutes` holds"
         return None
 
     def settle(self, path: str) -> None:
@@ -216,7 +216,7 @@ def _tokens(usage: Mapping[str, Any]) -> int:
     return sum(int(count) for count in found if isinstance(count, int | float))
 
 
-LOOK_AGAIN = 0.1
+LOOK_AGAIN = 0.2
 
 
 class FlowLife:
@@ -514,8 +514,8 @@ class TimeLimits:
                 raise
             self.record(TimeSpent(path, seconds, is_over=True))
             what = f"`{path}`" if path else "the run"
-            told = f", {before:.0f} of them before the run was resumed" if before >= 1 else ""
-            raise NodeError("timeout", f"{what} was not done after {counted(seconds, 'second')}{told}") from error
+            earlier = f", {before:.0f} of them before the run was resumed" if before >= 1 else ""
+            raise NodeError("timeout", f"{what} was not done after {counted(seconds, 'second')}{earlier}") from error
         except BaseException:
             if used() - self.spent(path) >= seconds / SMALL:
                 self.record(TimeSpent(path, round(used(), 3)))

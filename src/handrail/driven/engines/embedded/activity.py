@@ -31,18 +31,18 @@ MAIN_ARGUMENTS = (
 """The argument that says most about a call, by the names that agents have for it."""
 
 
-def call_words(name: str, given: Any) -> str:
-    """A call of a tool in one line: `edit src/cart.py`. All arguments, as JSON, if none of them says most.
+def call_words(name: str, inputs: Any) -> str:
+    """A call of a tool in one line: `edit src/cart.py`. All inputs, as JSON, if none of them says most.
 
     Some agents give a call a title that names the argument already.
     """
-    main = next((given[key] for key in MAIN_ARGUMENTS if given.get(key)), None) if isinstance(given, dict) else None
+    main = next((inputs[key] for key in MAIN_ARGUMENTS if inputs.get(key)), None) if isinstance(inputs, dict) else None
     if isinstance(main, list):
         main = " ".join(map(str, main))
     if isinstance(main, str):
         about = " ".join(main.split())
         return name if about in name else f"{name} {about}"
-    return f"{name} {json.dumps(given, ensure_ascii=False)}" if given else name
+    return f"{name} {json.dumps(inputs, ensure_ascii=False)}" if inputs else name
 
 
 class AgentEvents:
@@ -58,9 +58,9 @@ class AgentEvents:
         self.usages, self._usage = self.usages + last, None
         return self.usages
 
-    def events(self, path: str, said: AgentSaid, secrets: Secrets) -> Iterator[run_events.Event]:
-        data = said.data
-        match said.kind:
+    def events(self, path: str, item: AgentSaid, secrets: Secrets) -> Iterator[run_events.Event]:
+        data = item.data
+        match item.kind:
             case "session":
                 yield run_events.SessionOpened(path, str(data.get("agent", "")), str(data["id"]))
             case "usage":
@@ -72,11 +72,11 @@ class AgentEvents:
                 yield run_events.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
             case "denied" | "allowed":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield run_events.AgentActed(path, said.kind, shown(secrets.mask(text), SHORT))
+                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(text), SHORT))
             case "plan":
                 yield run_events.AgentActed(path, "plan", shown(secrets.mask(str(data.get("text"))), SHORT))
             case "retry" | "again":
-                yield run_events.AgentActed(path, said.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
+                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
             case "guided":
                 news: GuideNews = data["news"]
                 yield run_events.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})
@@ -142,12 +142,12 @@ class Activity:
             case _:
                 return
 
-    def hear(self, path: str, said: AgentSaid) -> None:
+    def hear(self, path: str, item: AgentSaid) -> None:
         """Add what an agent says and what its tools return. What it does comes as an event."""
-        if said.kind == "text":
-            self._add_lines(path, "text", str(said.data.get("text") or ""), AT_ONCE)
-        elif said.kind == "result":
-            output = said.data.get("output")
+        if item.kind == "text":
+            self._add_lines(path, "text", str(item.data.get("text") or ""), AT_ONCE)
+        elif item.kind == "result":
+            output = item.data.get("output")
             self._add_lines(path, "out", output if isinstance(output, str) else "", OF_RESULT)
 
     def _add_lines(self, path: str, kind: str, text: str, most: int) -> None:
@@ -198,11 +198,11 @@ class Activity:
     def _drop_older_half(self) -> None:
         assert self._handle is not None
         data = os.pread(self._handle, self._end, 0)
-        kept = data[data.find(b"\n", len(data) // 2) + 1 :]
-        files.write_whole(self.path, kept, durable=False)
+        newer = data[data.find(b"\n", len(data) // 2) + 1 :]
+        files.write_whole(self.path, newer, durable=False)
         os.close(self._handle)
         self._handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        self._end = len(kept)
+        self._end = len(newer)
 
 
 class ProgramOutput:

@@ -85,7 +85,7 @@ class DurableRun:
         self.activity = Activity(ledger.attempt, clock, self.secrets)
         ledger.listener = self.activity.take
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
-        self.world = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
+        self.files = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
         self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self.limit, self.together = self.limits.within, run_parallel
         self.tried, self.check = partial(attempts, self.state), partial(verify, context=self.context)
@@ -104,7 +104,7 @@ class DurableRun:
         value = step.value if step.payload is None else self.payloads.read(step.payload)
         return self.secrets.from_storage(value)
 
-    def _given(self, work: Work) -> tuple[str, dict[str, Any]]:
+    def _input(self, work: Work) -> tuple[str, dict[str, Any]]:
         """What a node gets, in its stored form, and its digest: a secret that changed does not change it."""
         value = [work.node, work.params, work.prompt]
         text = as_json(value)
@@ -122,7 +122,7 @@ class DurableRun:
         if not again and step.is_finished:
             return self._result(step)
         self.meter.refuse()
-        digest, given = self._given(work)
+        digest, input_ = self._input(work)
         if step.input not in (None, digest):
             self.note(run_events.Noticed(work.path, INPUT_CHANGED))
         rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
@@ -135,7 +135,7 @@ class DurableRun:
                 return await self._finish(work.path, digest, assumed)
         number = step.starts + (0 if is_parked else 1)
         if not is_parked:
-            started = run_events.NodeStarted(work.path, digest, number, *self.payloads.keep(given, least=SHORT))
+            started = run_events.NodeStarted(work.path, digest, number, *self.payloads.keep(input_, least=SHORT))
             self.ledger.start(started, durable=rerun != "safe")
         try:
             return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
@@ -162,10 +162,10 @@ class DurableRun:
         except (ValueError, TypeError) as error:
             raise NodeError("result", f"its result cannot be stored: {not_json(error)}", transient=False) from error
         text = text if stored is value else jsonlite.dumps(stored)
-        kept = (stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
+        stored_value = (stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
         step = self.state.steps.get(path)
         number = step.starts if step is not None and step.starts else 1
-        self.ledger.record_stored(run_events.NodeFinished(path, digest, number, *kept))
+        self.ledger.record_stored(run_events.NodeFinished(path, digest, number, *stored_value))
         now = time.monotonic()
         if now - self._yielded > BREATH:
             self._yielded = now
@@ -174,14 +174,14 @@ class DurableRun:
 
     async def _wait_for_program(self, path: str) -> None:
         """Wait until the program that an earlier driver started for this step has ended."""
-        told = False
+        is_noticed = False
         while self.programs.is_running(path, self._key(path)):
-            if not told:
+            if not is_noticed:
                 who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
                 text = f"a program that this step started earlier is still running (process {who})"
                 way_out = f"`handrail stop {self.context.run}` kills it"
                 self.note(run_events.Noticed(path, f"{text}; Handrail waits until it ends, {way_out}"))
-                told = True
+                is_noticed = True
             await asyncio.sleep(LOOK_AGAIN)
 
     async def _assumed_result(self, work: Work, rerun: str) -> Any:
@@ -222,16 +222,16 @@ class DurableRun:
                 handles.append(handle)
             return handle
 
-        def tell(said: AgentSaid) -> None:
-            self.activity.hear(work.path, said)
-            for event in telling.events(work.path, said, self.secrets):
+        def tell(item: AgentSaid) -> None:
+            self.activity.hear(work.path, item)
+            for event in telling.events(work.path, item, self.secrets):
                 if isinstance(event, run_events.Guided):
                     self.note(event)  # once, even if the run was resumed
                 else:
                     self.record(event, durable=isinstance(event, run_events.SessionOpened))
-            if said.kind == "usage":
-                self.meter.took(work.path, said.data)
-            elif said.kind == "finished":
+            if item.kind == "usage":
+                self.meter.took(work.path, item.data)
+            elif item.kind == "finished":
                 self.meter.settle(work.path)
 
         telling, output = AgentEvents(), ProgramOutput(self.activity, work.path)
@@ -247,8 +247,8 @@ class DurableRun:
             output.end()
             for usage in telling.settle():
                 self.record(run_events.UsageReported(work.path, usage), durable=False)
-                if told := self.meter.blind_to(usage):
-                    self.note(run_events.Noticed(work.path, told))
+                if warning := self.meter.blind_to(usage):
+                    self.note(run_events.Noticed(work.path, warning))
             self.meter.settle(work.path)
             for handle in handles:
                 self.programs.release(work.path, handle)
@@ -281,13 +281,13 @@ class DurableRun:
         known = self.state.facts.get(path, {})
         key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
-            found = run_events.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject))
+            found = run_events.FactFound(path, place, kind, subject, await self.files.first_look(kind, subject))
             self.record(found)
             return found.value
         return self.secrets.from_storage(known[key])
 
     async def look(self, kind: str, subject: str) -> Any:
-        return self.world.look(kind, subject)
+        return self.files.look(kind, subject)
 
     async def publish(self, path: str, made: list[PromisedFile], inputs: list[str]) -> None:
         """Publish the files that a step made. Each file is published once, even if the run was resumed."""

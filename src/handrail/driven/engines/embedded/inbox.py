@@ -111,10 +111,10 @@ class Inbox:
         """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
         try:
             with open(self._file(asked.id), "rb") as file:
-                given = json.loads(file.read())
-            values = self.secrets.from_storage(given["values"])
+                letter = json.loads(file.read())
+            values = self.secrets.from_storage(letter["values"])
             accepted = form.accept(form_params.form_from(asked.question), values)
-            return Letter(accepted, given.get("by"), float(given.get("at", 0.0)), given.get("surface"))
+            return Letter(accepted, letter.get("by"), float(letter.get("at", 0.0)), letter.get("surface"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, form.WrongAnswers):
             self.clear(asked.id)  # invalid, so it must not be read again
             return None
@@ -125,10 +125,10 @@ class Inbox:
 
     def clear_closed(self, is_open: Mapping[str, Question]) -> None:
         """Remove the answers to questions that are not open. A killed driver may have left one."""
-        kept = {file_name(asked.id) for asked in is_open.values()}
+        open_names = {file_name(asked.id) for asked in is_open.values()}
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
-                if name not in kept and not name.endswith((".letter", ".new")):
+                if name not in open_names and not name.endswith((".letter", ".new")):
                     os.unlink(os.path.join(self.folder, name))
 
     def put_notice(self, text: str) -> None:

@@ -70,7 +70,7 @@ def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
     if job.has_logins:
         return env
     empty = os.path.join(folder, "no-logins")
-    os.makedirs(empty)
+    os.mkdir(empty)
     return without_logins(env, empty, job.keeps)
 
 
@@ -87,7 +87,8 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentS
         lines = program.lines()
         while True:
             try:
-                line = await asyncio.wait_for(anext(lines), max(0.0, end - time.monotonic()))
+                async with asyncio.timeout(end - time.monotonic()):
+                    line = await anext(lines)
             except StopAsyncIteration:
                 break
             except TimeoutError:
