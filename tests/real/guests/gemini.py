@@ -32,13 +32,17 @@ class Typed(Screen):
         line = f"{self.sign} {text}"[:60]
         self.wait(line)
 
-        looks = count()
+        looks, absences = count(), 0
 
         def taken(screen: str) -> bool:
-            is_there = line in screen.rpartition("▄\n")[2]  # the input line is in the last frame
-            if is_there and next(looks) % LOOKS == 0:
+            nonlocal absences
+            if line not in screen.rpartition("▄\n")[2]:  # the input line is in the last frame
+                absences += 1
+                return absences == LOOKS  # once is not enough: the frame may have been only half drawn
+            absences = 0
+            if next(looks) % LOOKS == 0:
                 self.key("Enter")
-            return not is_there
+            return False
 
         self.until(taken, f"{text} to be taken")
 
