@@ -25,6 +25,8 @@ else:
 
         def __new__(cls, *values, **named):
             fields, count = cls._fields, len(values)
+            if not named and count == len(fields):
+                return tuple.__new__(cls, values)
             if not count and tuple(named) == fields:
                 return tuple.__new__(cls, named.values())
             if count != len(fields):

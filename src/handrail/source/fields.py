@@ -243,9 +243,11 @@ class MappingReader:
         if node is None:
             return None
         items: list[str] = []
-        severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
         for item in node.value:
-            if item.kind in ("list", "mapping"):
+            if item.kind == "text":
+                items.append(item.value)
+            elif item.kind in ("list", "mapping"):
+                severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
                 message = f"an item of `{name}` has to be text, found {found(item)}"
                 self.at(item.place, "wrong-type", message, "write plain text, or put it in quotes", severity)
             else:
