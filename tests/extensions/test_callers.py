@@ -44,6 +44,7 @@ def test_a_step_of_a_run_is_known_by_its_run() -> None:
         ("run:r-1", ("python", "-P", "-m", "handrail", "--project", "/shop", "resume", "r-1", "--first")),
         ("run:r-1", ("handrail", "-v", "--project=/shop", "restart", "r-1")),
         ("run:r-1", ("python", "-m", "handrail", "answer", "r-1", "--file", "-")),
+        ("run:r-1", ("handrail.exe", "resume", "r-1")),
         ("script", ("handrail", "web", "--no-open")),
         ("script", ("handrail", "--project", "run", "ui")),
         ("script", ("handrail", "log", "run")),

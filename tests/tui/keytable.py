@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from handrail.tui import keys
 from handrail.tui.app import HandrailApp
-from handrail.tui.decisions import Question
+from handrail.tui.decisions import ChoiceScreen
 from handrail.tui.frame import Frame
 from handrail.tui.keys import CATALOG, HOME, LOG, READER, RUN, SESSION
 from handrail.tui.widgets import Bar, Listing
@@ -88,7 +88,7 @@ def view(number: int) -> Sees:
 
 
 def asks(wanted: str) -> Sees:
-    return lambda top: isinstance(top.screen, Question) and wanted in picture(top)
+    return lambda top: isinstance(top.screen, ChoiceScreen) and wanted in picture(top)
 
 
 def copied(wanted: str) -> Sees:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
 from handrail.tui.catalog import CatalogScreen
-from handrail.tui.decisions import Question, QuitScreen
+from handrail.tui.decisions import ChoiceScreen, QuitScreen
 from handrail.tui.frame import Frame, Pace
 from handrail.tui.home import HomeScreen
 from handrail.tui.keys import CATALOG, HOME, KEYS, LOG, READER, RUN, SESSION, keys_of_screen
@@ -140,7 +140,7 @@ def test_escape_twice_never_stops_a_run(tmp_path: Path) -> None:
 
         top.actions.stop = stop  # type: ignore[method-assign]
         await pressed(top, pilot, "enter", "escape")
-        assert isinstance(top.screen, Question)
+        assert isinstance(top.screen, ChoiceScreen)
         assert top.screen.text.startswith("Stop ")
         await pressed(top, pilot, "escape")
         assert isinstance(top.screen, RunScreen)

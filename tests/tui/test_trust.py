@@ -12,7 +12,7 @@ from handrail.app import App
 from handrail.base.errors import RefusedError
 from handrail.extensions.callers import OPEN
 from handrail.tui.app import HandrailApp
-from handrail.tui.decisions import Question, TrustScreen, trust_project
+from handrail.tui.decisions import ChoiceScreen, TrustScreen, trust_project
 from handrail.tui.forms.launch import LaunchScreen
 from handrail.tui.forms.questions import AnswerScreen
 from handrail.view.actions import Actions
@@ -104,7 +104,7 @@ def test_a_resume_asks_for_trust_and_goes_on(project: Project) -> None:
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         await pilot.press("r")
-        await until(top, pilot, lambda top: isinstance(top.screen, Question), "how to go on")
+        await until(top, pilot, lambda top: isinstance(top.screen, ChoiceScreen), "how to go on")
         await pilot.press("enter")
         await until(top, pilot, lambda top: isinstance(top.screen, TrustScreen), "the question for trust")
         await pilot.press("right", "enter")

@@ -322,7 +322,7 @@ def run_in_terminal(argv: Sequence[str], cwd: str) -> int:
 
 
 class RunningProgram:
-    """A running program: `async with Program(task) as program: async for line in program.lines()`."""
+    """A running program: `async with RunningProgram(task) as program: async for line in program.lines()`."""
 
     def __init__(self, task: Task) -> None:
         self.task = task

@@ -68,7 +68,7 @@ def _program_names(words: Sequence[str]) -> list[str]:
 
 def _driven(words: Sequence[str]) -> str | None:
     """The run that a command line drives, `unknown` if it does not name one; None if it drives none."""
-    at = next((at for at, word in enumerate(words[:4]) if word.rpartition("/")[2] == "handrail"), None)
+    at = next((at for at, word in enumerate(words[:4]) if _name(word) == "handrail"), None)
     if at is None or (at and not (_name(words[0]).startswith("python") and "-c" not in words[:at])):
         return None  # it is not the program, and no option of Python that runs it is before it
     arguments = list(words[at + 1 :])

@@ -360,9 +360,8 @@ def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
 
 
 def _with_checked_params(make: Callable[[], NodeKind]) -> NodeKind:
-    from handrail.extensions.contracts.node import with_checked_params
-
-    return with_checked_params(make())
+    node: NodeKind = _module("handrail.extensions.contracts.node").with_checked_params(make())
+    return node
 
 
 def _one_agent_node(agent: str) -> NodeKind:

@@ -39,7 +39,7 @@ _OF_FLOW = re.compile(r"^phases[ \t]*:|\"phases\"\s*:", re.MULTILINE)
 
 
 @dataclass
-class Selection:
+class ChosenFiles:
     """What is below a folder, or what paths select. `workflows` are folders of workflows, or files in them.
 
     `problems` are those of folders and flow files that cannot be opened, so that there is no definition.
@@ -57,7 +57,7 @@ class Selection:
     def is_empty(self) -> bool:
         return not (self.projects or self.workflows or self.flows)
 
-    def add(self, other: Selection) -> None:
+    def add(self, other: ChosenFiles) -> None:
         for name, values in vars(other).items():
             getattr(self, name).extend(values)
 
@@ -68,9 +68,9 @@ def _is_project(folder: str) -> bool:
     return any(os.path.isdir(mark) and not os.path.islink(mark) for mark in marks)
 
 
-def find_nested(root: str) -> Selection:
+def find_nested(root: str) -> ChosenFiles:
     """All nested projects below a folder, and the workflows and flows that are in no project."""
-    selection = Selection()
+    selection = ChosenFiles()
     waiting = [(root, os.path.basename(root) in FLOW_FOLDERS)]
     for count in range(MAX_FOLDERS + 1):
         if not waiting:
@@ -89,7 +89,7 @@ def find_nested(root: str) -> Selection:
     return selection
 
 
-def _scan(folder: str, selection: Selection, *, has_flows: bool) -> list[str]:
+def _scan(folder: str, selection: ChosenFiles, *, has_flows: bool) -> list[str]:
     """The folders to search in a folder. Adds its definitions to `found`. A folder that cannot be listed has none."""
     subfolders: list[str] = []
     try:
@@ -167,14 +167,14 @@ class ProjectContents:
         """True if the project uses something at this path, below it, or a folder around it."""
         return any(_within(place, path) or _within(path, place) for place in self.places)
 
-    def below(self, path: str) -> Selection:
+    def below(self, path: str) -> ChosenFiles:
         """What is below a folder and is not used by this project."""
         places = self.places
         if not os.path.isdir(path) or any(_within(path, place) for place in places):
-            return Selection()
+            return ChosenFiles()
         selection = find_nested(path)
         is_free = lambda one: not any(_within(one, place) for place in places)  # noqa: E731 - used twice
-        return Selection(
+        return ChosenFiles(
             [project for project in selection.projects if os.path.realpath(project) != self.project],
             list(filter(is_free, selection.workflows)),
             list(filter(is_free, selection.flows)),
@@ -228,13 +228,13 @@ def check_all(ground: ProjectContents) -> CheckedDefinitions:
 
 
 def check_paths(
-    ground: ProjectContents, paths: Mapping[str, Selection], *, is_nested: bool = False
+    ground: ProjectContents, paths: Mapping[str, ChosenFiles], *, is_nested: bool = False
 ) -> CheckedDefinitions:
     """What is at these paths, and below them. It may refer to all other definitions.
 
     Raises `UsageError` if there is nothing at a path. `is_nested`: the path was found, so it may be empty.
     """
-    selection = Selection()
+    selection = ChosenFiles()
     for path, below in paths.items():
         is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
         if is_plugin and os.path.basename(path) == MANIFEST_FILE:
@@ -265,9 +265,9 @@ def check_paths(
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
 
 
-def _select(ground: ProjectContents, path: str, below: Selection) -> Selection:
+def _select(ground: ProjectContents, path: str, below: ChosenFiles) -> ChosenFiles:
     """What a file is, or what is in a folder and below it."""
-    selection = Selection(
+    selection = ChosenFiles(
         settings=[file for file in ground.settings if os.path.lexists(file) and _within(file, path)],
         schemas=[id_ for id_, file in ground.schemas.items() if _within(file, path)],
         playbooks=[one for one in [ground.playbook.path] if one and (_within(one, path) or _within(path, one))],

@@ -166,6 +166,8 @@ def _usable_value(field: Field, value: Any) -> Any:
     for kind, types in _PYTHON.items():
         if kinds == {kind} and not isinstance(value, types):
             raise _unusable(field, value)
+    if kinds == {"text", "list"} and not isinstance(value, str | list):
+        raise _unusable(field, value)
     if kinds == {"text"}:
         value = as_text(value)
     if isinstance(value, str):
@@ -193,7 +195,8 @@ def _usable_number(field: Field, value: Any) -> float:
     except Unresolved:
         raise _unusable(field, value) from None
     is_whole = isinstance(result, int) or result.is_integer()
-    if isinstance(value, bool) or not (is_whole or "number" in field.kinds):
+    is_blank = isinstance(value, str) and not value.strip()
+    if is_blank or isinstance(value, bool) or not (is_whole or "number" in field.kinds):
         raise _unusable(field, value)
     if not _is_within(field, result):
         raise ValueError(f"`{field.name}` has to be {limits(field)}, found `{shown(value, 80)}`")

@@ -39,15 +39,15 @@ AnswerChoice = tuple[str, str]
 """The word that is returned, and the text of the button."""
 
 
-class Question(ModalScreen[str]):
+class ChoiceScreen(ModalScreen[str]):
     """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one, Esc the first, or `escape`.
 
     Lines that do not fit can be scrolled.
     """
 
     DEFAULT_CSS = """
-    Question { align: center middle; background: $background; }
-    Question > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
+    ChoiceScreen { align: center middle; background: $background; }
+    ChoiceScreen > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
                           border: solid $border; background: $background; }
     """
     BINDINGS = [
@@ -108,7 +108,7 @@ class Question(ModalScreen[str]):
         self.dismiss(self.escape)
 
 
-class QuitScreen(Question):
+class QuitScreen(ChoiceScreen):
     """Asks what to do with the runs that were launched here. Returns `leave`, `stop` or `stay`."""
 
     def __init__(self, count: int) -> None:
@@ -118,7 +118,7 @@ class QuitScreen(Question):
         super().__init__(f"{runs} without this screen.", [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
 
 
-class TrustScreen(Question):
+class TrustScreen(ChoiceScreen):
     """Asks whether to trust a project: says why something was refused, and what it would run. Returns `no` or `yes`."""
 
     LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
@@ -197,7 +197,7 @@ def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, news: str = 
         if answer == YES:
             try_action(top, do)
 
-    top.push_screen(Question(text, [(NO, no), (YES, yes)]), act_on_answer)
+    top.push_screen(ChoiceScreen(text, [(NO, no), (YES, yes)]), act_on_answer)
 
 
 def stop_run(top: HandrailApp, id_: str, name: str) -> None:
@@ -226,7 +226,7 @@ def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> No
 
     text = "\n".join([f"Run {name} again?", *(AGAIN[mode][2] for mode in modes)])
     choices = [*((mode, AGAIN[mode][0]) for mode in modes), (STAY, "Not now")]
-    top.push_screen(Question(text, choices, STAY), act_on_answer)
+    top.push_screen(ChoiceScreen(text, choices, STAY), act_on_answer)
 
 
 def is_asked(top: HandrailApp) -> bool:

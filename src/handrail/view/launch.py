@@ -62,7 +62,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
     newest_run = _newest(app, flow.id, current_scope)
     route = partial(agent_of, Routed(None, None, {}, "", app.runs.table(plan, None)))
     plans = [one.plan for one in needed_flows(app.flows, flow).values() if one.plan is not None]
-    absent = missing_agents(plans, route, app.registry, app.env)
+    absent = missing_agents(plans, route, app.registry, app.env, run_plugins=False)
     return {
         "kind": "workflow" if flow.source == "workflow" else "flow",
         "id": flow.id.removeprefix("workflow:"),

@@ -155,6 +155,19 @@ def test_compiled_files_in_the_folder_are_not_used(flows: Project) -> None:
     assert not (folder / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["version = 2024-01-01", "about = 12:00:00", "[nodes]\nday = 2024-01-01", "[folders]\nflows = 12:00:00"],
+)
+def test_a_date_in_a_manifest_harms_only_its_plugin(flows: Project, line: str) -> None:
+    as_folder(flows, small(ACT), "good")
+    key = line.partition("=")[0]
+    rest = "".join(row for row in SMALL.splitlines(keepends=True) if not row.startswith(key))
+    as_folder(flows, small(ACT, f"{rest}{line}\n" if line.startswith("[") else f"{line}\n{rest}"), "dated")
+    assert flows.run("list").code == 0
+    assert {row["id"] for row in flows.json("plugins")["plugins"]} == {"good", "dated"}
+
+
 def test_a_link_in_the_folder_is_refused(flows: Project, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text(TRAP + ACT, encoding="utf-8")

@@ -15,7 +15,7 @@ from handrail.extensions.registry import Registry
 
 def step(node: str, params: dict[str, Any], folder: Path, env: Mapping[str, str] | None = None) -> Any:
     work = Work(path="a/x", node=node, params=params, prompt=None, own_checks=True, timeout=None)
-    context = NodeContext(project=str(folder), env=env or {}, key="r-1/a/x", registry=Registry())
+    context = NodeContext(project=str(folder), env=env or {}, key="r-1/a/x")
     return asyncio.run(Registry().nodes()[node].run(work, context))
 
 

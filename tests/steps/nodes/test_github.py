@@ -187,6 +187,9 @@ def test_only_what_was_said_later_is_a_finding(tmp_path: Path, github: GitHub) -
     value = step("github-reviews", params, tmp_path, github.env())
     assert (value["findingsCount"], value["readyToMerge"]) == (0, False)
     assert failed("github-reviews", {**params, "after": "yesterday"}, tmp_path, github.env()).code == "params"
+    del github.lists["issues/7/comments"][0]["created_at"]
+    value = step("github-reviews", params, tmp_path, github.env())
+    assert value["findingsCount"] == 1, "when it was said is not known, so it may be later"
 
 
 def test_nobody_has_said_anything(tmp_path: Path, github: GitHub) -> None:
@@ -326,13 +329,17 @@ def test_a_comment_is_written_once(tmp_path: Path, github: GitHub) -> None:
     assert body.startswith("Fixed in `abc`. [hidden]\n\n<!-- handrail:")
 
 
-def test_a_comment_whose_answer_is_lost_is_not_written_again(tmp_path: Path, github: GitHub) -> None:
-    """GitHub takes the comment, but the connection breaks before its answer."""
+BROKEN = Reply(b"", headers={"Content-Length": "10"}, write=lambda out: out.write(b"{"))
+
+
+@pytest.mark.parametrize("reply", [BROKEN, Reply({}, 201)], ids=["broken", "empty"])
+def test_a_comment_whose_answer_is_lost_is_not_written_again(tmp_path: Path, github: GitHub, reply: Reply) -> None:
+    """GitHub takes the comment, but its answer is not a comment, or the connection breaks before it."""
     github.lists["issues/7/comments"] = []
 
     def taken(asked: Asked) -> Reply:
         github._commented("issues/7/comments", asked.content)
-        return Reply(b"", headers={"Content-Length": "10"}, write=lambda out: out.write(b"{"))
+        return reply
 
     github.special["POST issues/7/comments"] = taken
     value = step("github-comment", {"issue": f"{OWNER}/{NAME}#7", "text": "Hi"}, tmp_path, github.env())

@@ -335,7 +335,7 @@ def test_an_invalid_playbook_fails_unless_a_diagnosis_is_wanted(project: Project
 def test_wrong_params_of_guidance_are_failures(project: Project) -> None:
     assert refused(project, "project-guidance", **GUIDE, phase="plan")[0] == "inputs-missing"
     project.write("task.json", "{}")
-    for more in ({"phase": "cook"}, {"phase": "plan", "budgetLimit": -1}, {"phase": "plan", "inlineThreshold": "x"}):
+    for more in ({"phase": "cook"}, {"phase": "plan", "budgetLimit": -1}, {"phase": "plan", "inlineThreshold": " "}):
         assert refused(project, "project-guidance", **GUIDE, **more)[0] == "params"
     assert alone(project, "project-guidance", **GUIDE, phase="plan")["status"] == "missing_playbook"
     outside = {**GUIDE, "outputFile": "../g.md"}

@@ -138,7 +138,7 @@ def test_an_answer_that_is_lost_or_late(github: GitHub, checkout: Checkout, way:
 def test_a_refusal_of_github_is_told(github: GitHub, checkout: Checkout) -> None:
     said = {"message": "Validation Failed", "errors": [{"message": "No commits between main and tea"}]}
     github.special["POST pulls"] = lambda _: Reply(said, 422)
-    code, message = refused(checkout, github.env())
+    code, message = refused(checkout, github.env(), base="", headOwner="")
     assert code == "service-failed"
     assert message == "GitHub: it answers with 422: Validation Failed: No commits between main and tea"
 
@@ -217,6 +217,8 @@ def test_a_merge_request_is_opened_once(tmp_path: Path, monkeypatch: pytest.Monk
         assert opened(checkout, env) == {**value, "state": "merged"}
         gitlab.rows.append({**gitlab.rows[0], "iid": 9, "state": "opened", "description": None})
         assert opened(checkout, env)["number"] == 9
+        gitlab.rows[-1]["state"] = "locked"
+        assert opened(checkout, env)["number"] == 1, "one that is just being merged takes no more commits"
         code, message = refused(checkout, {"GITLAB_BASE_URL": web.url})
         assert (code, "`api`" in message) == ("service-config", True)
     (sent,) = posts(web)

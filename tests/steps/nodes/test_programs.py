@@ -121,6 +121,15 @@ def test_a_line_is_split_into_words_and_no_shell_runs_it(project: Project) -> No
     assert refused(project, "local-script-check", argv=" ")[0] == "params"
 
 
+@pytest.mark.parametrize("given", [5, True, {"sh": 1}])
+def test_a_command_of_another_kind_that_only_the_run_knows_is_refused(project: Project, given: Any) -> None:
+    step = "{id: x, node: local-script-check, params: {argv: {ref: params.argv}, labelText: x}}"
+    project.write(".handrail/flows/known.yaml", f"params: {{argv: null}}\nphases:\n- id: a\n  steps:\n  - {step}\n")
+    project.write("params.json", json.dumps({"argv": given}))
+    ended = project.json("run", "known", "--params", "params.json", code=1)
+    assert (ended["reason"], "`argv` has to be" in ended["error"]) == ("params at a/x", True)
+
+
 def test_a_python_script_needs_no_permission_to_run(project: Project) -> None:
     project.write(
         "check.py", f"import sys\nassert sys.executable == {sys.executable!r}\nprint({json.dumps(RESULT)!r})\n"

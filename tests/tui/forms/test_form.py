@@ -14,7 +14,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from handrail.app import App
-from handrail.tui.forms.form import Field
+from handrail.tui.forms.form import FormRow
 from handrail.tui.forms.questions import AnswerScreen
 from handrail.view.actions import Actions
 from support import Project
@@ -66,7 +66,7 @@ def test_the_form_looks_as_designed_and_says_what_is_wrong_next_to_the_field(siz
         same_as(f"form-empty-{size}", picture(app))
         await typed(pilot, *FILL[:6], "ctrl+s")
         same_as(f"form-wrong-{size}", picture(app))
-        assert isinstance(app.focused and app.focused.parent, Field)
+        assert isinstance(app.focused and app.focused.parent, FormRow)
         await typed(pilot, "«API»", "tab", "right", "v")
         same_as(f"form-preview-{size}", picture(app))
         await typed(pilot, "pagedown")

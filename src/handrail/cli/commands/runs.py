@@ -177,7 +177,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     setup = programs_of_setup(request.worktree)
     need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
-    for warning in missing_agents(new_run.plans.values(), partial(agent_of, new_run.routing), app.registry, app.env):
+    route = partial(agent_of, new_run.routing)
+    for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
     for line in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(line)

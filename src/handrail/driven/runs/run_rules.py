@@ -102,10 +102,12 @@ def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
     )
 
 
-def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str]) -> list[str]:
+def missing_agents(
+    plans: Iterable[FlowPlan], route: Router, registry: Registry, env: Mapping[str, str], *, run_plugins: bool
+) -> list[str]:
     """Which agents of these flows are not installed, in words: a warning, because their steps may never be reached.
 
-    Agents of plugins are left out, because their programs are known only by running the code of the plugin.
+    Programs of the agents of plugins are known only by running the code of the plugin (`run_plugins`).
     """
     paths_by_agent: dict[str, str] = {}
     steps = [(phase, step) for plan in plans for phase in plan.phases for step in phase.steps]
@@ -113,7 +115,7 @@ def missing_agents(plans: Iterable[FlowPlan], route: Router, registry: Registry,
     for path, step in every.values():
         own = own_of(step)
         chosen = route(step.routing_group, own) if step.declared.routed and own is not None else None
-        if chosen is not None and is_built_in(chosen.agent):
+        if chosen is not None and (run_plugins or is_built_in(chosen.agent)):
             paths_by_agent.setdefault(chosen.agent, path)
     programs = {agent: registry.executor(agent).PROGRAM for agent in paths_by_agent}
     return [

@@ -228,9 +228,9 @@ class Runs:
     def _plans(self, about: StoredRequest) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since.
 
-        They are compiled once, as long as the same run is loaded again, or one with the same texts.
+        They are compiled once, as long as the same run is loaded again, or one with the same texts and plugins.
         """
-        texts = (about.flow, about.flows, about.prompts, about.names)
+        texts = (about.flow, about.flows, about.prompts, about.names, self.registry.version())
         if self._compiled[0] == texts:
             return self._compiled[1]
         prompts = {name: PromptFile("run", file, text) for name, (file, text) in about.prompts.items()}

@@ -7,6 +7,7 @@ package, `handrail runs` imports only this and `state`, so it starts fast.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -38,6 +39,9 @@ class UsageSum:
     def to_json(self) -> dict[str, Any]:
         sums = {name: round(self.sums[name], 6) if name in self.sums else None for name in USAGE_NAMES}
         return {**sums, "complete": self.complete}
+
+
+_HEADING_MARK = re.compile(r"^#+ +")
 
 
 class Glance:
@@ -263,7 +267,7 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
     questions = state.questions.values() if status in ("waiting", "running") else ()
     return summary._replace(
         status=status,
-        why=state.error or state.reason or delay or (state.summary or "").lstrip("# "),
+        why=state.error or state.reason or delay or _HEADING_MARK.sub("", state.summary or ""),
         seconds=None if clock.last is None else clock.seconds if now is None else clock.at(now),
         started=state.started,
         ended=state.ended,

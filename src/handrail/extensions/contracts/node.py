@@ -162,6 +162,12 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
+def _built_in_registry() -> Registry:
+    from handrail.extensions.registry import Registry
+
+    return Registry()
+
+
 def _nothing(*_: Any) -> None:
     """What a context does if nobody needs it."""
 
@@ -225,7 +231,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _nothing
     show: Callable[[bytes], None] = _nothing
-    registry: Registry
+    registry: Registry = field(default_factory=_built_in_registry)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,8 @@ def toml_tree(source: Source, data: Mapping[str, Any]) -> TreeNode:
         if isinstance(value, list):
             items = [node(one, (*path, "")) for one in value] if len(path) < DEEPEST else []
             return TreeNode("list", items, *place, NO_KEYS)
-        return TreeNode(_KINDS.get(type(value), "text"), value, *place, NO_KEYS)
+        kind = _KINDS.get(type(value), "text")
+        return TreeNode(kind, str(value) if kind == "text" else value, *place, NO_KEYS)  # a date is read as text
 
     return node(data, ())
 

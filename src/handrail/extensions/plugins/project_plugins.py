@@ -24,7 +24,7 @@ UNTRUSTED = "plugin-untrusted"
 
 
 class Plugins:
-    """The plugins that were found. What `extensions/contracts.py` describes is reached by its full name, `ID/NAME`."""
+    """The plugins that were found. What `extensions/contracts/` describes is reached by its full name, `ID/NAME`."""
 
     def __init__(self, places: list[PluginPlace], ground: PluginSite, taken_names: Collection[str]) -> None:
         self.ground = ground

@@ -1,4 +1,4 @@
 """Services that nodes call over HTTP.
 
-A node imports a client inside a function: declarations of nodes must not import the HTTP library.
+A client imports the HTTP library inside a function: declarations of nodes must not import it.
 """

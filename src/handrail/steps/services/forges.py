@@ -263,10 +263,13 @@ async def find_or_comment(service: Service, path: str, body: str, mark: str, **q
         comments = await service.get_objects(path, **query)
         return next((item for item in comments if is_marked(item.text("body", ""), mark)), None)
 
-    comment = await create_once(look, lambda: service.post(path, {"body": body}))
-    if comment.number("id") is None:
-        raise LastingError("service-json", f"{service.name}: its answer is not a comment")
-    return comment
+    async def create() -> JsonObject:
+        comment = await service.post(path, {"body": body})
+        if comment.number("id") is None:
+            raise LastingError("service-json", f"{service.name}: its answer is not a comment")
+        return comment
+
+    return await create_once(look, create)
 
 
 async def default_branch(service: Service, path: str, what: str) -> str:

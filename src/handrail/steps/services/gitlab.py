@@ -299,7 +299,8 @@ async def open_once(service: Service, project: str, proposal: Proposal) -> Opene
     async def list_changes() -> list[OpenedProposal]:
         items = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
         same = [item for item in items if all(item.data.get(name) == value for name, value in branches.items())]
-        return [_opened_change(item, is_marked(item.text("description", ""), proposal.mark)) for item in same]
+        marked = [(item, is_marked(item.text("description", ""), proposal.mark)) for item in same]
+        return [_opened_change(item, is_new) for item, is_new in marked if is_new or item.text("state", "") != "locked"]
 
     async def create() -> OpenedProposal:
         title = f"Draft: {proposal.title}" if proposal.draft else proposal.title

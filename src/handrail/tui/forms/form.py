@@ -42,22 +42,22 @@ LABEL = 14
 Control = Line | Lines | Choices
 
 
-class Field(Vertical):
+class FormRow(Vertical):
     """A control with its label. `value` is what `forms.accept` gets. `in_row`: all is in one row, if there is room."""
 
     DEFAULT_CSS = f"""
-    Field, Field > Horizontal, Field .label, Field .about, Field .wrong {{ height: auto; }}
-    Field .label, Field .about {{ width: 1fr; }}
-    Field .about {{ color: $text-muted; padding: 0 0 0 2; }}
-    Field .wrong {{ color: $text-error; padding: 0 0 0 2; display: none; }}
-    Field.-wrong .wrong {{ display: block; }}
-    Field > Line, Field > Lines {{ margin: 0 0 0 2; }}
-    Field > Line {{ border: solid $border-blurred; height: 3; &:focus {{ border: solid $border; }} }}
-    Field.-beside .label {{ width: {BESIDE}; }}
-    Field.-row .label {{ width: {LABEL}; }}
-    Field.-row .bracket {{ width: 1; }}
-    Field.-row Choices.-yes {{ width: 9; }}
-    Field.-row > .about, Field.-row .wrong {{ padding: 0 0 0 {LABEL}; }}
+    FormRow, FormRow > Horizontal, FormRow .label, FormRow .about, FormRow .wrong {{ height: auto; }}
+    FormRow .label, FormRow .about {{ width: 1fr; }}
+    FormRow .about {{ color: $text-muted; padding: 0 0 0 2; }}
+    FormRow .wrong {{ color: $text-error; padding: 0 0 0 2; display: none; }}
+    FormRow.-wrong .wrong {{ display: block; }}
+    FormRow > Line, FormRow > Lines {{ margin: 0 0 0 2; }}
+    FormRow > Line {{ border: solid $border-blurred; height: 3; &:focus {{ border: solid $border; }} }}
+    FormRow.-beside .label {{ width: {BESIDE}; }}
+    FormRow.-row .label {{ width: {LABEL}; }}
+    FormRow.-row .bracket {{ width: 1; }}
+    FormRow.-row Choices.-yes {{ width: 9; }}
+    FormRow.-row > .about, FormRow.-row .wrong {{ padding: 0 0 0 {LABEL}; }}
     """
 
     def __init__(self, spec: FormField, start: Any, *, in_row: bool = False) -> None:
@@ -134,7 +134,7 @@ def _choices(options: Sequence[Option]) -> list[ChoiceItem]:
 _TYPES: dict[str, Type] = {"boolean": "boolean", "choice": "single-select"}
 
 
-class ParamField(Field):
+class ParamField(FormRow):
     """A param as `offer_launch` describes it. `value` is None if nothing is filled in."""
 
     def __init__(self, field: Mapping[str, Any]) -> None:

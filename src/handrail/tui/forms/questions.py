@@ -36,7 +36,7 @@ from handrail.tui.forms.controls import (
     safe_line,
     safe_text,
 )
-from handrail.tui.forms.form import LATER, SHOW, Field, FormParts, FormScreen
+from handrail.tui.forms.form import LATER, SHOW, FormParts, FormRow, FormScreen
 from handrail.tui.lines.words import UNKNOWN, age
 from handrail.view.text.columns import DONE, FAILED, NOTICE, PENDING
 
@@ -138,11 +138,11 @@ class AnswerScreen(QuestionScreen):
         self.form: Form = form_params.form_from(need["form"])
         self.preview_title, self.preview = _preview(need)
         self.set_class(self.preview is None, "-alone")
-        self.rows: list[Field] = []
+        self.rows: list[FormRow] = []
 
     def parts(self) -> FormParts:
         draft = self.drafts.get(self.draft_key, {})
-        self.rows = [Field(spec, draft.get(spec.id, spec.given_default)) for spec in self.form.fields]
+        self.rows = [FormRow(spec, draft.get(spec.id, spec.given_default)) for spec in self.form.fields]
         about = [Static(safe_text(self.form.description))] if self.form.description else []
         actions = [
             Press("send", f"{self.form.submit or 'Send'} ^S", self.action_send),

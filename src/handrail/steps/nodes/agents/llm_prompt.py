@@ -156,7 +156,7 @@ def _refuse_missing(work: Work, context: NodeContext, only: str | None) -> None:
     required = work.params.get("requiredArtifacts") or []
     output_file = work.params.get(OUTPUT_FILE) if only is not None else None
     paths = [*required, *([output_file] if output_file else ())]
-    for path in paths if work.own_checks else ():
+    for path in map(as_text, paths) if work.own_checks else ():
         if not os.path.isfile(os.path.join(context.project, path)):
             message = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
             raise NodeError("artifact-missing", f"{message}: `{path}`")

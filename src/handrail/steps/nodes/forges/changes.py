@@ -158,8 +158,8 @@ def _checks_node(kind: ForgeName | None, schema: str, about: str) -> OneNode:
         outputs={
             "commit": "the commit whose checks these are",
             "changeState": "`open`, `closed` or `merged`",
-            "branch": "the branch of the change",
-            "isHead": "true if it is the last commit of the change",
+            "branch": "the branch of the pull or merge request",
+            "isHead": "true if it is the last commit of this branch",
             "state": "`failed` if a check failed, else `pending` if one is not done, else `passed`; `none` without "
             "checks",
             "failed": "the names of the checks that failed",

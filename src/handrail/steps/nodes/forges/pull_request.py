@@ -109,7 +109,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
     checkout = await open_repository(work, context)
     hidden = Secrets(context.env, context.secrets)
     title = " ".join(hidden.mask(as_text(params["title"])).split())
-    base = None if params.get("base") is None else await checkout.checked_branch(params["base"], "base")
+    base = await checkout.checked_branch(params["base"], "base") if params.get("base") else None
     kind, project = await _project(checkout, params, context)
     proposal = Proposal(
         head=await checkout.branch_of_param(params, "head", "meant"),
@@ -118,7 +118,7 @@ async def _prepared(work: Work, context: NodeContext) -> PullRequest:
         body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
         draft=params["draft"],
         mark=mark(context.key),
-        owner=None if params.get("headOwner") is None else params["headOwner"].strip(),
+        owner=(params.get("headOwner") or "").strip() or None,
     )
     if proposal.head == base:
         raise LastingError("params", f"`head` and `base` are the same branch, `{base}`")

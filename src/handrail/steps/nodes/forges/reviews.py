@@ -48,12 +48,12 @@ _FINDINGS_OUTPUTS = {
     "reviewJsonFile": "the file with the findings as JSON of the schema `review-findings/v1`; null if none was "
     "asked for",
 }
-_COMMENTS_COUNT = {"commentsCount": "how many comments there are; notes of GitLab itself do not count"}
+_COMMENTS_COUNT = {"commentsCount": "how many comments there are; notes that the service wrote itself do not count"}
 _FINDINGS_COUNT = {"findingsCount": "how many findings there are"}
 _COUNTS = {
     **_COMMENTS_COUNT,
     **_FINDINGS_COUNT,
-    "openCount": "how many of them are more than an information; on GitLab all are",
+    "openCount": "how many of them are more than an information",
     "readyToMerge": "true if nobody requests changes, and if no finding is more than an information",
     "lastAt": "when something was said last; an empty text if nothing was said",
 }
@@ -111,7 +111,9 @@ def _utc_time(value: Any, *, exact: bool) -> str:
 
 
 def _is_later(kind: ForgeName, item: dict[str, Any], after: str) -> bool:
-    return not after or _time(kind, item) > after
+    """True if it was written later than `after`, or if the forge does not say when."""
+    written = _time(kind, item)
+    return not after or not written or written > after
 
 
 def _findings(kind: ForgeName, data: dict[str, Any], after: str) -> dict[str, Any]:

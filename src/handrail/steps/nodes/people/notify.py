@@ -88,7 +88,7 @@ def _telegram_chat(context: NodeContext) -> str:
     return f"the chat of TELEGRAM_CHAT_ID, by `{host_of(telegram_bot(context.env).api)}`"
 
 
-class Channel(NamedTuple):
+class Delivery(NamedTuple):
     """`target` says for people where it sends to. The address of a webhook is a secret, so it only says the host."""
 
     send: Callable[[Message, NodeContext], Awaitable[object]]
@@ -96,16 +96,16 @@ class Channel(NamedTuple):
 
 
 CHANNELS = {
-    "telegram": Channel(
+    "telegram": Delivery(
         lambda message, context: send_telegram(telegram_bot(context.env), message.whole),
         lambda _, context: _telegram_chat(context),
     ),
-    "webhook": Channel(
+    "webhook": Delivery(
         lambda message, context: send_to_webhook(webhook_address(context.env), message.whole),
         lambda _, context: f"at `{host_of(webhook_address(context.env))}`",
     ),
-    "desktop": Channel(_desktop, lambda *_: "on this machine"),
-    "command": Channel(_command, lambda message, _: command_line(*message.argv)),
+    "desktop": Delivery(_desktop, lambda *_: "on this machine"),
+    "command": Delivery(_command, lambda message, _: command_line(*message.argv)),
 }
 
 
