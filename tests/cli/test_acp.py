@@ -136,7 +136,7 @@ def test_a_project_must_not_choose_the_program(stage: Stage) -> None:
     stage.project.write(".handrail/settings.yaml", "acp: {evil: {command: [touch, started]}}\nagent: acp:evil\n")
     said = stage.project.run("validate")
     assert said.code == 2
-    assert "`acp` can be set only in the user's settings" in said.out + said.err
+    assert "`acp` can be set only in the user's settings: a project must not choose a program" in said.out + said.err
     assert stage.project.run("run", "ask").code != 0
     assert not (stage.project.folder / "started").exists()
 

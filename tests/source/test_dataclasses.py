@@ -92,6 +92,15 @@ def test_wrong_arguments_are_errors(cls: Any, values: tuple[Any, ...], named: di
     assert str(ours.value).partition("__init__")[2] == str(theirs.value).partition("__init__")[2]
 
 
+def test_a_class_below_may_have_an_init_of_its_own() -> None:
+    class Named(Base):
+        def __init__(self, name: str) -> None:
+            super().__init__(name.upper(), 7)
+
+    assert [Named("a").name, Named("b").name, Named("c").line] == ["A", "B", 7]
+    assert Base("a", 1).line == 1
+
+
 def test_what_is_not_compared_is_not_hashed() -> None:
     assert Base("a", 1) == Base("a", 2) != Base("b", 1)
     assert hash(Base("a", 1)) == hash(Base("a", 2))

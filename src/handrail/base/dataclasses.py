@@ -45,7 +45,7 @@ else:
 
     class _Shared:
         def __init__(self, *values, **named):
-            cls = type(self)
+            cls = next(one for one in type(self).__mro__ if one.__dict__.get("__init__") is _Shared.__init__)
             cls.__init__ = _compiled(fields(cls))
             cls.__init__(self, *values, **named)
 

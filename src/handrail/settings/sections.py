@@ -20,7 +20,7 @@ from handrail.source.values import DURATION_EXAMPLE, DURATION_PATTERN, parse_dur
 
 
 def known_entries(
-    reader: MappingReader, node: TreeNode | None, known: Iterable[str], what: str
+    reader: MappingReader, node: TreeNode | None, known: Iterable[str], what: str, example: str | None = None
 ) -> Iterator[tuple[str, TreeNode]]:
     """The entries of a mapping whose keys are known. Reports all others. None has no entries."""
     names = list(known)
@@ -28,7 +28,7 @@ def known_entries(
         if name in names:
             yield name, child
         else:
-            hint = did_you_mean(name, names) or f"its keys: {', '.join(names)}"
+            hint = did_you_mean(name, names) or example or f"its keys: {', '.join(names)}"
             reader.on(child, "unknown-key", f"{what} has no key `{name}`", hint)
 
 

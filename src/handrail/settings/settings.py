@@ -302,11 +302,12 @@ def _changes(
 ) -> dict[str, Any]:
     """The values of one file, by the names of the attributes of `Settings`."""
 
-    def of_user(name: str) -> TreeNode | None:
+    def of_user(name: str, why: str = "") -> TreeNode | None:
         """A setting that only the user may decide: the settings of a project come with the repository."""
         node = reader.child(name)
         if node is not None and not is_user:
-            reader.on(node, "bad-value", f"`{name}` can be set only in the user's settings", "remove it here")
+            message = f"`{name}` can be set only in the user's settings{why}"
+            reader.on(node, "bad-value", message, "remove it here, or write it in your own settings file")
         return node if is_user else None
 
     logins, agent = of_user("agentLogins"), reader.child("agent")
@@ -331,7 +332,7 @@ def _changes(
         "prune": read_prune(reader, of_user("prune"), before.prune),
         "approve": read_rules(reader, of_user("approve"), effects, before.approve),
         "notify": read_notify(reader, of_user("notify"), before.notify),
-        "acp": read_acp_agents(reader, of_user(ACP.name), before.acp),
+        "acp": read_acp_agents(reader, of_user(ACP.name, ": a project must not choose a program"), before.acp),
         "worktree": read_worktree(reader, before.worktree, is_user=is_user),
     }
 
@@ -377,7 +378,9 @@ def _read_names(reader: MappingReader, *, is_user: bool) -> list[str]:
 def _read_secrets(reader: MappingReader, before: Settings, *, may_except: bool) -> dict[str, tuple[str, ...]]:
     """The names in `secrets`. A project may add names, but it must not except any."""
     names = {"add": before.secrets, "except": before.not_secret}
-    for key, child in known_entries(reader, reader.child("secrets"), SECRETS.by_name, "`secrets`"):
+    for key, child in known_entries(
+        reader, reader.child("secrets"), SECRETS.by_name, "`secrets`", "write `add: [NAME]` or `except: [NAME]`"
+    ):
         if key == "except" and not may_except:
             message = "a project must not except names from the secrets"
             reader.on(child, "bad-value", message, "write `except` in your own settings file, or rename the variable")

@@ -60,6 +60,25 @@ def test_a_cached_workflow_equals_the_one_that_was_read(place: Place) -> None:
     assert place.read() == cold
 
 
+@pytest.mark.parametrize("number", ["30", "30.0", "1.50", "0x10", "007", "1e1"])
+def test_numbers_of_exit_checks_are_cached_however_they_are_written(place: Place, number: str) -> None:
+    path = place.write("w", "hello")
+    path.write_text(path.read_text().replace("emoji: x", f"emoji: x\nexit:\n- run: 'true'\n  timeout: {number}"))
+    cold = place.read()
+    assert not cold.problems
+    assert place.remembers("w")
+    assert place.read() == cold
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(place: Place) -> None:
+    place.write("w", "hello")
+    memory = place.memory()
+    read_catalog([("project", str(place.root))], Registry(), memory)
+    memory.rows[str(place.root)]["more"] = (object(),)
+    memory.save()
+    assert not place.remembers("w")
+
+
 def test_an_edit_is_seen(place: Place) -> None:
     path = place.write("w", "hello")
     place.read()

@@ -58,7 +58,7 @@ def converse(server: ServerClient, end: Callable[[], None], prompt: str, session
     Thread(target=give_prompt, args=(server, session, prompt, end), daemon=True).start()
     timer, has_stopped = Timer(PATIENCE, end), False
     for event in events:
-        kind, about = event.pop("type"), event.get("properties") or {}
+        kind, about = event.pop("type", ""), event.get("properties") or {}
         if kind == "message.part.updated":
             say(kind, **event)
         is_idle = kind == "session.idle" and about.get("sessionID") == session

@@ -221,7 +221,7 @@ def clear_mark(folder: str, name: str) -> None:
 def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     """True if one of these pieces of background work is not known yet. All of them are known from then on."""
     known_ids = set(filter(None, mark_text(folder, AWAITED).split("\n")))
-    new_ids = {id_.replace("\n", " ") for id_ in ids} - known_ids
+    new_ids = {id_.replace("\n", " ") or " " for id_ in ids} - known_ids
     if new_ids:
         set_mark(folder, AWAITED, "\n".join(sorted(known_ids | new_ids)))
     return bool(new_ids)

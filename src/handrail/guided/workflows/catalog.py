@@ -88,9 +88,9 @@ class CatalogCache:
             rows[folder] = (names, numbers, _plain(workflow.spec))
 
     def save(self) -> None:
-        """Write the changed roots. An error while writing is ignored."""
+        """Write the changed roots. One is left out if it cannot be written, or if a check brings more than plain data."""
         for root in self.changed:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 os.makedirs(self.folder, 0o700, exist_ok=True)
                 data = marshal.dumps((self._version(root), self.rows[root]))
                 write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
@@ -127,8 +127,16 @@ def stamp_numbers(stamp: os.stat_result) -> list[int]:
 
 
 def _plain(value: Any) -> Any:
-    """A record as plain tuples."""
-    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+    """A record as plain tuples, and a value of a file without how it was written there, as `marshal` needs it."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return next(
+        (kind(value) for kind in (int, float) if isinstance(value, kind) and not isinstance(value, bool)), value
+    )
 
 
 def _full_spec(spec: WorkflowSpec) -> WorkflowSpec:
