@@ -88,7 +88,7 @@ class CatalogCache:
             rows[folder] = (names, numbers, _plain(workflow.spec))
 
     def save(self) -> None:
-        """Write the changed roots. One is left out if it cannot be written, or if a check brings more than plain data."""
+        """Write the changed roots, but none that cannot be written or has more than plain data in a check."""
         for root in self.changed:
             with contextlib.suppress(OSError, ValueError):
                 os.makedirs(self.folder, 0o700, exist_ok=True)
@@ -134,9 +134,9 @@ def _plain(value: Any) -> Any:
         return list(map(_plain, value))
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
-    return next(
-        (kind(value) for kind in (int, float) if isinstance(value, kind) and not isinstance(value, bool)), value
-    )
+    if isinstance(value, bool):
+        return value
+    return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
 
 
 def _full_spec(spec: WorkflowSpec) -> WorkflowSpec:
