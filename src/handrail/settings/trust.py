@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TRUST_FOLDER = "trust"
+RUNS_NOTHING = "its definitions and settings run nothing; runs of other flows and agents need trust, too"
 
 
 class TrustRecord(Record):

@@ -19,6 +19,7 @@ from textual.screen import ModalScreen
 from handrail.app import App as Project
 from handrail.base import processes
 from handrail.base.errors import HandrailError, UntrustedError
+from handrail.settings.trust import RUNS_NOTHING
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.tui.context import Feed
@@ -182,7 +183,8 @@ def _program_list(project: Project) -> str:
     current = project.reread()
     programs = current.definitions.programs_of_project(current.settings)
     lines = [f"  {clean(program.words(current.trust.shown))}" for program in programs]
-    return "\n".join([f"It would run {counted(len(lines), 'thing')}:", *lines]) if lines else ""
+    head = f"It would run {counted(len(lines), 'thing')}:" if lines else f"{RUNS_NOTHING.capitalize()}."
+    return "\n".join([head, *lines])
 
 
 def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, news: str = "") -> None:

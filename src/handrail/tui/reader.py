@@ -147,7 +147,9 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
         elif diff["lines"] is None:
             top.tell(f"`{path}` is large or not text, so it is not compared")
         else:
-            changes = ((one["sign"] + one["text"], _STYLES.get(one["sign"], "")) for one in diff["lines"])
+            versions = [("---", diff["previous"]), ("+++", diff["id"])] if diff["lines"] else []
+            changes = [(f"{sign} {version}", "dim") for sign, version in versions]
+            changes += [(one["sign"] + one["text"], _STYLES.get(one["sign"], "")) for one in diff["lines"]]
             lines = [line(None, Piece(f" {part}", style)) for text, style in changes for part in wrapped(text, width)]
             top.push_screen(ReaderScreen(f"{path}: changes", lines or [line(None, " no difference")], path))
 
@@ -279,7 +281,8 @@ class LogScreen(Frame):
 
     def action_open(self) -> None:
         selected_id = self.lines.selected
-        path = self.entries[int(selected_id) - self._dropped_count].path if selected_id is not None else ""
+        place = int(selected_id) - self._dropped_count if selected_id is not None else -1
+        path = self.entries[place].path if place >= 0 else ""  # a line on the screen may be dropped already
         if path and self.topic.startswith("run:"):
             self.dismiss(path)  # type: ignore[arg-type]  # a frame returns None, this one a path
 

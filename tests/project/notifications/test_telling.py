@@ -170,6 +170,9 @@ def test_the_desktop_gets_the_text_as_one_argument(project: Project, tmp_path: P
     assert (tmp_path / "said").read_text().splitlines()[1:] == ["--", "Handrail", "--urgent: $(touch x)?"]
 
 
+FAILING = {"a": "exit 3", "b": "sleep 0.2; kill -9 $$", "c": "sleep 0.4; exit 3"}
+
+
 def test_only_the_end_of_a_long_run_is_told(project: Project) -> None:
     settings(project)
     project.write(
@@ -184,6 +187,14 @@ def test_only_the_end_of_a_long_run_is_told(project: Project) -> None:
     alert = ended_run_alert(later)
     assert alert is not None
     assert alert.text == "quick: failed at a/b"
+
+
+def test_of_several_failures_the_one_that_ended_the_run_is_told(project: Project) -> None:
+    steps = [f"{{id: {name}, node: command, params: {{argv: [sh, -c, '{text}']}}}}" for name, text in FAILING.items()]
+    flow = f"phases:\n- id: check\n  parallel: {{limit: 4, onFailure: finish}}\n  steps: [{', '.join(steps)}]\n"
+    project.write(".handrail/flows/three.yaml", flow)
+    loaded = App(str(project.folder), os.environ, by="person").runs.load(project.json("run", "three", code=1)["run"])
+    assert (loaded.state.reason, loaded.failed_step and loaded.failed_step.path) == ("exit-code at check/a", "check/a")
 
 
 def test_a_project_cannot_choose_channels(project: Project, tmp_path: Path) -> None:

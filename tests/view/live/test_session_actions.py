@@ -84,6 +84,16 @@ def test_the_text_of_a_phase_is_what_the_agent_is_told_now(active: Project) -> N
         text_of_phase(app_of(active), "S", 2)
 
 
+def test_the_instructions_of_an_ended_session_have_no_placeholders(project: Project) -> None:
+    project.write(
+        ".handrail/workflows/tell/workflow.yaml", "name: Tell\ncommandName: tell\ninitialMessage: Go\nphases: [a.md]\n"
+    )
+    project.write(".handrail/workflows/tell/a.md", "---\nid: a\nname: A\nemoji: x\n---\nDo {description}.\n")
+    project.json("start", "tell", "bake", "--session", "S")
+    project.json("cancel", "--yes", "--session", "S")
+    assert text_of_phase(app_of(project), "S")["instructions"].strip() == "Do bake."
+
+
 def test_a_step_cannot_cancel_a_session_and_the_session_says_that_it_tried(active: Project) -> None:
     actions = Actions(inside_a_step(active), "web")
     assert actions.app.is_leashed

@@ -25,7 +25,7 @@ LIMIT = 120.0
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the temporary repository and print its path.")
-@click.option("--pace", type=float, metavar="SECONDS", help="Pause between events; 0.4 on a terminal, else 0.")
+@click.option("--pace", type=float, metavar="SECONDS", help="Pause between events: by default 0.4 s on a terminal.")
 def demo(keep: bool, pace: float | None) -> None:
     """Show a scripted agent in a workflow. Needs no key and no network."""
     folder = tempfile.mkdtemp(prefix="handrail-demo-")

@@ -19,6 +19,7 @@ from handrail.extensions.plugins.manifest import ID, RESERVED, Plugin, skeleton_
 from handrail.extensions.plugins.search import JAVASCRIPT, plugin_folders
 from handrail.extensions.plugins.trusted_code import PluginUntrusted, TrustedCode, difference
 from handrail.settings.folders import find_root, owning_project, shown_path
+from handrail.settings.trust import RUNS_NOTHING
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.plain_text import command_line, counted, plain
 from handrail.source.suggestions import did_you_mean
@@ -101,7 +102,7 @@ def _say_trust(app: App, shell: Shell) -> None:
         source = "" if record.path == app.project else f", by the record of `{plain(record.path)}`"
         shell.say(f"trusted: {plain(app.project)}, since {date_and_time(record.at)}{source}")
     if not programs:
-        return shell.say("its definitions and settings run nothing; runs of other flows and agents need trust, too")
+        return shell.say(RUNS_NOTHING)
     shell.say(f"it {'runs' if record else 'would run'} {counted(len(programs), 'thing')}:")
     for line in program_lines(programs, shell.cwd):
         shell.say(f"  {line}")

@@ -204,7 +204,7 @@ def _outcome(result: ProgramResult) -> str:
         return f"no answer after {SECONDS:g} seconds"
     output = one_line(result.output) or "no output"
     if len(output) > LONGEST_OUTPUT:  # a path that is cut inside could not be hidden in a report
-        output = output[:LONGEST_OUTPUT].rpartition(" ")[0]
+        output = output[:LONGEST_OUTPUT].rpartition(" ")[0] or "much output without a blank"
     return f"exit code {result.exit_code}, {output}"
 
 

@@ -24,7 +24,7 @@ from handrail.driven.flows.prompts import is_made_from
 from handrail.driven.flows.results import computes_nested_flow, params_read, uses_task
 from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX
 from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed
-from handrail.driven.runs.state import CANCELLED, RunState, StepState, fold
+from handrail.driven.runs.state import RunState, StepState, fold
 from handrail.driven.runs.summary import Summary, summarize
 from handrail.driven.worktrees.records import Worktree, worktree_from_json
 from handrail.extensions.contracts import EventRecord, History
@@ -277,14 +277,14 @@ class LoadedRun:
     @property
     def failed_step(self) -> StepFailed | None:
         """The step that made the run fail, the innermost one of nested flows; None if no step did."""
-        failure: StepFailed | None = None
+        code, _, place = (self.state.reason or "").partition(" at ")
+        failures: list[StepFailed] = []
         for _, event in self.records:
             if isinstance(event, RunResumed):
-                failure = None
-            elif isinstance(event, StepFailed) and event.code != CANCELLED:
-                is_around = failure is not None and failure.path.startswith(f"{event.path}/")
-                failure = failure if is_around else event
-        return failure if failure is not None and failure.code == self.state.code else None
+                failures.clear()
+            elif isinstance(event, StepFailed) and event.code == code and f"{event.path}/".startswith(f"{place}/"):
+                failures.append(event)
+        return failures[0] if failures else None
 
     @property
     def routing(self) -> Routed:

@@ -105,6 +105,6 @@ def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any
         raise RefusedError(f"the workflow has no phase {number}", f"its phases: 0 to {len(plan.stops) - 1}")
     stop, is_told = plan.stops[number], state.is_active and number == state.at
     text = words.context_text(plan, state) if is_told else stop.instructions
-    instructions = words.variables(plan, state)["phaseInstructions"] if is_told else text
+    instructions = words.variables(plan, state)["phaseInstructions"] if number == state.at else text
     texts = {name: clean(app.secrets.mask(one)) for name, one in (("text", text), ("instructions", instructions))}
     return {"stop": number, "name": clean(stop.name), "isTold": is_told, **texts}

@@ -119,7 +119,7 @@ class Story:
 
     def _below_step(self, event: Event, now: float) -> Iterator[_Line]:
         """Lines below a step: questions, files, and what its agent did."""
-        line = line_of(event)
+        line = line_of(event, None)
         match event:
             case run_events.Answered():
                 yield f"{event.path}/", f"answered: {given_words(event.values)}"
@@ -161,7 +161,8 @@ class Story:
 def _line_with_path(path: str, text: str) -> str:
     """A line with the whole path behind its sign."""
     sign, rest = (text[0], text[1:]) if text[1:2] in ("", " ") else (RUNNING.char, text)
-    return "  " * path.count("/") + "  ".join(filter(None, (f"{sign} {plain(path)}", rest.strip())))
+    words = f"{sign} {plain(path)}  {rest.strip()}" if path else f"{sign} {rest.strip()}"
+    return "  " * path.count("/") + words.rstrip()
 
 
 def _number_of_copied(records: Sequence[EventRecord]) -> int:
@@ -237,10 +238,10 @@ class LogLine(NamedTuple):
     text: str
 
 
-def line_of(event: Event) -> LogLine:
+def line_of(event: Event, longest: int | None = LONGEST_LOG_LINE) -> LogLine:
     """The line of an event. Every event has one."""
     kind, word, text = _LINES.get(type(event), lambda _: ("steps", "notice", ""))(event)
-    return LogLine(kind, str(getattr(event, "path", "")), word, clean(" ".join(text.split()))[:LONGEST_LOG_LINE])
+    return LogLine(kind, str(getattr(event, "path", "")), word, clean(" ".join(text.split()))[:longest])
 
 
 def _answer(event: run_events.Answered) -> tuple[str, str, str]:
