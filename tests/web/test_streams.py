@@ -153,6 +153,14 @@ def test_a_reader_without_a_stream_asks_from_its_cursor_until_the_run_is_gone(
     assert page.get("/api/changes", params={"topics": topic, "since": since}).status_code == 404
 
 
+def test_a_cursor_behind_the_last_line_is_put_right(page: httpx.Client) -> None:
+    (first,) = page.get("/api/changes", params={"topics": "home"}).json()
+    place = f"home={first['epoch']}/{first['seq']}"
+    headers = {"accept": STREAM, "last-event-id": f"{place}/9"}
+    with page.stream("GET", "/api/changes", params={"topics": "home"}, headers=headers) as stream:
+        assert next(line for line in stream.iter_lines() if line.startswith("id: ")) == f"id: {place}/0"
+
+
 def test_the_page_ends_the_server(server: Server, page: httpx.Client) -> None:
     headers = {"x-handrail": "1", "content-type": "application/json"}
     assert page.post("/api/close", headers=headers, content=b"{}").status_code == 200

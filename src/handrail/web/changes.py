@@ -180,7 +180,8 @@ class _Stream:
         messages, place = await self.topics[name].messages(epoch, seq, self.clock(), tail)
         for message in messages:
             if not message["more"]:
-                self.cursors[name] = (*place, message["tail"]["seq"] if "tail" in message else tail)
+                known = min(tail, self.topics[name].tail)  # a cursor may be from another run of the server
+                self.cursors[name] = (*place, message["tail"]["seq"] if "tail" in message else known)
             yield self._event("rows", message)
 
     def _has_all(self, name: str) -> bool:
