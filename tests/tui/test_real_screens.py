@@ -17,7 +17,7 @@ VARY = ((r"\d\d:\d\d:\d\d", "14:02:31"), (r"r-[a-z0-9]{6}\b", "r-7f3k2m"), (r"\b
 """What is different in every run, and as wide."""
 PLAIN = {"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"}
 WALK: dict[str, tuple[str | Sees, ...]] = {
-    "log": WAYS["log"],
+    "log": (*WAYS["log"], text("waits for a person")),
     "text": ("b", at("run"), "4", "end", "v", at("reader")),
     "phase": ("b", "b", "slash", *"ship", "enter", "escape", chosen("Ship"), "enter", at("session"), chosen("Build"),
               "down", "enter", text("Do deliver.")),
