@@ -248,7 +248,8 @@ def test_list_show_and_validate_mark_what_would_be_run_and_refuse_nothing(cloned
 
 def test_doctor_says_whether_the_project_is_trusted(cloned: Project) -> None:
     def found() -> dict[str, Any]:
-        return next(one for one in cloned.json("doctor")["checks"] if one["id"] == "trust")
+        checks = cloned.run("doctor", "--json").data["checks"]  # its exit code depends on the agents of this machine
+        return next(one for one in checks if one["id"] == "trust")
 
     assert found()["status"] == "warning"
     assert found()["fix"] == "look at `handrail trust --show`, then run `handrail trust`"
