@@ -22,7 +22,9 @@ RESULT = {"type": "result", "sessionId": SESSION, "exitCode": 0}
 
 
 def job(**changes: Any) -> AgentJob:
-    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/home/me", "PATH": "/none"}, timeout=60.0), **changes)
+    return replace(
+        AgentJob(prompt="do it", cwd="/project", env={"HOME": "/home/me", "PATH": "/none"}, timeout=60.0), **changes
+    )
 
 
 def heard(
