@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -252,7 +253,9 @@ def same_as(name: str, app: HandrailApp) -> None:
 def same_text(file: Path, found: str) -> None:
     if UPDATES:
         file.write_text(found, encoding="utf-8")
-    assert found == file.read_text(encoding="utf-8"), f"{file.name} is different"
+    expected = file.read_text(encoding="utf-8")
+    lines = difflib.unified_diff(expected.splitlines(), found.splitlines(), file.name, "the screen", lineterm="")
+    assert found == expected, "\n".join(lines)
 
 
 class Clock:

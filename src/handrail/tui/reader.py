@@ -228,7 +228,8 @@ class LogScreen(Frame):
         if self._story is None:
             self._story = Story(runs.load(id_).plan, lambda _: "")
         records, self._offset = runs.events(id_, self._offset)
-        entries = [*log_entries(self._story, masked_records(records)), *self._printed_entries(id_)]
+        # In one millisecond, what a step printed comes before its end, as on the page.
+        entries = [*self._printed_entries(id_), *log_entries(self._story, masked_records(records))]
         return sorted(entries, key=lambda entry: entry.at)
 
     def _printed_entries(self, id_: str) -> Iterator[LogEntry]:
