@@ -25,7 +25,7 @@ PLACES = {
 }
 PLACES |= {"RetryableFailure": 0, "_final": 0}
 """What reports a code, and the place of the code among its arguments."""
-PASSED_ON = {"error.code", "failure.code", "failed[0].code", "code", "None", "outcome"}
+PASSED_ON = {"error.code", "failure.code", "errors[0].code", "code", "None", "outcome"}
 """Arguments that pass on the code of another error, or an outcome of an agent."""
 STATUSES = {"status.status": "cancelled"}
 """The status of a workflow that ended without being done."""

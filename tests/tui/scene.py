@@ -19,6 +19,7 @@ from handrail.app import App
 from handrail.base.errors import NotFound
 from handrail.tui.app import HandrailApp
 from handrail.tui.context import TerminalLook
+from handrail.tui.home import HomeScreen
 from handrail.view.live.run import Tail
 from handrail.view.rows.rows import RowMessage, Rows
 from support import trust_below
@@ -296,7 +297,9 @@ async def settled(top: HandrailApp, pilot: Pilot[None]) -> None:
     """Wait until what is followed is shown."""
     await pilot.pause()
     for _ in range(200):
-        feeds = [top.home, *(one for one in (getattr(top.screen, name, None) for name in ("feed", "beside")) if one)]
+        screen = top.screen
+        side_feed = screen.side_feed if isinstance(screen, HomeScreen) else getattr(screen, "feed", None)
+        feeds = [top.home, *([side_feed] if side_feed is not None else [])]
         if all(feed.is_ready or feed.error is not None for feed in feeds):
             break
         await asyncio.sleep(0.02)

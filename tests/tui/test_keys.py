@@ -64,11 +64,11 @@ def test_no_row_moves_within_a_second_after_a_key_and_the_selection_follows_its_
         entry(scene, "run:r-more00", "needs", 0, name="more", status="waiting", need=asked)
         scene.topic("home").rows.seq += 1
         await _until(lambda: any(row["id"] == "run:r-more00" for row in top.entries))
-        top.screen.stale()  # type: ignore[attr-defined]
+        top.screen.mark_stale()  # type: ignore[attr-defined]
         await asyncio.sleep(0.3)
         assert [one.id for one in listing.lines] == before
         top._key_time = float("-inf")
-        top.screen.stale()  # type: ignore[attr-defined]
+        top.screen.mark_stale()  # type: ignore[attr-defined]
         await _until(lambda: "run:r-more00" in [one.id for one in listing.lines])
         assert listing.selected == chosen
         assert [one.id for one in listing.lines].index(chosen) < before.index(chosen)
