@@ -13,7 +13,7 @@ import pytest
 from handrail.agents.probe.scripted_model import Turn
 from real.hosts import HOSTS, Seat
 from real.measured import NAMES, TWO, Driver
-from real.waiting import LONG
+from real.waiting import LONG, until
 
 SETTINGS = "passEnv: [CODEX_FAKE_KEY]\n"
 every = pytest.mark.parametrize("name", NAMES)
@@ -35,6 +35,8 @@ def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
 def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, victim: str) -> None:
     process, word = driver.at_work()
     try:
+        if name == "copilot":
+            until(lambda: len(conversations(driver)) == 2, "the conversation on disk")
         run = driver.run("runs")["runs"][0]["run"]
         if victim == "agent":
             for pid in below(process.pid):
@@ -58,6 +60,29 @@ def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, 
     assert "You were interrupted" in asked
     assert "The first thing." not in asked, name
     assert driver.nothing_left(word)
+
+
+def conversations(driver: Driver) -> list[Path]:
+    """What Copilot CLI has saved: it can resume nothing else."""
+    return list(driver.seat.home.glob(".copilot/session-state/*/events.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["copilot"])
+def test_a_conversation_that_was_killed_before_it_was_saved_is_begun_again(driver: Driver) -> None:
+    process, word = driver.at_work()
+    until(lambda: len(conversations(driver)) == 2, "the conversation on disk")
+    run = driver.run("runs")["runs"][0]["run"]
+    for pid in below(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert process.wait(LONG) == 1
+    assert driver.nothing_left(word)
+    max(conversations(driver), key=lambda path: path.stat().st_mtime).unlink()
+    driver.seat.model.script(Turn("Second done."))
+    assert driver.run("resume", run)["phases"][0]["steps"][1]["value"]["output"] == "Second done."
+    asked = driver.seat.model.received()[-1].text
+    assert "The second thing." in asked
+    assert "The first thing." not in asked
 
 
 def below(pid: int) -> list[int]:

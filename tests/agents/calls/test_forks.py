@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,38 @@ def test_the_first_call_gives_the_fork_a_session(
     say(project, "child", "PreToolUse", tool_name=tool, tool_input=given, transcript_path=str(forked))
     assert sessions(project)["claude-child"] == "active"
     assert project.json("status", "--session", "claude-child")["phase"]["id"] == "look"
+
+
+HEAD = '{"type":"custom-title","customTitle":"Workflow: tea"}\n'
+PROMPT = '{"type":"user","message":{"role":"user","content":"go on"}}\n'
+
+
+def test_the_first_call_waits_for_a_history_that_is_written_late(project: Project, forked: Path) -> None:
+    history = forked.read_text(encoding="utf-8")
+    forked.write_text(HEAD, encoding="utf-8")
+    say(project, "child", "SessionStart", source="fork", transcript_path=str(forked))
+    written = threading.Timer(0.5, lambda: forked.write_text(HEAD + history + PROMPT, encoding="utf-8"))
+    written.start()
+    answer = edited(project, forked)
+    written.join()
+    assert answer["permissionDecision"] == "deny"
+    assert sessions(project)["claude-child"] == "active"
+
+
+def test_a_fork_without_a_history_is_denied_and_one_without_a_parent_is_free(project: Project, forked: Path) -> None:
+    forked.write_text(HEAD, encoding="utf-8")
+    say(project, "child", "SessionStart", source="fork", transcript_path=str(forked))
+    answer = edited(project, forked)
+    assert answer["permissionDecision"] == "deny"
+    assert "not written yet" in answer["permissionDecisionReason"]
+    forked.write_text(HEAD + PROMPT, encoding="utf-8")
+    assert edited(project, forked).get("permissionDecision") != "deny"
+
+
+def edited(project: Project, transcript: Path) -> dict[str, Any]:
+    given = {"file_path": str(project.folder / "a"), "old_string": "a", "new_string": "b"}
+    answer = say(project, "child", "PreToolUse", tool_name="Edit", tool_input=given, transcript_path=str(transcript))
+    return dict(answer.get("hookSpecificOutput") or {})
 
 
 def sessions(project: Project) -> dict[str, str]:

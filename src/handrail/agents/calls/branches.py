@@ -102,6 +102,8 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: UserFolders) -
 
 TASK = b"wf-"
 """The start of every task id."""
+HISTORY_SECONDS = 1.0
+"""How long the first call of a fork waits for the history that shows its parent."""
 
 
 def expect_fork(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
@@ -129,7 +131,7 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
 
     link = hook_files.link_path(places, agent, request["conversation"])
     is_sure = request["event"] in ("tool", "step")
-    parent = _parent(host, os.path.dirname(link), request, is_sure)
+    parent = _parent_in_time(host, link, request) if is_sure else _parent(host, os.path.dirname(link), request, False)
     if parent is None:
         if is_sure:
             hook_files.remove_link(link)
@@ -146,11 +148,36 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
     return hook_files.read_link(link)
 
 
+def _parent_in_time(host: Host, link: str, request: HostRequest) -> SessionRef | None:
+    """The parent of a fork at its first call, when the host may not have written its whole history yet.
+
+    Raises `StateError` if the history still has no message: without this, a quick call would open the gate for good.
+    """
+    import time
+
+    end = time.monotonic() + HISTORY_SECONDS
+    while True:
+        parent = _parent(host, os.path.dirname(link), request, True)
+        has_messages = getattr(host, "has_messages", None)
+        if parent is not None or has_messages is None:
+            return parent
+        if time.monotonic() > end:
+            break
+        time.sleep(HISTORY_SECONDS / 20)
+    if not has_messages(_history(request)):
+        raise StateError("the history of this fork is not written yet", "make the call again")
+    return None
+
+
+def _history(request: HostRequest) -> bytes:
+    with open(request["transcript"] or "", "rb") as file:
+        return file.read()
+
+
 def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> SessionRef | None:
     """The active session that the transcript names, or whose task id it has; if there are several, the last one."""
     try:
-        with open(request["transcript"] or "", "rb") as file:
-            transcript = file.read()
+        transcript = _history(request)
     except OSError as error:
         if not is_call:
             return None

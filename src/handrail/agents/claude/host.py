@@ -236,6 +236,11 @@ def was_told(history: bytes, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in history
 
 
+def has_messages(history: bytes) -> bool:
+    """Claude Code first writes the title and the mode of a fork, and its messages up to half a second later."""
+    return b'"type":"user"' in history
+
+
 def transcript_tail(path: str | None) -> list[dict[str, Any]]:
     """The last complete entries of a transcript, oldest first; empty if it cannot be read."""
     from handrail.base import jsonlite

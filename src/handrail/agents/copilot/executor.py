@@ -44,6 +44,8 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm6
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
+    if job.session is not None and job.fresh is not None and not SessionCount(job.env).has(job.session):
+        job = replace(job, session=None, prompt=job.fresh)  # killed before Copilot CLI saved the conversation
     session = job.session or job.new_session or str(uuid.uuid4())
     program = job.program or _real_program(job.env.get("PATH")) or PROGRAM
     argv = [program, "--output-format=json", "--no-auto-update", "--no-ask-user"]
@@ -82,7 +84,8 @@ class CopilotReader:
         self.folder = folder
         self.session = _read_text(folder, "session")
         self.count = SessionCount(job.env)
-        self.before = JobUsage() if job.session is None else self.count.usage(job.session)
+        is_new = job.session is None or self.session not in (None, job.session)
+        self.before = JobUsage() if is_new else self.count.usage(str(job.session))
         self.last_tokens = self.before.tokens if self.before is not None else None
         self.names: dict[str, str] = {}
         self.text: str | None = None
@@ -169,14 +172,20 @@ class SessionCount:
         self.records = NewRecords(b'"session.usage_record"')
         self.spent = JobUsage()
 
+    def has(self, session: str) -> bool:
+        """False if Copilot CLI has saved nothing of a session: then it refuses to resume it."""
+        return os.path.exists(self._path(session))
+
     def usage(self, session: str) -> JobUsage | None:
         """The usage so far; None if unknown."""
-        path = os.path.join(self.folder, session, "events.jsonl")
-        if not os.path.exists(path):
+        if not self.has(session):
             return None
-        for data in self.records.read([path]):
+        for data in self.records.read([self._path(session)]):
             _count(self.spent, within(data, "data", "usage"))
         return copy(self.spent)
+
+    def _path(self, session: str) -> str:
+        return os.path.join(self.folder, session, "events.jsonl")
 
 
 def _read_text(folder: str, name: str) -> str | None:

@@ -141,6 +141,13 @@ class Forks(Protocol):
         """The conversation from which the one with this history was forked; None if it is no fork."""
 
 
+class LateHistory(Protocol):
+    """What the module of a host has in addition if it may write the history of a fork after its first call."""
+
+    def has_messages(self, history: bytes) -> bool:
+        """False while the history has no message of a person yet."""
+
+
 class Market(Protocol):
     """What the module with the recipe has in addition if the agent has marketplaces of plugins."""
 
