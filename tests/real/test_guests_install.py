@@ -51,7 +51,8 @@ def test_a_conversation_that_runs_is_free_after_uninstalling(guest: Guest) -> No
     guest.model.script(guest.write("bound.txt"), Turn("I may not."))
     with guest.screen() as screen:
         screen.say(f"{guest.start_command} w tea")
-        screen.wait("I may not.")
+        shown = screen.wait("I may not.")
+        assert guest.at() == "look", shown
         guest.handrail("uninstall", guest.name)
         guest.model.script(guest.write("free.txt"), Turn("It is written."))
         screen.say("write it")
