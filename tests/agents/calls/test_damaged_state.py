@@ -241,6 +241,6 @@ def test_a_fork_of_a_damaged_parent_is_denied_and_can_be_freed(
 def test_a_fork_without_a_workflow_is_free_beside_a_damaged_conversation(linked: Project, tmp_path: Path) -> None:
     damaged_first_record(linked)
     transcript = tmp_path / "plain.jsonl"
-    transcript.write_text('{"said": "hello"}\n', encoding="utf-8")
+    transcript.write_text('{"type":"user","said":"hello"}\n', encoding="utf-8")
     say(linked, "SessionStart", "child", source="fork", transcript_path=str(transcript))
     assert reason(linked, "Edit", "child", transcript_path=str(transcript)) == ""
