@@ -86,12 +86,11 @@ def test_a_conversation_that_was_killed_before_it_was_saved_is_begun_again(tmp_p
     resumed = job(env={"HOME": str(tmp_path), "PATH": "/none"}, session=SESSION, prompt="go on", fresh="do it")
     launch = executor.launch(resumed, str(tmp_path))
     assert launch.stdin == b"do it"
-    assert f"--session-id={launch.files['session']}" in launch.argv
-    assert launch.files["session"] != SESSION
+    assert f"--session-id={SESSION}" in launch.argv
     (tmp_path / "session").write_text(launch.files["session"])
     spend(tmp_path, one=(20, 6, 0))
     said = heard({"type": "user.message"}, RESULT, given=resumed, folder=str(tmp_path))
-    assert said[0].data == {"id": launch.files["session"]}
+    assert said[0].data == {"id": SESSION}
     assert said[1].data["inputTokens"] == 20
     saved = tmp_path / ".copilot" / "session-state" / SESSION / "events.jsonl"
     saved.parent.mkdir(parents=True)

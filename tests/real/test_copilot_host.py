@@ -11,7 +11,7 @@ import pytest
 
 from handrail.agents.probe.scripted_model import Turn, tool_turn
 from real.guests.copilot import Copilot
-from real.guests.guest import Phase
+from real.guests.guest import Phase, mark
 from real.screen import Screen
 from real.waiting import until
 
@@ -56,6 +56,28 @@ def test_a_run_goes_on_after_the_limit_of_the_host(guest: Copilot) -> None:
     data: dict[str, Any] = json.loads(ended.stdout)
     value = data["phases"][0]["steps"][0]["value"]
     assert (value["status"], value["calls"]) == ("done", 2)
+
+
+CRASH = """\
+until rm {saved}/*/events.jsonl; do sleep 0.1; done
+p=$PPID
+until grep -q output-format=json /proc/$p/cmdline; do p=$(sed -n s/^PPid:.//p /proc/$p/status); done
+kill -9 $p
+"""
+"""Deletes what Copilot CLI has saved, and kills it."""
+
+
+def test_a_conversation_that_was_killed_before_it_was_saved_begins_again_in_its_phase(guest: Copilot) -> None:
+    script = guest.file("crash.sh", CRASH.format(saved=guest.home / ".copilot" / "session-state"))
+    turns = (guest.step("next"), guest.shell(f"sh {script.name}"), guest.step("next"), Turn("Done."))
+    guest.model.script(*turns)
+    ended = guest.handrail("run", "w", "tea", "--agent", "copilot", "--json", check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    value = json.loads(ended.stdout)["phases"][0]["steps"][0]["value"]
+    assert (value["status"], value["calls"]) == ("done", 2)
+    begun_again = guest.model.received()[2].text
+    assert mark("w", "build") in begun_again
+    assert mark("w", "look") not in begun_again
 
 
 def test_a_person_is_asked_about_other_tools_but_not_about_ours(guest: Copilot) -> None:

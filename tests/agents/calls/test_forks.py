@@ -50,7 +50,7 @@ def test_the_first_call_waits_for_a_history_that_is_written_late(project: Projec
     history = forked.read_text(encoding="utf-8")
     forked.write_text(HEAD, encoding="utf-8")
     say(project, "child", "SessionStart", source="fork", transcript_path=str(forked))
-    written = threading.Timer(0.5, lambda: forked.write_text(HEAD + history + PROMPT, encoding="utf-8"))
+    written = threading.Timer(0.3, lambda: forked.write_text(HEAD + history + PROMPT, encoding="utf-8"))
     written.start()
     answer = edited(project, forked)
     written.join()

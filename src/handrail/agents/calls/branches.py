@@ -124,14 +124,15 @@ def expect_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
 def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolders) -> SessionRef | None:
     """The session of a fork, copied from its parent's; None if there is no parent with an active workflow.
 
-    The host may write the fork's history only when the model first acts. So only at a tool call does a transcript
-    without our texts mean that there is no parent, and is an unreadable transcript an error.
+    The host may write the fork's history only when the model first acts, or a little later. So only at a tool call does
+    a transcript without our texts mean that there is no parent, and is an unreadable transcript an error.
     """
     from handrail.guided.sessions.store import fork_session
 
     link = hook_files.link_path(places, agent, request["conversation"])
     is_sure = request["event"] in ("tool", "step")
-    parent = _parent_in_time(host, link, request) if is_sure else _parent(host, os.path.dirname(link), request, False)
+    folder = os.path.dirname(link)
+    parent = _parent_in_time(host, folder, request) if is_sure else _parent(host, folder, request, False)
     if parent is None:
         if is_sure:
             hook_files.remove_link(link)
@@ -148,25 +149,19 @@ def settle_fork(host: Host, agent: str, request: HostRequest, places: UserFolder
     return hook_files.read_link(link)
 
 
-def _parent_in_time(host: Host, link: str, request: HostRequest) -> SessionRef | None:
-    """The parent of a fork at its first call, when the host may not have written its whole history yet.
+def _parent_in_time(host: Host, folder: str, request: HostRequest) -> SessionRef | None:
+    """The parent of a fork at its first call. Waits for it if the host may write the history after that call.
 
-    Raises `StateError` if the history still has no message: without this, a quick call would open the gate for good.
+    Raises `StateError` if the history then has no message: to take this for "no parent" would open the gate for good.
     """
     import time
 
-    end = time.monotonic() + HISTORY_SECONDS
-    while True:
-        parent = _parent(host, os.path.dirname(link), request, True)
-        has_messages = getattr(host, "has_messages", None)
-        if parent is not None or has_messages is None:
-            return parent
-        if time.monotonic() > end:
-            break
+    has_messages, end = getattr(host, "has_messages", None), time.monotonic() + HISTORY_SECONDS
+    while (parent := _parent(host, folder, request, True)) is None and has_messages and time.monotonic() < end:
         time.sleep(HISTORY_SECONDS / 20)
-    if not has_messages(_history(request)):
+    if parent is None and has_messages and not has_messages(_history(request)):
         raise StateError("the history of this fork is not written yet", "make the call again")
-    return None
+    return parent
 
 
 def _history(request: HostRequest) -> bytes:

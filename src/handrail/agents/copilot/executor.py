@@ -44,8 +44,6 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm6
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    if job.session is not None and job.fresh is not None and not SessionCount(job.env).has(job.session):
-        job = replace(job, session=None, prompt=job.fresh)  # killed before Copilot CLI saved the conversation
     session = job.session or job.new_session or str(uuid.uuid4())
     program = job.program or _real_program(job.env.get("PATH")) or PROGRAM
     argv = [program, "--output-format=json", "--no-auto-update", "--no-ask-user"]
@@ -60,11 +58,21 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if token is not None:
         env[TOKENS[0]] = token
         argv.append(f"--secret-env-vars={','.join(TOKENS)}")
-    argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
+    argv.append(f"--session-id={session}" if _begins(job) else f"--resume={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")
-    prompt = outcomes.prompt_for_json(job.prompt, job.schema) if job.schema else job.prompt
+    prompt = job.fresh or job.prompt if _begins(job) else job.prompt
+    prompt = outcomes.prompt_for_json(prompt, job.schema) if job.schema else prompt
     return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files=files)
+
+
+def _begins(job: AgentJob) -> bool:
+    """True if the conversation begins, perhaps again: Copilot CLI may have been killed before it saved it.
+
+    A conversation that the flow itself names is never begun: the agent would not know what happened in it.
+    """
+    is_ours = job.fresh is not None or job.stubs is not None
+    return job.session is None or (is_ours and not SessionCount(job.env).has(job.session))
 
 
 def _real_program(path: str | None) -> str | None:
@@ -84,8 +92,7 @@ class CopilotReader:
         self.folder = folder
         self.session = _read_text(folder, "session")
         self.count = SessionCount(job.env)
-        is_new = job.session is None or self.session not in (None, job.session)
-        self.before = JobUsage() if is_new else self.count.usage(str(job.session))
+        self.before = JobUsage() if _begins(job) else self.count.usage(job.session or "")
         self.last_tokens = self.before.tokens if self.before is not None else None
         self.names: dict[str, str] = {}
         self.text: str | None = None
@@ -173,7 +180,7 @@ class SessionCount:
         self.spent = JobUsage()
 
     def has(self, session: str) -> bool:
-        """False if Copilot CLI has saved nothing of a session: then it refuses to resume it."""
+        """False if Copilot CLI has saved nothing of a session: then it cannot resume it."""
         return os.path.exists(self._path(session))
 
     def usage(self, session: str) -> JobUsage | None:

@@ -134,10 +134,8 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
         return None if "response" in data else requests.subagent(_origin(data))
     if "stopReason" in data:
         return _stop(data)
-    if "trigger" in data:
+    if "trigger" in data or data.get("source") != "resume":  # no history: it is compacted, or it begins, perhaps again
         return {**_origin(data), "event": "begin", "source": "compacting", "waits": True}
-    if data.get("source") != "resume":
-        return None
     return {**_origin(data), "event": "begin", "source": "fork", "waits": True}
 
 
