@@ -22,9 +22,18 @@ MARK = "HANDRAIL_CALL"
 TABLE = "/proc"
 
 
-def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set[int]:
+SHORT = 0.5
+"""Seconds in which process ids cannot go round. A program that ran for less time has started only later ids."""
+
+
+def possible_family(pid: int, begin: float) -> dict[int, int]:
+    """The processes that a program can have started which itself was started at this time, with their parents."""
+    is_short = time.monotonic() - begin < SHORT
+    return living_processes(after=pid) if is_short else living_processes(younger=True)
+
+
+def family(pid: int, mark: str, parents: Mapping[int, int]) -> set[int]:
     """The descendants of a process and the processes with its mark, without the process itself."""
-    parents = living_processes(younger=True) if parents is None else parents
     return descendants({pid}, parents) | processes_with(f"{MARK}={mark}", parents) - {pid}
 
 
@@ -48,15 +57,17 @@ def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[
     return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, entry_bytes)}
 
 
-def living_processes(*, younger: bool = False) -> dict[int, int]:
+def living_processes(*, younger: bool = False, after: int | None = None) -> dict[int, int]:
     """All living processes, each with the id of its parent; empty if the system has no `/proc`.
 
-    With `younger`, only those that did not begin before this process: it can have started no others. Reading the whole
-    table takes milliseconds, so a caller that needs it twice passes it on.
+    With `younger`, only those that did not begin before this process: it can have started no others. With `after`, only
+    those whose id was given after this one. Reading the whole table takes milliseconds, so a caller that needs it twice
+    passes it on.
     """
     parents: dict[int, int] = {}
     try:
         names = [name for name in os.listdir(TABLE) if name.isdigit()]
+        names = names if after is None else later_ids(names, after)
     except OSError:
         return parents
     oldest = 0
@@ -75,6 +86,18 @@ def living_processes(*, younger: bool = False) -> dict[int, int]:
         elif state not in (b"Z", b"X") and start_time >= oldest:
             parents[int(name)] = parent
     return parents
+
+
+def later_ids(names: list[str], pid: int) -> list[str]:
+    """Those of these process ids that were given after one. Ids are given in order, and then from the bottom again."""
+    try:
+        with open(f"{TABLE}/loadavg", "rb") as file:
+            newest = int(file.read().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return names
+    if newest < pid:
+        return [name for name in names if int(name) > pid or int(name) <= newest]
+    return [name for name in names if pid < int(name) <= newest]
 
 
 def _has_entry(pid: int, entry_bytes: bytes) -> bool:
@@ -180,7 +203,7 @@ async def capture(task: Task, keep: int) -> CapturedOutput:
 
 async def _run_to_end(task: Task, part: _Part, errors: _Part | None = None) -> tuple[int, bool]:
     """Run a task until it ends: its exit code, and whether that was at its timeout. Errors may be kept apart."""
-    mark = uuid.uuid4().hex
+    mark, begin = uuid.uuid4().hex, time.monotonic()
     errors_target = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
     process = await start(replace(task, env={**task.env, MARK: mark}), errors=errors_target)
     output = asyncio.gather(_collect(process.stdout, part), _collect(process.stderr, errors))
@@ -195,7 +218,7 @@ async def _run_to_end(task: Task, part: _Part, errors: _Part | None = None) -> t
         timed_out = True
     finally:
         await _kill_group(process)
-        _signal(family(process.pid, mark), signal.SIGKILL)
+        _signal(family(process.pid, mark, possible_family(process.pid, begin)), signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # read to the end, so that the pipe is closed
             await asyncio.wait_for(asyncio.shield(output), GRACE)
         for reader in (output, feed_task):
@@ -331,9 +354,11 @@ class RunningProgram:
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Future[None]] = []
         self._family: set[int] = set()
+        self._begin = 0.0
 
     async def __aenter__(self) -> RunningProgram:
         task = replace(self.task, env={**self.task.env, MARK: self.mark})
+        self._begin = time.monotonic()
         self._process = await start(task, errors=asyncio.subprocess.PIPE)
         self._tasks = [
             asyncio.ensure_future(feed(self._process, self.task.stdin)),
@@ -393,7 +418,7 @@ class RunningProgram:
 
     def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
         """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
-        parents = living_processes(younger=True)
+        parents = possible_family(process.pid, self._begin)
         self._family |= family(process.pid, self.mark, parents)
         self._family &= parents.keys()
         return process.returncode is None or bool(self._family) or (not parents and has_group(process.pid))
