@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -165,6 +166,7 @@ async def start(
     task: Task, *, errors: int = asyncio.subprocess.STDOUT, own_group: bool = True
 ) -> asyncio.subprocess.Process:
     """Start a program in its own process group, or in ours. Raises `OSError` if it cannot be started."""
+    _wait_by_descriptors()
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *task.argv,
@@ -183,6 +185,27 @@ async def start(
     except asyncio.CancelledError:  # wait for the start: only a started process can be killed
         await _kill_group(await starting)
         raise
+
+
+def _wait_by_descriptors() -> None:
+    """Wait for programs as Python 3.12 does: in the event loop. Python 3.11 starts a thread for each program."""
+    if sys.version_info >= (3, 12) or not hasattr(os, "pidfd_open"):
+        return
+    if isinstance(asyncio.get_child_watcher(), asyncio.ThreadedChildWatcher):
+        with contextlib.suppress(OSError):  # an old kernel, or a sandbox
+            os.close(os.pidfd_open(os.getpid()))
+            asyncio.set_child_watcher(_LoopWatcher())
+
+
+if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+
+    class _LoopWatcher(asyncio.PidfdChildWatcher):
+        """Uses the loop that runs at this moment, so that several threads can have loops."""
+
+        _loop = property(lambda _self: asyncio.get_running_loop(), lambda _self, _loop: None)
+
+        def attach_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+            """There is none to attach."""
 
 
 async def run_task(

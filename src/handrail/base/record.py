@@ -32,7 +32,7 @@ else:
             if count != len(fields):
                 others = {**cls._field_defaults, **named}
                 values += tuple([others[name] for name in fields[count:] if name in others])
-            if len(values) != len(fields) or not all(name in fields[count:] for name in named):
+            if len(values) != len(fields) or (named and not named.keys() <= set(fields[count:])):
                 raise TypeError(f"{cls.__name__} has the fields {fields}; got {count} values and {list(named)}")
             return tuple.__new__(cls, values)
 

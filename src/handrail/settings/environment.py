@@ -161,11 +161,11 @@ _REFUSING = {
 }
 
 
-def without_logins(env: Mapping[str, str], empty: str, keeps: Collection[str] = ()) -> dict[str, str]:
-    """The environment without logins, except the variables in `keeps`. `empty` is the path of an empty folder."""
+def without_logins(env: Mapping[str, str], nowhere: str, keeps: Collection[str] = ()) -> dict[str, str]:
+    """The environment without logins, except the variables in `keeps`. `nowhere` is a path that does not exist."""
     removed = set(LOGINS) - set(keeps)
     result = {name: value for name, value in env.items() if name not in removed}
-    added = {**_REFUSING, **dict.fromkeys(CONFIG_FOLDERS, empty)}
+    added = {**_REFUSING, **dict.fromkeys(CONFIG_FOLDERS, nowhere)}
     result |= {name: value for name, value in added.items() if name not in keeps or name not in env}
     return with_git_settings(result, _GIT_SETTINGS)
 

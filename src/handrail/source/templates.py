@@ -31,6 +31,8 @@ def _pieces(template: str) -> Iterator[tuple[str, str | None, int]]:
 
 def render(template: str, values: Mapping[str, str]) -> str:
     """The template with each known name replaced by its value. Placeholders inside values are not replaced."""
+    if "{" not in template:
+        return template
     parts: list[str] = []
     for text, name, _ in _pieces(template):
         parts.append(text)

@@ -176,17 +176,17 @@ def step_list(plan: Plan, at: int) -> list[str]:
 def card_texts(plan: Plan, state: State) -> CardTexts:
     """All that a card says about the current stop. The placeholders are resolved once."""
     values = variables(plan, state)
-    is_active, stop = state.is_active, plan.stops[state.at]
+    is_active, stop, line = state.is_active, plan.stops[state.at], status_line(plan, state)
     template = message_template(plan, "blockReasonTemplate")
     used_values = {name: values[name] for name, _ in placeholders(template) if name in values}
     gate: GateRules = {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used_values}
     brief = (
-        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
+        f"[{line}] You work for a conversation that follows this workflow. "
         f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
     )
     return {
         "gate": gate if is_active else None,
-        "statusLine": status_line(plan, state),
+        "statusLine": line,
         "title": session_title(plan, state.task),
         "context": context_text(plan, state, values) if is_active else None,
         "brief": brief if is_active else None,

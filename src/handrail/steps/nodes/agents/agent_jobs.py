@@ -69,9 +69,7 @@ def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
     env = {**job.env, **launch.env}
     if job.has_logins:
         return env
-    empty = os.path.join(folder, "no-logins")
-    os.mkdir(empty)
-    return without_logins(env, empty, job.keeps)
+    return without_logins(env, os.path.join(folder, "no-logins"), job.keeps)
 
 
 def _program_path(name: str, job: AgentJob) -> str:
