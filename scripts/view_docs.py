@@ -270,7 +270,7 @@ RUN_FIELDS: Fields = {
     "status": "`running`, `waiting`, `completed`, `stopped`, `failed` or `cancelled`; a damaged run is `failed`",
     "started": "when it was made",
     "ended": "when it ended",
-    "seconds": "how long its attempt was driven, without the time in which it waited for a person or a resume",
+    "seconds": "how long all its attempts were driven, without the time in which it waited for a person or a resume",
     "secondsAtLeast": "true if a process was killed, so its last moments are not known",
     "waitingFor": "the questions that a person can answer now: `question` (its id), `path` and `title`",
     "reason": "why it ended or waits, or until when a step is delayed",

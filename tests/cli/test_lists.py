@@ -139,15 +139,17 @@ def test_a_running_run_took_as_long_as_it_is_driven_and_a_long_reason_is_cut(pro
     assert max(map(len, project.run("runs").out.splitlines())) < 220
 
 
-def test_a_restarted_run_shows_that_its_time_is_that_of_the_last_attempt(project: Project) -> None:
+def test_a_restarted_run_shows_the_time_of_all_attempts(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{STEP}]}}, {{id: b, steps: [{STEP}]}}]\n")
     project.run("run", "demo")
     project.write("ready", "")
     for number, start in ((2, "a"), (3, "b")):
+        (before,) = project.json("runs")["runs"]
         project.run("restart", "last", "--from", start)
-        assert cells(project.run("runs").out)[1][2] == f"1s (attempt {number})"
+        assert cells(project.run("runs").out)[1][2] == f"1s ({number} attempts)"
         (row,) = project.json("runs")["runs"]
         assert (row["attempt"], row["secondsAtLeast"]) == (number, False)
+        assert row["seconds"] > before["seconds"]
 
 
 def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:

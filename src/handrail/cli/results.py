@@ -102,7 +102,7 @@ def _run_row(run: Summary) -> tuple[str, ...]:
     start_text = "" if run.created is None else date_and_time(run.created)
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
     if run.attempt > 1 and took:
-        took += f" (attempt {run.attempt})"
+        took += f" ({run.attempt} attempts)"
     status = "interrupted" if run.is_interrupted else "cannot be read" if run.status == "damaged" else run.status
     words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
     params, reason = one_line(run.given), one_line(reason_words(run.why))

@@ -37,6 +37,10 @@ prompts:
   - {tool: write, input: {path: two.txt, content: x}}
 """
 
+SLOW = """\
+phases: [{id: p, steps: [{id: a, node: wait, params: {seconds: 0}}, {id: long, node: wait, params: {seconds: 60}}]}]
+"""
+
 
 @pytest.fixture
 def paid(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
@@ -86,6 +90,29 @@ def test_it_is_resumed_with_a_higher_bound_and_keeps_what_it_did(paid: Project) 
     assert made(paid) == ["one.txt", "again.txt", "end.txt"]
 
 
+@pytest.mark.whole
+def test_a_restart_keeps_what_earlier_attempts_used_and_bounds_count_it(paid: Project) -> None:
+    calm(paid)
+    id_ = run(paid, "--max-usd", "1", code=6)["run"]
+    again = paid.json("restart", id_, code=6)
+    assert (again["reason"], again["phases"][0]["steps"][0]["attempts"]) == (
+        "it used $1.6 of at most $1 (`--max-usd`)",
+        0,
+    )
+    ended = paid.json("restart", id_, "--max-usd", "9")
+    assert (ended["attempt"], ended["usage"]) == (3, {"inputTokens": 800, "outputTokens": 160, "usd": 3.2})
+    assert "started; the attempts before took" in paid.run("log", id_).out
+    assert "and used 400 tokens in, 80 out, $1.60" in paid.run("log", id_).out
+
+
+def test_a_restart_has_only_the_time_that_earlier_attempts_left(project: Project) -> None:
+    project.write(".handrail/flows/slow.yaml", SLOW)
+    id_ = project.json("run", "slow", "--max-minutes", "0.005", code=6)["run"]
+    again = project.json("restart", id_, code=6)
+    assert again["reason"] == "it ran for 0.005 minutes, which is the most it may (`--max-minutes`)"
+    assert again["phases"][0]["steps"][1]["attempts"] == 0
+
+
 def test_a_step_is_not_started_if_a_bound_is_already_reached(paid: Project) -> None:
     ended = run(paid, "--max-usd", "0.4", code=6)
     steps = {step["id"]: step for step in ended["phases"][0]["steps"]}
@@ -99,8 +126,7 @@ def test_a_run_below_its_bounds_ends_as_without_them(paid: Project) -> None:
 
 
 def test_a_run_ends_when_its_time_is_used_up(project: Project) -> None:
-    steps = "[{id: a, node: set, params: {n: 1}}, {id: long, node: wait, params: {seconds: 60}}]"
-    project.write(".handrail/flows/slow.yaml", f"phases: [{{id: p, steps: {steps}}}]\n")
+    project.write(".handrail/flows/slow.yaml", SLOW)
     ended = project.json("run", "slow", "--max-minutes", "0.005", code=6)
     assert ended["reason"] == "it ran for 0.005 minutes, which is the most it may (`--max-minutes`)"
     again = project.json("resume", ended["run"], "--max-minutes", "0.006", code=6)

@@ -87,7 +87,9 @@ def test_what_is_recorded_while_nobody_drives_takes_no_time_anywhere(records: Re
     assert summary(records).seconds == 2.0
     assert Progress(flow(FLOW), records).topic.clock.at(2.0) == 2.0
     again: Records = [*records, (90.0, RESUMED), *ENDED]
-    taken = PastRun(again).consumption(["a"])
+    past = PastRun()
+    past.take(again)
+    taken = past.consumption(["a"])
     topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, again)
     assert taken is not None
     assert (summary(again).seconds, taken.seconds, topic.clock.seconds) == (6.0, 5.0, 6.0)

@@ -22,6 +22,7 @@ from handrail.driven.runs.estimate import (
     spread,
 )
 from handrail.driven.runs.request import plan_named
+from handrail.driven.runs.restart import restart
 from support import Project
 
 RUNS = 20
@@ -281,3 +282,25 @@ def test_a_bound_that_past_runs_went_over_is_named_with_its_place(project: Proje
     (told,) = estimated(project, "loop")["warnings"]
     assert told.startswith("1 of 1 past run used more than $0.2 (`limits.usd`, .handrail/settings.yaml:3)")
     assert estimated(project, "loop", "--max-usd", "3")["warnings"] == []
+
+
+def test_what_a_run_took_in_all_its_attempts_counts(project: Project, recorder: Recorder) -> None:
+    project.write(".handrail/flows/plain.yaml", FAILING)
+    failed = recorder.run("plain", constant({"a/x": 7.0, "b/x": 9.0}))
+    project.write("good", "")
+    app = recorder.fresh()
+    attempt = asyncio.run(restart(app.runs, app.flows, app.definitions.flow_named, failed, "b"))
+    recorder.drive(attempt.run, "restart", constant({"b/x": 4.0}))
+    found = estimated(project, "plain")
+    assert [row["seconds"]["usual"] for row in found["phases"]] == [7.0, 13.0]
+    assert found["seconds"]["usual"] == 20.0
+
+
+def test_a_run_that_is_restarted_after_its_end_is_another_run(project: Project, recorder: Recorder) -> None:
+    whole = recorder.run("plain", constant({"a/x": 7.0, "b/x": 9.0}))
+    app = recorder.fresh()
+    attempt = asyncio.run(restart(app.runs, app.flows, app.definitions.flow_named, whole, "b"))
+    recorder.drive(attempt.run, "restart", constant({"b/x": 4.0}))
+    found = estimated(project, "plain")
+    assert [row["seconds"]["count"] for row in found["phases"]] == [1, 2]
+    assert found["seconds"] == {"low": 16.0, "usual": 16.0, "high": 16.0, "share": 0.0, "count": 1}

@@ -24,7 +24,7 @@ from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import FlowFinder, Phase, child_of, path_segment, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import RunRequest, about_from_text, needed_flows, plan_named
-from handrail.driven.runs.run_events import Routed, agent_of
+from handrail.driven.runs.run_events import Routed, agent_of, number_of_copied
 from handrail.driven.runs.run_rules import own_of
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import LEFT_OUT, RunClock
@@ -93,12 +93,14 @@ def likely(past: Iterable[Consumption | None]) -> Forecast:
 class PastPhase:
     """A phase of a past run. Times are seconds on the clock of the run, which stands still while nobody drives it.
 
-    `is_own`: it ran in this run once. Not so if `--from` left it out, a restart kept it, or `continue` ran it again.
+    `spans` are the times in which it ran, one for each attempt of the run; `begun` is the start of the current one.
+    `is_own`: nothing of it is missing here, and it ran once in an attempt. Not so if `--from` left it out, if it was
+    kept from a run before this one, or if `continue` ran it again.
     """
 
-    begun: float = 0.0
-    ended: float | None = None
-    is_skipped: bool = False
+    begun: float | None = None
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    is_over: bool = False
     is_own: bool = True
     sessions: int = 0
     usages: list[Mapping[str, Any]] = field(default_factory=list)
@@ -106,7 +108,12 @@ class PastPhase:
     @property
     def counts(self) -> bool:
         """True if the phase is behind the run, one way or the other."""
-        return self.is_own and (self.is_skipped or self.ended is not None)
+        return self.is_own and self.is_over
+
+    def end(self, clock: float) -> None:
+        if self.begun is not None:
+            self.spans.append((self.begun, clock))
+            self.begun = None
 
     def usage_sum(self, *names: str) -> float | None:
         """The sum of these numbers over all calls of agents. None if an agent did not report one of them."""
@@ -116,16 +123,28 @@ class PastPhase:
 
 
 class PastRun:
-    """A past run: its phases by path, and whether it reached its own end, in whatever definition it had."""
+    """A past run: its phases by path, and whether it reached its own end, in whatever definition it had.
 
-    def __init__(self, records: Iterable[EventRecord]) -> None:
+    Take its attempts in order. If one fails and another one does the work, both are what the run took.
+    """
+
+    def __init__(self) -> None:
         self.phases: dict[str, PastPhase] = {}
         self.routings: list[run_events.Routed] = []
         self.is_whole = False
-        clock = RunClock()
-        for at, event in records:
-            if clock.take(at, type(event).__name__, vars(event)):
-                self._take(event, clock.seconds)
+        self._clock = RunClock()
+
+    def take(self, records: Sequence[EventRecord]) -> None:
+        """Add an attempt. What a restart copied from the attempt before is left out."""
+        copied = number_of_copied(records)
+        for phase in self.phases.values():
+            phase.end(self._clock.seconds)
+        for _, event in records[:copied]:
+            if isinstance(event, run_events.PhaseStarted | run_events.PhaseSkipped) and event.path not in self.phases:
+                self._phase(event.path).is_own = False
+        for at, event in records[max(0, copied - 1) :]:
+            if self._clock.take(at, type(event).__name__, vars(event)):
+                self._take(event, self._clock.seconds)
 
     def _phase(self, path: str) -> PastPhase:
         return self.phases.setdefault(top_phase(path), PastPhase())
@@ -133,12 +152,15 @@ class PastRun:
     def _take(self, event: run_events.Event, clock: float) -> None:
         match event:
             case run_events.PhaseStarted() if "/" not in event.path:
-                self._phase(event.path).begun = clock
+                phase = self._phase(event.path)
+                phase.begun, phase.is_over = clock, False
             case run_events.PhaseDone() if "/" not in event.path:
-                self._phase(event.path).ended = clock
+                phase = self._phase(event.path)
+                phase.end(clock)
+                phase.is_over = True
             case run_events.PhaseSkipped() if "/" not in event.path:
-                self._phase(event.path).is_skipped = True
-                self._phase(event.path).is_own = event.reason != LEFT_OUT
+                phase = self._phase(event.path)
+                phase.is_over, phase.is_own = True, event.reason != LEFT_OUT
             case run_events.SessionOpened():
                 self._phase(event.path).sessions += 1
             case run_events.UsageReported():
@@ -146,17 +168,13 @@ class PastRun:
             case run_events.Routed():
                 self.routings.append(event)
             case run_events.RunResumed():
-                self._resume(event)
+                self.is_whole = False
+                for path in event.rewound:
+                    self._phase(path).is_own = False
             case run_events.RunEnded():
                 self.is_whole = event.status in ("completed", "stopped") and event.code != "until"
             case _:
                 pass
-
-    def _resume(self, event: run_events.RunResumed) -> None:
-        self.is_whole = False
-        restarted_paths = [path for path, phase in self.phases.items() if event.mode == "restart" and phase.counts]
-        for path in (*restarted_paths, *event.rewound):
-            self._phase(path).is_own = False
 
     def consumption(self, paths: Sequence[str]) -> Consumption | None:
         """What these phases took together; None if one of them was not done.
@@ -166,9 +184,8 @@ class PastRun:
         known = [self.phases[path] for path in paths if path in self.phases]
         if not known or not all(phase.counts for phase in known) or (len(known) < len(paths) and not self.is_whole):
             return None
-        times = [(phase.begun, phase.ended) for phase in known if phase.ended is not None]
         return Consumption(
-            seconds=_length(times),
+            seconds=_length(span for phase in known for span in phase.spans),
             tokens=_sum(phase.usage_sum("inputTokens", "outputTokens") for phase in known),
             usd=_sum(phase.usage_sum("usd") for phase in known),
         )
@@ -248,13 +265,25 @@ def estimate_from(
 
 
 def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:
-    """The newest runs of a flow, and which agents they began with. Damaged ones are left out."""
+    """The newest runs of a flow, and which agents they began with. Damaged ones are left out.
+
+    If a run was restarted after it had reached its end, that is another run.
+    """
     ids = [summary.id for summary in runs.engine.summaries() if summary.flow == flow and summary.status != "damaged"]
     for id_ in ids[-MOST_RUNS:]:
         try:
             text, history = runs.engine.load(id_)
-            yield PastRun(history.records), about_from_text(id_, text).request.routing
-        except (HandrailError, LookupError, ValueError, OSError):
+            about, past = about_from_text(id_, text), PastRun()
+            earlier = [Routed(**routing) for routing in about.earlier.get("routings", [])]
+            attempts = [runs.engine.records(id_, number) for number in range(1, history.attempt)] if earlier else []
+            for records in (*attempts, history.records):
+                if past.is_whole:
+                    yield past, about.request.routing
+                    past = PastRun()
+                past.routings += earlier
+                past.take(records)
+            yield past, about.request.routing
+        except (HandrailError, LookupError, ValueError, TypeError, OSError):
             continue
 
 

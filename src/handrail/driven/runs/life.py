@@ -304,9 +304,14 @@ async def _within(meter: Meter | None) -> AsyncIterator[None]:
             meter.seconds += time.monotonic() - begun
 
 
+def started_event(about: StoredRequest, by: str | None) -> run_events.RunStarted:
+    earlier = {name: value for name, value in about.earlier.items() if name != "routings"}
+    return run_events.RunStarted(about.flow, about.digest, about.request.until, by, earlier)
+
+
 def opening_events(about: StoredRequest, plan: FlowPlan, by: str | None) -> list[Event]:
     """The first events of a run: it starts, and skips the phases before `--from`."""
-    events: list[Event] = [run_events.RunStarted(plan.id, about.digest, about.request.until, by)]
+    events: list[Event] = [started_event(about, by)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
     skipped = [run_events.PhaseSkipped(path_segment(id_), LEFT_OUT) for id_ in before]

@@ -98,7 +98,8 @@ class StoredRequest:
     requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
     are the texts of the prompts that the flows use by name: name → (file, text). `implicit` are the params that the
     flow has besides those that were given. `names` are those of `FoundFlow`, by the id of the flow. `shape` is what a
-    list of runs needs to know about the flow (`shape_of`); empty in requests of earlier versions.
+    list of runs needs to know about the flow (`shape_of`); empty in requests of earlier versions. `earlier` is that of
+    `RunStarted`; it also has the routings of earlier attempts.
     """
 
     flow: str
@@ -111,6 +112,7 @@ class StoredRequest:
     implicit: dict[str, Any] = field(default_factory=dict)
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     shape: dict[str, Any] = field(default_factory=dict)
+    earlier: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:

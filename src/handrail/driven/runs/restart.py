@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import RefusedError, UsageError
@@ -19,11 +20,13 @@ from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
 from handrail.driven.flows.results import Results, without_copies
 from handrail.driven.runs import run_events
 from handrail.driven.runs.interpreter import FlowFailed
+from handrail.driven.runs.life import started_event
 from handrail.driven.runs.request import LoadedRun, StoredRequest
 from handrail.driven.runs.run_events import Event, RunChoice
 from handrail.driven.runs.run_rules import refuse_missing_env
 from handrail.driven.runs.runs import Plans, Runs
-from handrail.driven.runs.state import BEFORE, LEFT_OUT, RunState
+from handrail.driven.runs.state import BEFORE, LEFT_OUT, RunState, fold
+from handrail.driven.runs.summary import Glance
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, NodeError
 from handrail.settings.secrets import refuse_lost
 from handrail.source.values import Unresolved
@@ -54,7 +57,7 @@ async def restart(
     job = _RestartJob(runs, old, _phases_before(plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
     changes = differences(old.plan, plan) if about.digest != old.about.digest else []
-    run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
+    run = replace(old, about=replace(about, aside=job.aside, earlier=job.earlier), plans=plans, history=history)
     return Restarted(run, changes, [phase.id for phase in job.phases], [path for path, _ in job.aside], job.left)
 
 
@@ -96,7 +99,8 @@ def _phases_before(plan: FlowPlan, start: str | None) -> list[Phase]:
 class _RestartJob:
     """Makes a new attempt from an old one and keeps these phases.
 
-    `aside` are the files to remove, as (path, digest); `left` those that stay, with the reason.
+    `aside` are the files to remove, as (path, digest); `left` those that stay, with the reason. `earlier` is what all
+    attempts took so far.
     """
 
     def __init__(self, runs: Runs, old: LoadedRun, phases: list[Phase]) -> None:
@@ -106,20 +110,22 @@ class _RestartJob:
         self.folder = old.about.request.folder(runs.project)
         self.aside: list[list[str]] = []
         self.left: dict[str, str] = {}
+        self.earlier: dict[str, Any] = {}
 
     async def attempt(self, about: StoredRequest, history: History, durable: Durable) -> Attempt:
         if history.attempt != self.old.attempt:
             raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
         self.old = self.old.with_history(history)
+        self.earlier = taken_so_far(self.old)
         published = _artifacts_by_step(history.records)
         events: list[Event] = []
         if self.phases:
             results = await self._results(durable)
-            events.append(run_events.RunStarted(about.flow, about.digest, None, self.runs.site.by))
+            events.append(started_event(replace(about, earlier=self.earlier), self.runs.site.by))
             for phase in self.phases:
                 events += _kept_events(phase, results[phase.id], self.old.state, published)
         self.aside = self._aside(published)
-        return Attempt(replace(about, aside=self.aside).to_text(), events)
+        return Attempt(replace(about, aside=self.aside, earlier=self.earlier).to_text(), events)
 
     async def _results(self, durable: Durable) -> Results:
         """The results of the old attempt's steps. Every phase before the start has to be finished."""
@@ -184,6 +190,16 @@ class _RestartJob:
         return {
             path for path, moment in absent.items() if not any(p == path and t > moment for p, t in later_publications)
         }
+
+
+def taken_so_far(run: LoadedRun) -> dict[str, Any]:
+    """What all attempts of a run took so far, as `StoredRequest.earlier`."""
+    end = (run.state.at, run_events.RunResumed("resume", [], None))  # what a killed process did not report is unknown
+    state = fold([*run.records, end]) if run.records else RunState()
+    earlier = {"seconds": state.clock.seconds, "isLeast": state.clock.has_gaps, "usage": Glance(state, None).usage()}
+    routings = [*run.about.earlier.get("routings", []), vars(run.about.request.routing)]
+    known = [event for _, event in run.records if isinstance(event, run_events.Routed)]
+    return {**earlier, "routings": [*routings, *map(vars, known)]}
 
 
 def _refuse_unfinished(run: str, state: RunState, phases: Sequence[Phase]) -> None:

@@ -66,6 +66,9 @@ PhaseStatus = Literal["running", "done", "skipped"]
 class RunStarted(Event):
     """`digest` is the digest of all definitions that the run was started with. The run keeps these.
 
+    `earlier` is what the attempts before this one took: `seconds`, `isLeast` (it may be more) and `usage`; empty in the
+    first one.
+
     Here and below, `by` says who caused the event: `person`, `script`, `agent:NAME` or `run:ID`. None if not known.
     """
 
@@ -73,6 +76,7 @@ class RunStarted(Event):
     digest: str
     until: str | None
     by: str | None = None
+    earlier: dict[str, Any] = field(default_factory=dict)
 
 
 class RunResumed(Event):
@@ -377,6 +381,12 @@ class Routed(Event):
 def agent_of(routing: Routed, group: str | None, own: OwnRoute) -> Route | None:
     """The agent for a step, by the recorded routes. `own` are the agent and the model that the step names."""
     return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
+
+
+def number_of_copied(records: Sequence[EventRecord]) -> int:
+    """How many events a restart copied from the attempt before. It begins with them, and then resumes."""
+    resumes = ((number, event) for number, (_, event) in enumerate(records, 1) if isinstance(event, RunResumed))
+    return next((number if event.mode == "restart" else 0 for number, event in resumes), 0)
 
 
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__subclasses__()}

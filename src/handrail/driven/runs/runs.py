@@ -25,7 +25,7 @@ from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.interpreter import Interpreter
-from handrail.driven.runs.life import FlowLife, Meter, opening_events, recall, tree_of
+from handrail.driven.runs.life import FlowLife, Meter, opening_events, recall, started_event, tree_of
 from handrail.driven.runs.request import (
     LoadedRun,
     RunRequest,
@@ -51,7 +51,7 @@ from handrail.driven.runs.run_rules import (
     refuse_without_agent,
     require_trust,
 )
-from handrail.driven.runs.state import Question
+from handrail.driven.runs.state import Question, fold
 from handrail.driven.runs.summary import APPROVED, kind_of_question, moment
 from handrail.extensions.contracts import (
     ApprovalKind,
@@ -304,8 +304,9 @@ class Runs:
         permits = run.permits.with_more(choice.approve)
         pairs = ((routing, run.routing), (bounds, run.bounds), (permits, run.permits))
         news = [new for new, old in pairs if new != old]
-        usages = (usage for reports in run.state.usage.values() for usage in reports)
-        meter = Meter(bounds, usages, run.state.clock.seconds)
+        state = run.state if run.records else fold([(0.0, started_event(run.about, self.site.by))])
+        usages = (usage for reports in state.usage.values() for usage in reports)
+        meter = Meter(bounds, usages, state.clock.seconds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
         outside = self.outside(run, observer, asker, routing, meter, choice.approve)

@@ -36,7 +36,8 @@ _PROOF = ("expect", "after", "makes", "stopFlowIf")
 class RunClock:
     """The clock of a run: it goes while a process drives the run, and stands still otherwise.
 
-    Call `take` with every record of an attempt, in order. `seconds` is what the clock shows at the last one.
+    Call `take` with every record of an attempt, in order. `seconds` is what the clock shows at the last one. It begins
+    with what the earlier attempts of the run took.
 
     A process begins to drive a run with `RunStarted` or `RunResumed`, and ends with `RunParked` or `RunEnded`. If it
     was killed, its time is known only up to its last record. Other records may be made while no process drives the run:
@@ -58,7 +59,9 @@ class RunClock:
     def take(self, at: float, kind: str, event: Mapping[str, Any]) -> bool:
         """Take a record by its time, the name of its event and its fields. True if a driver made it."""
         if kind in ("RunStarted", "RunResumed"):
-            self.has_gaps |= self.is_going and event.get("mode") != "restart"
+            earlier = event.get("earlier") or {}
+            self.seconds += earlier.get("seconds", 0.0)
+            self.has_gaps |= bool(earlier.get("isLeast")) or (self.is_going and event.get("mode") != "restart")
         elif not self.is_going or self.last is None or kind == "Noticed":
             return False
         elif not event.get("driven", True):
@@ -135,6 +138,8 @@ class StepState:
 
 class RunState:
     """The state of one attempt of a run. All values are in their stored form: without the values of secrets.
+
+    `usage` is what agents reported, by step; what earlier attempts used is there with the empty path.
 
     `phases` and `steps` have what was reached, by path, and `facts` what expressions used. `closed` says of questions
     by their id whether they were `answered` or `withdrawn`; `answers` are the events of answers that still count.
@@ -395,6 +400,8 @@ class RunState:
 
     def _run_started(self, event: Mapping[str, Any]) -> None:
         self.until = event.get("until")
+        if usage := (event.get("earlier") or {}).get("usage"):
+            self.usage[""] = [usage]
 
     def _run_parked(self, event: Mapping[str, Any]) -> None:
         self.status, self.reason, self.error, self.code, self.ended = "waiting", event["reason"], None, None, None

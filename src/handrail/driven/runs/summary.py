@@ -35,6 +35,7 @@ class UsageSum:
                 self.sums[name] = self.sums.get(name, 0) + usage[name]
             else:
                 self.complete = False
+        self.complete &= usage.get("complete") is not False  # it may be a sum itself
 
     def to_json(self) -> dict[str, Any]:
         sums = {name: round(self.sums[name], 6) if name in self.sums else None for name in USAGE_NAMES}
@@ -187,8 +188,9 @@ def rejection(values: Any) -> str | None:
 class Summary(NamedTuple):
     """A run in one line. `status` is `damaged` if the run cannot be read, and `why` then says the reason.
 
-    `created` is when the run was made, `given` its parameters and its task. `seconds` is how long its current attempt
-    was driven so far. If its process was killed, the time after the last record is not known: `is_least` is true.
+    `created` is when the run was made, `given` its parameters and its task. `seconds` is how long it
+    was driven so far, in all attempts. If a process was killed, the time after its last record is not known: then
+    `is_least` is true.
     `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
     `questions` are those that a person can answer now. `glance` is where it stands (`Glance`); None if that is
     not known. `goes_on`: no process drives the run, but a program that it started is still running, or the run

@@ -87,7 +87,7 @@ class RunTopic:
 
     def _changes_by_event(self) -> dict[type[Event], Callable[[float, Any], object]]:
         return {
-            run_events.RunStarted: lambda at, _: self._put_head(started=at),
+            run_events.RunStarted: self._start_run,
             run_events.RunResumed: lambda at, _: self._pause(at, is_over=False),
             run_events.RunEnded: self._end_run,
             run_events.PhaseStarted: lambda at, event: self._begin(event.path, at),
@@ -115,6 +115,11 @@ class RunTopic:
 
     def _put_head(self, **fields: Any) -> None:
         self.rows.put(HEAD, "", fields)
+
+    def _start_run(self, at: float, event: run_events.RunStarted) -> None:
+        self._put_head(started=at)
+        if usage := event.earlier.get("usage"):
+            self._usage_sums.setdefault("", UsageSum()).add(usage)
 
     def _end_run(self, at: float, _: run_events.RunEnded) -> None:
         end = at if self.clock.last is None else self.clock.last

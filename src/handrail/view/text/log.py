@@ -58,7 +58,7 @@ class Story:
     def lines(self, records: Sequence[EventRecord]) -> Iterator[tuple[float, str]]:
         """The lines for these events, each with its time. There is none for an event that people need not see."""
         lines: list[tuple[float, str, str]] = []
-        copied_count = _number_of_copied(records)
+        copied_count = run_events.number_of_copied(records)
         for number, (moment, event) in enumerate(records):
             self.topic.apply(moment, event)
             at = event.time if isinstance(event, Guided) else moment
@@ -142,7 +142,8 @@ class Story:
         took = duration(self.topic.clock.at(now))
         match event:
             case run_events.RunStarted():
-                return f"started, until phase {plain(event.until)}" if event.until else "started"
+                words = f"started, until phase {plain(event.until)}" if event.until else "started"
+                return words + earlier_words(event.earlier)
             case run_events.RunResumed():
                 note = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
                 return ("continued" if event.mode == "continue" else "resumed") + note
@@ -163,14 +164,6 @@ def _line_with_path(path: str, text: str) -> str:
     sign, rest = (text[0], text[1:]) if text[1:2] in ("", " ") else (RUNNING.char, text)
     words = f"{sign} {plain(path)}  {rest.strip()}" if path else f"{sign} {rest.strip()}"
     return "  " * path.count("/") + words.rstrip()
-
-
-def _number_of_copied(records: Sequence[EventRecord]) -> int:
-    """How many events a restart copied from the attempt before. It begins with them, and then resumes."""
-    resumes = (
-        (number, event) for number, (_, event) in enumerate(records, 1) if isinstance(event, run_events.RunResumed)
-    )
-    return next((number if event.mode == "restart" else 0 for number, event in resumes), 0)
 
 
 def _insert(lines: list[tuple[float, str, str]], new: list[tuple[float, str, str]]) -> None:
@@ -258,6 +251,14 @@ def _check_words(result: Mapping[str, Any]) -> str:
     is_held = result.get("held")
     words = "not run" if is_held is None else "holds" if is_held else f"does not hold ({result.get('detail')})"
     return f"{result.get('name')}: {words}"
+
+
+def earlier_words(earlier: Mapping[str, Any]) -> str:
+    """`; the attempts before took 2s and used 100 in, 20 out, $0.40`, of `RunStarted.earlier`; empty without one."""
+    if not earlier:
+        return ""
+    used = f" and used {usage_words(earlier['usage'])}" if earlier["usage"] else ""
+    return f"; the attempts before took {duration(earlier['seconds'])}{used}"
 
 
 def usage_words(usage: Mapping[str, Any]) -> str:
