@@ -22,6 +22,6 @@ def test_a_command_gets_the_project_and_says_what_it_is_told_to(greeting: Projec
 
 
 def test_the_help_lists_it_and_a_slip_finds_it(greeting: Project) -> None:
-    assert "greet" in greeting.run("--help").out
+    assert "greet" in greeting.run("help", "all").out
     assert "did you mean `greet`?" in greeting.run("gret", "Ada").err
     assert greeting.run("greet").code == 2

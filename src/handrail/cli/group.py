@@ -31,7 +31,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(table.COMMANDS)
+        return [name for name in table.COMMANDS if name not in table.SECTIONS[table.HIDDEN]]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
@@ -46,6 +46,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of a command line. The name of a flow that is no command runs the flow."""
+        args = [*table.ALIASES.get(args[0], args[:1]), *args[1:]]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -100,6 +101,23 @@ def handrail(context: click.Context, project: str | None, quiet: bool, verbose: 
         context.invoke(command_at(table.COMMANDS["ui"][0]))
     else:
         click.echo(context.get_help())
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND | all]")
+@click.pass_context
+def help_(context: click.Context, words: tuple[str, ...]) -> None:
+    """Explain a command, or list all of them.
+
+    \b
+    handrail help all
+    handrail help run
+    """
+    if words in ((), ("all",)):
+        columns = context.max_content_width or table.WIDEST
+        click.echo(table.help_text(columns, every=bool(words)))
+    else:
+        handrail.main([*words, "--help"], prog_name="handrail", standalone_mode=False)
 
 
 @click.command()

@@ -103,6 +103,15 @@ _shared_options = option_group(
 )
 
 
+class ListGroup(click.Group):
+    """A group of commands that runs its command `list` if none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def completing(find: Callable[[App, click.Context], Iterable[tuple[str, str | None]]]) -> Complete:
     """A completion: the words that `find` yields, each with its help, as far as they continue what was typed."""
 

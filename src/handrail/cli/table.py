@@ -1,7 +1,7 @@
 """All commands in one table: name, help text, and the module that is imported when the command is called.
 
-The help of `handrail` is made from this table, so it needs no parser and no module of a command. Also knows what to
-type in place of a command of AgentWeaver.
+The help of `handrail` is made from this table, so it needs no parser and no module of a command. Also knows former
+names of commands, and what to type in place of a command of AgentWeaver.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ if TYPE_CHECKING:
 
 Row = tuple[str, str]
 """The place of a command, `module:attribute`, and what it does. A module without a dot is one of `commands`."""
+HIDDEN = "For the stubs in agents"
+"""The section that no help lists."""
 SECTIONS: dict[str, dict[str, Row]] = {
     "Begin": {
         "demo": ("demo:demo", "Show a scripted agent in a workflow."),
         "init": ("setup:init", "Create an example workflow, an example flow and settings."),
         "completion": ("handrail.cli.group:completion", "Print the completion script for a shell."),
+        "help": ("handrail.cli.group:help_", "Explain a command, or list all of them."),
     },
     "Definitions": {
         "list": ("definitions:list_", "List every definition, and those that it shadows or replaces."),
         "validate": ("definitions:validate", "Check all definitions, or only those at PATHS."),
         "show": ("definitions:show", "Show all phases of a workflow or a flow, including nested ones."),
-        "phases": ("definitions:phases", "List the phases of a flow in order."),
         "explain": ("definitions:explain", "Explain a code, or list all of them."),
         "schema": ("setup:schema", "Print the JSON Schema of a kind of file, for editors, or write all of them."),
         "playbook": ("playbook:playbook", "Make, check and show the practices of a project."),
-    },
-    "Plugins": {
-        "plugins": ("trust:plugins", "List the plugins, and what is wrong with them."),
-        "plugin": ("trust:plugin", "Make a plugin, or decide whether its code may run."),
     },
     "Guided sessions": {
         "start": ("sessions:start", "Start a workflow for a task."),
@@ -43,43 +41,58 @@ SECTIONS: dict[str, dict[str, Row]] = {
     },
     "Runs": {
         "run": ("runs:run", "Run a flow to its end, or drive an agent through a workflow."),
-        "estimate": ("runs:estimate", "Say how long a run will likely take and what it will cost."),
         "runs": ("history:runs", "List the runs of this project."),
         "log": ("history:log", "Show what happened in a run or in a guided session."),
-        "ui": ("surfaces:ui", "Show runs and guided sessions in this terminal: what needs you comes first."),
-        "web": ("surfaces:web", "Show runs and guided sessions in a browser."),
-        "view": ("surfaces:view", "Print a project, its definitions, a run or a session as rows, for programs."),
         "artifacts": ("artifacts:artifacts", "List the artifacts of a run or of all runs, or print one."),
         "scope": ("artifacts:scope", "Show how the work in a scope stands, or list all scopes."),
+        "answer": ("runs:answer", "Answer a question that a run waits for, then resume the run."),
         "resume": ("runs:resume", "Resume a run that was interrupted, failed or waits."),
         "continue": ("runs:continue_", "Continue a run that ended, if its flow allows that."),
         "restart": ("runs:restart", "Start a run again with the current definitions."),
-        "worktrees": ("runs:worktrees", "List the worktrees of the runs of this project."),
-        "worktree": ("runs:worktree", "Merge, keep or remove the worktree of a run."),
+        "worktrees": ("runs:worktrees", "List the worktrees of runs; merge, keep or remove one."),
         "stop": ("runs:stop", "Stop a run and every process that it started."),
         "prune": ("history:prune", "Remove old runs and ended sessions of this project."),
         "import": ("setup:import_", "Take over what AgentWeaver left in a project."),
-        "answer": ("runs:answer", "Answer a question that a run waits for, then resume the run."),
     },
-    "Trust": {
-        "trust": ("trust:trust", "Trust a project: its checks, flows, settings and agents may run programs."),
-        "distrust": ("trust:distrust", "Take back the trust in a project."),
+    "Terminal and browser": {
+        "ui": ("surfaces:ui", "Show runs and guided sessions in this terminal: what needs you comes first."),
+        "web": ("surfaces:web", "Show runs and guided sessions in a browser."),
     },
     "Agents": {
         "install": ("install:install", "Install Handrail into an agent."),
         "doctor": ("doctor:doctor", "Check that everything is there and in working order."),
         "uninstall": ("install:uninstall", "Remove Handrail from an agent and restore its files."),
-        "marketplace": ("install:marketplace", "Write a plugin and a marketplace to FOLDER."),
     },
-    "For agents and scripts": {
+    "Trust and plugins": {
+        "trust": ("trust:trust", "Trust a project: its checks, flows, settings and agents may run programs."),
+        "plugins": ("trust:plugins", "List the plugins; make one, or decide whether its code may run."),
+    },
+    "For scripts": {
         "gate": ("sessions:gate", "Print whether a tool call is allowed now, as JSON."),
         "context": ("sessions:context", "Print the text that the agent gets now."),
+        "view": ("surfaces:view", "Print a project, its definitions, a run or a session as rows, for programs."),
+    },
+    HIDDEN: {
         "hook": ("install:hook", "Answer one hook message of an agent: JSON in, JSON out."),
         "serve": ("install:serve", "Answer the plugin of an agent on stdin and stdout."),
         "mcp": ("install:mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout."),
     },
 }
 COMMANDS: dict[str, Row] = {name: row for rows in SECTIONS.values() for name, row in rows.items()}
+MAIN = (
+    *("init", "list", "validate", "start", "status", "next", "cancel", "run", "runs", "log", "answer", "resume"),
+    *("ui", "web", "install", "doctor", "trust"),
+)
+"""The commands of the first view of the help."""
+ALIASES = {
+    "phases": ("show", "--phases"),
+    "estimate": ("run", "--dry-run"),
+    "plugin": ("plugins",),
+    "worktree": ("worktrees",),
+    "distrust": ("trust", "--remove"),
+    "marketplace": ("install", "--marketplace"),
+}
+"""Other names of commands, and what they stand for."""
 OPTIONS: dict[str, str] = {
     "--project DIR": "The project's folder; by default the nearest project folder upwards.",
     "-q, --quiet": "Print only the result.",
@@ -97,8 +110,8 @@ EXAMPLES = """\
 WIDEST = 100
 
 
-def help_text(columns: int) -> str:
-    """The help of `handrail`, for a terminal with this many columns."""
+def help_text(columns: int, *, every: bool = False) -> str:
+    """The help of `handrail`, for a terminal with this many columns: the main commands, or every command."""
     width = max(50, min(columns, WIDEST) - 2)
     parts = [
         ["Usage: handrail [OPTIONS] [COMMAND] [ARGS]..."],
@@ -107,10 +120,13 @@ def help_text(columns: int) -> str:
         ["Options:", *two_columns(OPTIONS, width)],
     ]
     name_width = max(map(len, COMMANDS))
-    for title, rows in SECTIONS.items():
-        parts.append(
-            [f"{title}:", *two_columns({name.ljust(name_width): about for name, (_, about) in rows.items()}, width)]
-        )
+    for title, section in SECTIONS.items():
+        names = [name for name in section if title != HIDDEN and (every or name in MAIN)]
+        if names:
+            rows = {name.ljust(name_width): section[name][1] for name in names}
+            parts.append([f"{title}:", *two_columns(rows, width)])
+    if not every:
+        parts.append([f"`handrail help all` lists {len(COMMANDS) - len(SECTIONS[HIDDEN]) - len(MAIN)} more commands."])
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
@@ -136,7 +152,7 @@ def wrapped(text: str, width: int) -> list[str]:
 FORMER_COMMANDS = {
     "auto-status": "`handrail scope KEY` shows how the work in a scope stands, and `handrail runs` lists the runs",
     "auto-reset": "`handrail scope reset KEY` archives a scope, so that its flows begin anew",
-    "--help-phases": "`handrail phases FLOW` lists the phases of a flow",
+    "--help-phases": "`handrail show FLOW --phases` lists the phases of a flow",
 }
 """Commands of AgentWeaver that are no flows, and what Handrail has instead."""
 

@@ -53,13 +53,17 @@ class SecretRules(Record):
 
     def names(self, name: str) -> bool:
         """True if a variable with this name holds a secret, whatever its value is."""
-        if name in _NOT_SECRET or (self.excepted and _matches(name, self.excepted)):
-            return False
-        return _SECRET_NAME.search(name) is not None or (bool(self.added) and _matches(name, self.added))
+        return self.holds(name, "")
 
     def holds(self, name: str, value: str) -> bool:
         """True if the name or the value looks like a secret."""
-        return self.names(name) or (_SECRET_VALUE.search(value) is not None and not _matches(name, self.excepted))
+        if self.excepted and _matches(name, self.excepted):
+            return False
+        if _SECRET_VALUE.search(value) is not None:
+            return True
+        if name in _NOT_SECRET:
+            return False
+        return _SECRET_NAME.search(name) is not None or bool(self.added and _matches(name, self.added))
 
 
 DEFAULT_RULES = SecretRules()

@@ -10,7 +10,9 @@ def plain(text: str) -> str:
     """The text with control characters and invisible characters replaced by visible ones."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if _is_harmless(text, at) else _visible(char) for at, char in enumerate(text))
+    return "".join(
+        char if char.isprintable() or _is_harmless(text, at) else _visible(char) for at, char in enumerate(text)
+    )
 
 
 def plain_lines(text: str) -> str:
@@ -44,12 +46,13 @@ def _needs_no_quotes(word: str) -> bool:
 
 
 def _is_harmless(text: str, at: int) -> bool:
+    """True if the character at this place, which Python does not call printable, controls nothing."""
     import unicodedata
 
     char = text[at]
     if char == JOINER:  # joins emoji; invisible in any other place
         return at + 1 < len(text) and unicodedata.category(text[at + 1]) == "So"
-    return char.isprintable() or char == _WIDE_SPACE or unicodedata.category(char) in ("Cn", "Co")
+    return char == _WIDE_SPACE or unicodedata.category(char) in ("Cn", "Co")
 
 
 def _visible(char: str) -> str:

@@ -122,7 +122,7 @@ class QuitScreen(ChoiceScreen):
 class TrustScreen(ChoiceScreen):
     """Asks whether to trust a project: says why something was refused, and what it would run. Returns `no` or `yes`."""
 
-    LATER = "With trust it may run programs, now and later. `handrail distrust` takes it back."
+    LATER = "With trust it may run programs, now and later. `handrail trust --remove` takes it back."
     WIDEST = 100
     DEFAULT_CSS = f"TrustScreen > Vertical {{ width: {WIDEST}; }}"
 

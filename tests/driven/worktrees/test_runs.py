@@ -62,8 +62,8 @@ def test_it_says_where_the_work_is_and_how_to_go_on(ground: Ground) -> None:
     said = ground.run("run", "edit", "--worktree")
     (tree,) = ground.listed
     assert f"worktree `{tree['path']}` on branch `{tree['branch']}`, from `main`" in said.err
-    assert f"`handrail worktree merge {tree['run']}` merges it into `main`" in said.err
-    assert f"`handrail worktree remove {tree['run']}` removes it" in said.err
+    assert f"`handrail worktrees merge {tree['run']}` merges it into `main`" in said.err
+    assert f"`handrail worktrees remove {tree['run']}` removes it" in said.err
 
 
 def test_a_worktree_without_changes_is_removed_at_the_end(ground: Ground) -> None:

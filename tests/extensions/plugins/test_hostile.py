@@ -228,7 +228,7 @@ def test_the_doctor_names_what_is_wrong_and_the_cure(flows: Project) -> None:
     assert checks["plugin.good"]["status"] == "ok"
     assert (checks["plugin.bad"]["status"], "`NODE` has to be" in checks["plugin.bad"]["message"]) == ("error", True)
     assert checks["plugin.new"]["status"] == "warning"
-    assert "`handrail plugin trust new`" in checks["plugin.new"]["fix"]
+    assert "`handrail plugins trust new`" in checks["plugin.new"]["fix"]
 
 
 def test_metadata_in_a_cloned_project_install_nothing(flows: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ ENTRIES = [
     entry("workflow", "ship", "user", shadowedBy="workflow:ship@project"),
     *(entry("flow", f"shipped-{number}", "builtin", description="Comes with Handrail.") for number in range(30)),
     entry("flow", "part", "builtin", visible=False),
-    entry("plugin", "examples", "user", state="untrusted", description="not trusted: handrail plugin trust examples"),
+    entry("plugin", "examples", "user", state="untrusted", description="not trusted: handrail plugins trust examples"),
 ]
 
 

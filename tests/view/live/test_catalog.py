@@ -128,7 +128,7 @@ def test_a_definition_says_what_it_hides_and_a_hidden_one_what_is_used(project: 
 def test_a_plugin_that_nobody_trusts_is_a_row(project: Project, app: App) -> None:
     project.run("plugin", "new", "acme")
     row = rows_of(LiveCatalog(app))["plugin:acme"]
-    assert (row["state"], row["description"]) == ("untrusted", "not trusted: handrail plugin trust acme")
+    assert (row["state"], row["description"]) == ("untrusted", "not trusted: handrail plugins trust acme")
 
 
 def test_a_flow_is_shown_with_its_text_its_problems_and_its_plan_as_written(app: App) -> None:

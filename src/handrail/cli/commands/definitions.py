@@ -93,12 +93,16 @@ def complete_name(context: click.Context, param: click.Parameter, begin: str) ->
 @click.argument("name", shell_complete=complete_name)
 @click.option("--mermaid", "style", flag_value="mermaid", help="Print a Mermaid diagram.")
 @click.option("--svg", "style", flag_value="svg", help="Print a picture of a flow as SVG.")
+@click.option("--phases", "style", flag_value="phases", help="List only the phases of a flow, and their steps.")
 @command
 def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     """Show all phases of a workflow or a flow, including nested ones.
 
-    If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow.
+    If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow. The phases that `--phases`
+    lists are for `handrail run NAME --from PHASE --until PHASE`.
     """
+    if style == "phases":
+        return _list_phases(app, shell, name)
     mark, bare = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
     keys = {spec.command for spec in app.catalog.visible()} | {definition.key for definition in app.catalog.found}
     is_workflow = mark == WORKFLOW_MARK or (not mark and bare in keys)  # also one with errors
@@ -117,14 +121,7 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     return click.echo(workflow_mermaid(plan) if style else workflow_tree(plan))
 
 
-@click.command()
-@click.argument("name", shell_complete=complete_flow)
-@command
-def phases(app: App, shell: Shell, name: str) -> None:
-    """List the phases of a flow in order.
-
-    Their names are for `handrail run NAME --from PHASE --until PHASE`.
-    """
+def _list_phases(app: App, shell: Shell, name: str) -> None:
     plan = app.definitions.flow_named(name.removeprefix(FLOW_MARK)).plan
     assert plan is not None
     rows = [(phase.id, [step.id for step in phase.steps]) for phase in plan.phases]

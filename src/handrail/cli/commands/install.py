@@ -1,4 +1,4 @@
-"""Commands that install Handrail into an agent and remove it: install, uninstall, marketplace.
+"""Commands that install Handrail into an agent and remove it: install, uninstall.
 
 Also the commands that the installed stubs call: hook, serve, mcp.
 """
@@ -15,7 +15,7 @@ import click
 from handrail.agents.calls.install import FileChange, Installer, found_agents, installer_for, write_marketplace
 from handrail.app import App
 from handrail.base.errors import HandrailError, UsageError
-from handrail.cli.options import command, command_for_scope, installable, known_agent, option_group
+from handrail.cli.options import command_for_scope, installable, known_agent, option_group
 from handrail.cli.output import Shell
 from handrail.cli.terminal import WaitingLine
 from handrail.settings.folders import shown_path
@@ -62,18 +62,22 @@ _scope_options = option_group(
 @click.command()
 @click.argument("agent", required=False)
 @_scope_options
+@click.option("--marketplace", metavar="DIR", help="Instead, write a plugin and a marketplace for others to DIR.")
 @command_for_scope
-def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: bool) -> None:
+def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: bool, marketplace: str | None) -> None:
     """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade.
 
     Without AGENT, it offers every agent that it finds on the PATH.
     """
+    if marketplace is not None:
+        return _write_marketplace(app, shell, marketplace, agent)
     for name in [agent] if agent else _offered_agents(app, shell):
         installer = installer_for(app, installable(app, name), for_project=not for_user)
         success = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
             changes, warnings = installer.plan_install(), app.names_unknown_to([name])
         _apply_and_report(shell, installer, changes, success, dry_run, warnings)
+    return None
 
 
 def _offered_agents(app: App, shell: Shell) -> list[str]:
@@ -100,12 +104,8 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
     _apply_and_report(shell, installer, installer.plan_uninstall(), "removed", dry_run)
 
 
-@click.command()
-@click.argument("folder")
-@click.option("--agent", help="The agent; by default the first one that has marketplaces.")
-@command
-def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
-    """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
+def _write_marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
+    """Write a plugin and a marketplace. Others can install the plugin from there. By default for the first agent."""
     agents = app.registry.markets()
     market = app.registry.market(known_agent(agent or agents[0], agents, "there is no marketplace for"))
     paths = write_marketplace(market, os.path.abspath(folder))

@@ -1,4 +1,4 @@
-"""Commands that drive runs (run, estimate, resume, continue, restart, stop, answer), and their worktrees."""
+"""Commands that drive runs (run, resume, continue, restart, stop, answer), and their worktrees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, UsageError
 from handrail.base.processes import start_detached
 from handrail.cli.forms import ask, can_ask, print_form
-from handrail.cli.options import command, complete_flow, need_trust, run_argument, trust_option
+from handrail.cli.options import ListGroup, command, complete_flow, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.results import print_table
 from handrail.cli.run_driver import DriveOptions, drive, print_run
@@ -58,7 +58,6 @@ from handrail.driven.runs.run_rules import (
     programs_of_run,
     programs_of_setup,
     question_to_answer,
-    refuse_phases,
     refuse_unless_waiting,
 )
 from handrail.driven.worktrees.records import End, Worktree
@@ -73,38 +72,6 @@ from handrail.view.text.run import (
     estimate_rows,
     meaning_of_estimate,
 )
-
-
-@click.command()
-@click.argument("name", shell_complete=complete_flow)
-@route_options
-@limit_options
-@click.option("--from", "start", metavar="PHASE", help="Leave out the phases before this one.")
-@click.option("--until", metavar="PHASE", help="Leave out the phases after this one.")
-@command
-def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
-    """Say how long a run will likely take and what it will cost.
-
-    Both come from past runs of the same flow in this project, with the same agents.
-    """
-    flow = app.definitions.flow_named(name)
-    assert flow.plan is not None
-    request = RunRequest(params={}, **part_of_request(app, options))
-    refuse_phases(flow.plan, request)
-    with WaitingLine(shell, f"reading past runs of `{flow.id}`"):
-        run_estimate = estimate_run(app.runs, app.flows, flow, request)
-    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
-    warnings = list(bound_warnings(run_estimate.whole, bounds))
-    if shell.as_json:
-        return shell.data({**run_estimate.to_json(), "warnings": warnings})
-    print_table(shell, estimate_rows(run_estimate))
-    shell.talk(meaning_of_estimate(run_estimate))
-    for warning in warnings:
-        shell.talk(f"warning: {warning}")
-    return None
-
-
-WORKTREE_ENDS: tuple[End, ...] = ("keep", "merge", "remove")
 
 
 def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,12 +184,16 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> No
     failing_paths = [row.path for row in rows if row.verdict == "fails"]
     likely = estimate_run(app.runs, app.flows, flow, request)
     if shell.as_json:
-        preview = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
+        warnings = [*bound_warnings(likely.whole, request.bounds)]
+        preview = {"rows": rows_to_json(rows), "estimate": {**likely.to_json(), "warnings": warnings}}
         shell.data({"name": flow.id, "dryRun": True, "ok": not failing_paths, **preview})
     else:
         for line in itertools.chain.from_iterable(map(preview_lines, rows)):
             shell.say(line)
         shell.talk("this was a dry run: no step was run")
+        if likely.whole.past:
+            print_table(shell, estimate_rows(likely))
+            shell.talk(meaning_of_estimate(likely))
         for line in estimate_lines(likely, request.bounds):
             shell.talk(line)
     if failing_paths:
@@ -356,9 +327,14 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     return print_run(shell, app.runs.with_new_events(run), events=options["events"])
 
 
-@click.command()
+@click.group(cls=ListGroup)
+def worktrees() -> None:
+    """List the worktrees of runs; merge, keep or remove one."""
+
+
+@worktrees.command("list")
 @command
-def worktrees(app: App, shell: Shell) -> None:
+def list_worktrees(app: App, shell: Shell) -> None:
     """List the worktrees of the runs of this project.
 
     The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
@@ -376,36 +352,57 @@ def worktrees(app: App, shell: Shell) -> None:
     return print_table(shell, rows)
 
 
-@click.command()
-@click.argument("action", type=click.Choice(WORKTREE_ENDS))
-@run_argument
-@click.option("--branch", metavar="NAME", help="Which one, if the steps of the run made several.")
-@click.option("--force", is_flag=True, help="With `remove`: also if commits or changes are lost.")
-@command
-def worktree(app: App, shell: Shell, action: str, run_id: str, **options: Any) -> None:
-    """Merge, keep or remove the worktree of a run.
+_branch_option = click.option("--branch", metavar="NAME", help="Which one, if the steps of the run made several.")
 
-    `merge` brings its commits into the branch that it was made from, and removes it. It refuses if there are conflicts
-    or uncommitted changes, and then changes nothing. `remove` refuses if commits or changes would be lost.
-    `keep` keeps it when the run is completed, whatever was chosen before.
+
+@worktrees.command()
+@run_argument
+@_branch_option
+@command
+def merge(app: App, shell: Shell, run_id: str, branch: str | None) -> None:
+    """Merge the commits of a worktree into the branch that it was made from, and remove it.
+
+    It refuses if there are conflicts or uncommitted changes, and then changes nothing.
     """
-    if options["force"] and action != "remove":
-        raise UsageError("`--force` works only with `remove`", f"`handrail worktree remove {run_id} --force`")
-    app.refuse_agents(f"worktree {action}")
-    tree = app.worktrees.named(run_id, options["branch"])
-    if action != "keep":
-        _refuse_driven(app, tree)
+    tree = _worktree(app, "merge", run_id, branch)
+    _refuse_driven(app, tree)
     with WaitingLine(shell, f"git works on `{tree.branch}`"):
-        facts: dict[str, Any] = {}
-        if action == "merge":
-            facts["commit"] = commit = asyncio.run(app.worktrees.merge(tree))
-            words = f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed"
-        elif action == "keep":
-            words = kept_words(asyncio.run(app.worktrees.keep(tree)))
-        else:
-            facts["lost"] = lost_commit = asyncio.run(app.worktrees.remove(tree, force=options["force"]))
-            hint = f"; `git branch {tree.branch} {lost_commit}` brings its commits back" if lost_commit else ""
-            words = f"removed `{tree.path}`{hint}"
+        commit = asyncio.run(app.worktrees.merge(tree))
+    words = f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed"
+    _print_worktree(shell, tree, "merge", words, commit=commit)
+
+
+@worktrees.command()
+@run_argument
+@_branch_option
+@command
+def keep(app: App, shell: Shell, run_id: str, branch: str | None) -> None:
+    """Keep a worktree when its run is completed, whatever was chosen before."""
+    tree = _worktree(app, "keep", run_id, branch)
+    _print_worktree(shell, tree, "keep", kept_words(asyncio.run(app.worktrees.keep(tree))))
+
+
+@worktrees.command()
+@run_argument
+@_branch_option
+@click.option("--force", is_flag=True, help="Also if commits or changes are lost.")
+@command
+def remove(app: App, shell: Shell, run_id: str, branch: str | None, force: bool) -> None:
+    """Remove a worktree. It refuses if commits or changes would be lost."""
+    tree = _worktree(app, "remove", run_id, branch)
+    _refuse_driven(app, tree)
+    with WaitingLine(shell, f"git works on `{tree.branch}`"):
+        lost_commit = asyncio.run(app.worktrees.remove(tree, force=force))
+    hint = f"; `git branch {tree.branch} {lost_commit}` brings its commits back" if lost_commit else ""
+    _print_worktree(shell, tree, "remove", f"removed `{tree.path}`{hint}", lost=lost_commit)
+
+
+def _worktree(app: App, action: End, run_id: str, branch: str | None) -> Worktree:
+    app.refuse_agents(f"worktrees {action}")
+    return app.worktrees.named(run_id, branch)
+
+
+def _print_worktree(shell: Shell, tree: Worktree, action: End, words: str, **facts: Any) -> None:
     if shell.as_json:
         return shell.data({"run": tree.run, "action": action, "branch": tree.branch, "path": tree.path, **facts})
     return shell.say(words)

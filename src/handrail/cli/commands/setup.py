@@ -42,7 +42,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     paths = _create_files(app, shell)
     if is_new and not app.is_leashed and not app.trust.holds():
         app.trust.grant(app.clock())
-        shell.talk(f"trusted: {app.project} (`handrail distrust` takes it back)")
+        shell.talk(f"trusted: {app.project} (`handrail trust --remove` takes it back)")
     report = None
     if installer:
         report = apply_changes(shell, installer, changes, warnings=app.names_unknown_to([installer.agent]))

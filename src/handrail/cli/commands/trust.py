@@ -11,7 +11,7 @@ from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError, UsageError
 from handrail.cli.definition_list import print_problems, programs_json, shown_problems
 from handrail.cli.forms import can_ask
-from handrail.cli.options import command
+from handrail.cli.options import ListGroup, command
 from handrail.cli.output import Shell, date_and_time, echo
 from handrail.cli.results import print_table, program_lines
 from handrail.cli.terminal import WaitingLine
@@ -29,8 +29,9 @@ from handrail.source.suggestions import did_you_mean
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path(exists=False))
 @click.option("--below", is_flag=True, help="Trust every project in this folder, also those that come later.")
 @click.option("--show", is_flag=True, help="Only say whether the project is trusted, and what it would run.")
+@click.option("--remove", is_flag=True, help="Take the trust back. The project runs nothing until a person trusts it.")
 @command
-def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -> None:
+def trust(app: App, shell: Shell, folder: str | None, below: bool, **options: bool) -> None:
     """Trust a project: its checks, flows, settings and agents may run programs.
 
     A project that nobody has trusted runs nothing. Trust is recorded in Handrail's state folder, outside of the
@@ -39,25 +40,26 @@ def trust(app: App, shell: Shell, folder: str | None, below: bool, show: bool) -
     \b
     handrail trust --show
     handrail trust
+    handrail trust --remove
     """
+    if options["remove"]:
+        if below or options["show"]:
+            raise UsageError("`--remove` works alone", "name the folder, and no other option")
+        return _remove_trust(app, shell, folder)
     if folder is not None and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is not a folder", "give the path of the project's folder")
     target = app if folder is None else app.at(_project(app, folder, is_exact=below))
-    if show:
+    if options["show"]:
         return _say_trust(target, shell)
     app.refuse_agents("trust")
     target.trust.grant(target.clock(), below=below)
     if shell.as_json:
         return shell.data(_trust_json(target, shell))
     shell.say(f"trusted: {plain(target.project)}" + (", and every project below it" if below else ""))
-    return shell.talk(f"`{command_line('handrail', 'distrust', target.project)}` takes it back")
+    return shell.talk(f"`{command_line('handrail', 'trust', '--remove', target.project)}` takes it back")
 
 
-@click.command()
-@click.argument("folder", required=False, metavar="[DIR]", type=click.Path(exists=False))
-@command
-def distrust(app: App, shell: Shell, folder: str | None) -> None:
-    """Take back the trust in a project. It runs nothing any more until a person trusts it again."""
+def _remove_trust(app: App, shell: Shell, folder: str | None) -> None:
     exact = None if folder is None else os.path.realpath(folder)
     is_known = any(one.path == exact for one in app.trust.store.all())  # also if the folder does not exist any more
     target = app if folder is None else app.at(_project(app, folder, is_exact=is_known))
@@ -71,7 +73,7 @@ def distrust(app: App, shell: Shell, folder: str | None) -> None:
     if record is not None:
         shell.insist(
             f"warning: it is still trusted, because every project below `{plain(record.path)}` is; "
-            f"`{command_line('handrail', 'distrust', record.path)}` takes that back"
+            f"`{command_line('handrail', 'trust', '--remove', record.path)}` takes that back"
         )
     return None
 
@@ -109,9 +111,14 @@ def _say_trust(app: App, shell: Shell) -> None:
     return None
 
 
-@click.command()
+@click.group(cls=ListGroup)
+def plugins() -> None:
+    """List the plugins; make one, or decide whether its code may run."""
+
+
+@plugins.command("list")
 @command
-def plugins(app: App, shell: Shell) -> None:
+def list_plugins(app: App, shell: Shell) -> None:
     """List the plugins, and what is wrong with them.
 
     Code that is trusted is tried in a process of its own, so that everything that is wrong with it is shown. Code that
@@ -126,7 +133,7 @@ def plugins(app: App, shell: Shell) -> None:
     if shell.as_json:
         return shell.data({"plugins": [_plugin_json(app, one, problems) for one, problems in rows_with_problems]})
     if not rows_with_problems:
-        return shell.say("there are no plugins; `handrail plugin new ID` makes one")
+        return shell.say("there are no plugins; `handrail plugins new ID` makes one")
     rows = [_plugin_row(app, one, bool(problems)) for one, problems in rows_with_problems]
     print_table(shell, [("ID", "VERSION", "SOURCE", "CODE", "PROVIDES"), *rows])
     every = [problem for _, problems in rows_with_problems for problem in problems]
@@ -169,12 +176,7 @@ def _plugin_row(app: App, plugin: Plugin, has_problems: bool) -> tuple[str, ...]
     return plugin.id, plugin.manifest.version, plugin.place.source, state, numbers + " !" * has_problems
 
 
-@click.group()
-def plugin() -> None:
-    """Make a plugin, or decide whether its code may run."""
-
-
-@plugin.command()
+@plugins.command()
 @click.argument("id_", metavar="ID")
 @click.option("--user", is_flag=True, help="Make it in your own folder, for all projects.")
 @command
@@ -182,12 +184,12 @@ def new(app: App, shell: Shell, id_: str, user: bool) -> None:
     """Make a small working plugin: a node, a check, a flow that uses them, and a test. Overwrites nothing.
 
     \b
-    handrail plugin new acme
+    handrail plugins new acme
     """
     if not ID.fullmatch(id_) or id_ in RESERVED:
         hint = "begin with a lower-case letter, then letters, digits and `-`, such as `acme`"
         raise UsageError(f"`{id_}` cannot be the id of a plugin", hint)
-    app.refuse_agents("plugin new")
+    app.refuse_agents("plugins new")
     folder = os.path.join(plugin_folders(app.project, app.places)["user" if user else "project"], id_)
     if os.path.lexists(folder):
         raise RefusedError(f"`{folder}` exists", "choose another id, or remove the folder")
@@ -202,10 +204,10 @@ def new(app: App, shell: Shell, id_: str, user: bool) -> None:
     if shell.as_json:
         return shell.data({"id": id_, "created": paths})
     place = shown_path(folder, shell.cwd)
-    return shell.talk(f"next: `handrail plugin trust {id_}`, `handrail run {id_}/hello`, `pytest {place}`")
+    return shell.talk(f"next: `handrail plugins trust {id_}`, `handrail run {id_}/hello`, `pytest {place}`")
 
 
-@plugin.command("trust")
+@plugins.command("trust")
 @click.argument("id_", metavar="ID")
 @click.option("--show", is_flag=True, help="Only show what would be trusted.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -216,7 +218,7 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
     The files are listed. If you trusted the plugin before, only the difference is shown.
     """
     if not show:
-        app.refuse_agents("plugin trust")
+        app.refuse_agents("plugins trust")
     plugin_ = _folder_plugin(app, id_)
     code = app.definitions.plugins.code(plugin_)
     content, store = code.content, TrustedCode(app.places.state)
@@ -234,7 +236,7 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
             shell.say(plain(line))
     if not show and not is_trusted:
         if not yes and not can_ask():
-            hint = f"look at it with `handrail plugin trust {id_} --show`, then add `--yes`"
+            hint = f"look at it with `handrail plugins trust {id_} --show`, then add `--yes`"
             raise PluginUntrusted(f"there is no terminal to ask whether you trust the plugin `{id_}`", hint)
         if not yes and not click.confirm(f"Trust this code of `{id_}`?", default=False, err=True):
             raise RefusedError(f"the plugin `{id_}` is not trusted")
@@ -248,12 +250,12 @@ def trust_plugin(app: App, shell: Shell, id_: str, show: bool, yes: bool) -> Non
     return shell.talk(f"the plugin `{id_}` is {'' if is_trusted else 'not '}trusted")
 
 
-@plugin.command("distrust")
+@plugins.command("distrust")
 @click.argument("id_", metavar="ID")
 @command
 def distrust_plugin(app: App, shell: Shell, id_: str) -> None:
     """Take back the trust in the code of a plugin."""
-    app.refuse_agents("plugin distrust")
+    app.refuse_agents("plugins distrust")
     plugin_ = _folder_plugin(app, id_)
     was_trusted = TrustedCode(app.places.state).revoke(plugin_.place.folder)
     if shell.as_json:

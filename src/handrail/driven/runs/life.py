@@ -125,7 +125,7 @@ def tree_of(run: LoadedRun, site: Site, pass_env: Sequence[str]) -> RunWorktree 
 def kept_words(tree: Worktree) -> str:
     """Where a worktree is, and what a person can do with it."""
     how = "merges it" if tree.base is None else f"merges it into `{tree.base}`"
-    commands = f"`handrail worktree merge {tree.run}` {how}, `handrail worktree remove {tree.run}` removes it"
+    commands = f"`handrail worktrees merge {tree.run}` {how}, `handrail worktrees remove {tree.run}` removes it"
     return f"the work is on branch `{tree.branch}` in `{tree.path}`; {commands}"
 
 

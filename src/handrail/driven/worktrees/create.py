@@ -151,7 +151,7 @@ async def _make(trees: WorktreeRecords, tree: Worktree, git: Git, tell: Tell) ->
     if trees.at(tree.path) is not None:
         if tree.phase not in ("making", "removing") and os.path.isdir(tree.path) and os.listdir(tree.path):
             message = f"`{tree.path}` is no worktree any more, because `.git` is missing in it, but it has files"
-            raise RefusedError(message, f"move them away, or run `handrail worktree remove {tree.run} --force`")
+            raise RefusedError(message, f"move them away, or run `handrail worktrees remove {tree.run} --force`")
         await clear_worktree(tree, git)
     newest = await git.commit_of(f"refs/heads/{tree.base}") if tree.base is not None else None
     tree = replace(tree, commit=newest or tree.commit)  # it may have been merged and removed before

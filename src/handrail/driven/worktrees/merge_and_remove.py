@@ -109,7 +109,7 @@ async def merge_worktree(trees: WorktreeRecords, tree: Worktree, env: Mapping[st
             commit = await shared.commit_of(f"refs/heads/{tree.base}") if tree.end == "merge" else None
             if commit is None:
                 message = f"the removal of the worktree `{tree.path}` has begun"
-                raise RefusedError(message, f"`handrail worktree remove {tree.run}` finishes it")
+                raise RefusedError(message, f"`handrail worktrees remove {tree.run}` finishes it")
             return commit
         if tree.phase == "merging":
             tree = await _without_unfinished_merge(trees, tree, git)
@@ -195,7 +195,7 @@ async def remove_worktree(
         now = await worktree_state(tree, git) if tree.phase not in ("making", "removing") else None
         if now is not None and now.would_lose is not None and not force:
             message = f"removing the worktree `{tree.path}` would lose {now.would_lose}"
-            raise RefusedError(message, f"`handrail worktree remove {tree.run} --force` removes it all the same")
+            raise RefusedError(message, f"`handrail worktrees remove {tree.run} --force` removes it all the same")
         trees.set_phase(tree, "removing")
         await clear_worktree(tree, git, force=force)
         trees.forget(tree)

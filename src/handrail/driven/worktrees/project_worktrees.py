@@ -218,7 +218,7 @@ class Worktrees:
         if not now.exists or not exists(tree.run):
             return Leftover("without a run" if now.exists else "missing", tree.path, tree.run, now.would_lose, tree)
         if tree.phase == "merging":
-            work = "a merge that `handrail worktree merge` finishes"
+            work = "a merge that `handrail worktrees merge` finishes"
             return Leftover("unfinished merge", tree.path, tree.run, work, tree)
         return None
 

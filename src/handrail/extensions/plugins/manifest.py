@@ -410,7 +410,7 @@ def read_plugins(places: Iterable[PluginPlace], taken_names: Collection[str]) ->
 def _javascript(place: PluginPlace) -> Plugin:
     file = os.path.join(place.folder, "plugin.json")
     message = f"`{place.id}` is a plugin of AgentWeaver in JavaScript, which cannot run here"
-    hint = "`handrail plugin new ID` makes one in Python; `also` gives a node the name that flows use"
+    hint = "`handrail plugins new ID` makes one in Python; `also` gives a node the name that flows use"
     problem = file_problem("plugin-javascript", file, message, hint, "warning")
     return Plugin(place, None, Source(file, ""), (problem,))
 
@@ -443,7 +443,7 @@ def read_plugin(place: PluginPlace) -> Plugin:
     file = os.path.join(place.folder, MANIFEST_FILE)
     opened_file = Root(place.folder).open(place.folder, MANIFEST_FILE)
     if isinstance(opened_file, UnopenedFile):
-        hint = "write it, or start with `handrail plugin new ID`"
+        hint = "write it, or start with `handrail plugins new ID`"
         problem = file_problem(
             opened_file.code, file, f"the plugin `{place.id}` cannot be used: {opened_file.message}", hint
         )

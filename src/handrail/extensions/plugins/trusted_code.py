@@ -158,14 +158,14 @@ class PluginCode:
         if source == "project" and not store.project_is_trusted(self.ground.project):
             message = f"the plugin `{id_}` is part of a project that you do not trust"
             return PluginUntrusted(
-                message, f"look at the project, then run `handrail trust` and `handrail plugin trust {id_}`"
+                message, f"look at the project, then run `handrail trust` and `handrail plugins trust {id_}`"
             )
         before = store.find(folder)
         if before is None:
-            hint = f"`handrail plugin trust {id_}` shows its files and asks you"
+            hint = f"`handrail plugins trust {id_}` shows its files and asks you"
             return PluginUntrusted(f"the plugin `{id_}` runs code that you do not trust yet", hint)
         if before.digest != now.digest:
-            hint = f"`handrail plugin trust {id_}` shows what changed and asks you"
+            hint = f"`handrail plugins trust {id_}` shows what changed and asks you"
             return PluginUntrusted(f"the plugin `{id_}` changed after you trusted it", hint)
         return None
 

@@ -96,7 +96,7 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
     plugins = definitions.plugins
     for plugin in plugins.found:
         is_asked = plugin.manifest is not None and not plugins.is_trusted(plugin)
-        about = f"not trusted: handrail plugin trust {plugin.id}" if is_asked else ""
+        about = f"not trusted: handrail plugins trust {plugin.id}" if is_asked else ""
         yield FoundPlugin(plugin.id, plugin.place.source, plugin.file, about, is_asked, tuple(plugin.problems))
 
 
