@@ -301,6 +301,8 @@ STEP_FIELDS: Fields = {
     "attempts": "how often it was tried",
     "seconds": "how long it ran, without the time in which no process drove the run; null until it ends",
     "error": "why it failed, or why the attempt before failed",
+    "output": "the last 40 lines that it printed, as text, if it failed; of a step that runs a flow, those of the step "
+    "that failed in it. Else null",
     "usage": _JSON_USAGE,
 }
 """A step in `phases`."""

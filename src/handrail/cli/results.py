@@ -123,7 +123,7 @@ def run_line(run: Summary) -> str:
     status = f"{run.status} (process {run.driver})" if run.driver else run.status
     if run.is_interrupted:
         status = "interrupted"
-    return plain(f"{run.id}  {run.flow}  {status}  {reason_words(run.why)}").rstrip()
+    return f"{run.id}  {plain(run.flow)}  {status}  {one_line(reason_words(run.why))}".rstrip()
 
 
 def program_lines(programs: Sequence[ProgramUse], cwd: str) -> list[str]:

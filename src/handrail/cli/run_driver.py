@@ -33,9 +33,9 @@ from handrail.driven.runs.run_rules import programs_of_run
 from handrail.extensions.contracts import EventRecord, Observer
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean
-from handrail.view.text.log import Story
+from handrail.view.text.log import Story, output_lines
 from handrail.view.text.progress import Progress
-from handrail.view.text.run import exit_code_of, next_steps, run_json
+from handrail.view.text.run import exit_code_of, failed_outputs, next_steps, run_json
 
 if TYPE_CHECKING:
     from handrail.project.notifications import Notifier
@@ -139,6 +139,8 @@ class Driver:
         finally:
             if self.live is not None:
                 self.live.close()
+        for path, output in failed_outputs(run) if self.live is not None and run.state.status == "failed" else ():
+            self.shell.talk("\n".join([f"the last lines that `{path}` printed:", *output_lines(output)]))
         if self.notifier is not None:
             asyncio.run(self._notify(self.notifier, run))
         return run

@@ -51,6 +51,21 @@ def clean_line(line: str) -> str:
     return f"{line} … ({left_out} more characters)" if left_out > 0 else line
 
 
+LAST_LINES = 40
+"""How many lines of the output of a failed step are shown with the failure."""
+
+
+def last_lines(output: str) -> str:
+    """The last lines of an output, each cut at `MAX_LINE_LENGTH`, without blank lines at its end. Not cleaned."""
+    return "\n".join(line[:MAX_LINE_LENGTH] for line in output.rstrip().split("\n")[-LAST_LINES:])
+
+
+def telling_line(output: str) -> str:
+    """The last line with a letter or a digit, else the last one that is not blank; empty if there is none."""
+    lines = [line for line in map(str.strip, reversed(clean(output).split("\n"))) if line]
+    return next((line for line in lines if any(map(str.isalnum, line))), lines[0] if lines else "")
+
+
 def _visible_char(line: str, at: int) -> str:
     char = line[at]
     code = ord(char)

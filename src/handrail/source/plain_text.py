@@ -21,8 +21,8 @@ def plain_lines(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text in one line, without characters that control a terminal."""
-    return plain(" ".join(text.split()))
+    """The text in one line, without characters that control a terminal. Spaces inside a line stay as they are."""
+    return plain(" ".join(line for line in map(str.strip, text.splitlines()) if line))
 
 
 def counted(number: float, noun: str) -> str:

@@ -14,7 +14,7 @@ from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import UsageError
 from handrail.base.journal import JournalDamaged
-from handrail.cli.options import command, complete_run, run_argument
+from handrail.cli.options import command, complete_run
 from handrail.cli.output import (
     BOLD,
     DIM,
@@ -41,9 +41,11 @@ from handrail.project.prune import MONTH, STATUSES, PruneRule
 from handrail.settings.secrets import masked
 from handrail.source.plain_text import one_line, plain
 from handrail.source.values import DURATION_EXAMPLE, parse_duration
+from handrail.view.live.run import printed_by
 from handrail.view.text.columns import clipped
 from handrail.view.text.log import Story, given_words, guided_lines
 
+LAST = "last"
 LOOK_AGAIN = 0.1
 SELDOM = 0.5
 """In seconds. While nothing happens, the pause between two looks grows up to this."""
@@ -69,22 +71,31 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
 
 
 @click.command()
-@run_argument
+@click.argument("name", metavar="[RUN]", required=False, shell_complete=complete_run)
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or waits for a person.")
 @click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt; `restart` begins a new one.")
+@click.option("--output", metavar="STEP", help="Only what this step printed, all of it.")
 @command
-def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
+def log(app: App, shell: Shell, name: str | None, output: str | None, **options: Any) -> None:
     """Show what happened in a run or in a guided session.
 
-    A run is told in all its attempts; of a damaged one, what can be read. For a session, RUN is its id.
+    Without RUN, in the newest one. A run is told in all its attempts; of a damaged one, what can be read. For a
+    session, RUN is its id.
     """
+    follow, events, attempt = options["follow"], options["events"], options["attempt"]
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
-    if run_id and run_id not in app.runs.engine.ids() and app.sessions.session(run_id).exists:
-        if follow or attempt is not None:
-            raise UsageError("a session cannot be followed and has no attempts", f"run `handrail log {run_id}`")
+    run_id = (_newest(app) if name in (None, LAST) else None) or app.runs.named(name or LAST)
+    if output is not None and (follow or events or attempt is not None):
+        raise UsageError("`--output` works alone", f"`handrail log {run_id} --output {output}`")
+    if run_id not in app.runs.engine.ids() and app.sessions.session(run_id).exists:
+        if follow or attempt is not None or output is not None:
+            message = "a session cannot be followed, and has no attempts and no output"
+            raise UsageError(message, f"run `handrail log {run_id}`")
         return _log_session(app, shell, run_id, events)
+    if output is not None:
+        return _print_output(app, shell, run_id, output)
     try:
         return _log_run(app, shell, run_id, follow=follow, events=events, attempt=attempt)
     except JournalDamaged:
@@ -92,6 +103,20 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
             readable = app.runs.load(run_id, may_be_damaged=True)
             RunTeller(readable, events=events).tell(readable.attempt, readable.records)
         raise
+
+
+def _newest(app: App) -> str | None:
+    """The id of the newest run or session of this project. The sessions of agents in runs do not count."""
+    began = {run.id: run.created or 0.0 for run in app.runs.engine.summaries()}
+    began |= {one.session: one.state.started or 0.0 for one in app.sessions.reports() if one.run is None}
+    return max(began, key=lambda id_: began[id_], default=None)
+
+
+def _print_output(app: App, shell: Shell, run_id: str, step: str) -> None:
+    text = printed_by(app.runs, run_id, step)
+    if shell.as_json:
+        return shell.data({"run": run_id, "step": step, "output": text})
+    return shell.say(text) if text else shell.talk(f"`{step}` printed nothing")
 
 
 def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool, attempt: int | None) -> None:
@@ -189,7 +214,9 @@ class RunTeller:
             if self.day != (day := date_of(moment)):
                 self.day = day
                 yield styled(day, DIM)
-            yield painted(clipped(line, width()))
+            head, *output = line.split("\n")
+            yield painted(clipped(head, width()))
+            yield from output
 
 
 def _print(lines: Iterable[str]) -> bool:

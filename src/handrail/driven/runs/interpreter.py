@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope, error_with_place
 from handrail.driven.flows.keys import MAX_DEPTH
@@ -35,6 +35,7 @@ from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
 from handrail.driven.runs.state import RERUN
 from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, StepAttempts, Work
 from handrail.settings.secrets import SECRET_MISSING, has_lost, refuse_lost
+from handrail.source.output_text import last_lines
 from handrail.source.plain_text import counted
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
@@ -266,7 +267,9 @@ class Interpreter:
         try:
             return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
         except (Unresolved, NodeError) as error:
-            self.fail(path, error.code, error.message)
+            output = error.output if isinstance(error, NodeError) else ""
+            self.durable.note(run_events.StepFailed(path, error.code, error.message, last_lines(output) or None))
+            raise FlowFailed(path, error.code, error.message) from error
         except Exhausted as error:
             self.durable.note(run_events.StepFailed(path, "cancelled", str(error)))
             raise
@@ -322,6 +325,8 @@ class Interpreter:
                 return await self._prove(phase, step, path, before)
             except NodeError as failure:
                 error = failure
+                if is_proving and not error.output:
+                    error.output = as_text(output_of(self.values, phase, step, "output") or "")
             except Unresolved as failure:
                 if not is_proving or failure.code == SECRET_MISSING:
                     raise  # without its secret the proof cannot be looked at, so the finished work is not done again
@@ -379,10 +384,6 @@ class Interpreter:
         if declared.stops and output_of(self.values, phase, step, declared.stops) is True:
             return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
-
-    def fail(self, path: str, code: str, message: str) -> NoReturn:
-        self.durable.note(run_events.StepFailed(path, code, message))
-        raise FlowFailed(path, code, message)
 
     async def node(
         self,

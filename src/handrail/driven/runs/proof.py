@@ -16,7 +16,7 @@ from handrail.driven.flows.results import Results
 from handrail.driven.runs import run_events
 from handrail.extensions.contracts import NodeError, OutputVerdict, PromisedFile
 from handrail.extensions.contracts.check import subject
-from handrail.source.output_text import without_variable_parts
+from handrail.source.output_text import telling_line, without_variable_parts
 from handrail.source.values import Unresolved, as_text, is_true, shown
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ async def check_expectations(values: Resolver, phase: Phase, step: Step, path: s
         raise unresolved_error
     if errors:
         message, is_transient = "; ".join(e.message for e in errors), all(e.transient for e in errors)
-        raise NodeError(errors[0].code, message, transient=is_transient)
+        output = "\n".join(e.output for e in errors if e.output)
+        raise NodeError(errors[0].code, message, transient=is_transient, output=output)
 
 
 async def _check(
@@ -70,7 +71,8 @@ async def _check(
     result |= {"held": finding.held, "detail": finding.detail, "seconds": finding.seconds}
     if not finding.held:
         message = expectation.message or f"`{result['name']}` does not hold"
-        raise NodeError("expectation", ": ".join(part for part in (message.rstrip("."), finding.detail) if part))
+        reason = ": ".join(part for part in (message.rstrip("."), finding.detail) if part)
+        raise NodeError("expectation", reason, output=finding.detail.partition("\n")[2])
 
 
 Before = dict[str, Any]
@@ -204,7 +206,7 @@ class RoundResults:
 
 def _words(verdict: OutputVerdict | None, failure: str) -> str:
     """The last line that tells the failure. If there is only the output that decides, its name is told, too."""
-    line = shown(_last_line(failure), LONGEST_FAILURE)
+    line = shown(telling_line(failure), LONGEST_FAILURE)
     is_alone = verdict is not None and verdict.told[:1] == (verdict.output,) and len(failure.split()) == 1
     return f"`{verdict.output}` is {line}" if verdict is not None and is_alone else line
 
@@ -220,7 +222,3 @@ def _member(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
-
-
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -134,11 +134,15 @@ class NodeFinished(Event):
 
 
 class NodeFailed(Event):
+    """`output` is what its program printed. If it is large, it is in a file, and `payload` is its digest."""
+
     path: str
     input: str
     attempt: int
     code: str
     message: str
+    output: str | None = None
+    payload: str | None = None
 
 
 class FactFound(Event):
@@ -255,9 +259,12 @@ class StepDone(Event):
 
 
 class StepFailed(Event):
+    """`output` are the last lines that the step or its check printed."""
+
     path: str
     code: str
     message: str
+    output: str | None = None
 
 
 class SummarySet(Event):
@@ -419,7 +426,7 @@ def event_from_json(data: dict[str, Any]) -> Event:
 
 DATA = ("value", "values", "subject", "given")
 """Fields with data of steps and people. A resumed run uses them again."""
-TEXTS = ("message", "text", "reason", "error", "question", "results")
+TEXTS = ("message", "text", "reason", "error", "question", "results", "output")
 """Fields that only people read. All other fields are paths, kinds and digests, and never contain secrets."""
 
 

@@ -378,4 +378,4 @@ def _typed_answer(answer: Any) -> Any:
 def refuse_rerun(path: str, error: NodeError) -> NodeError:
     """The error of a step that must not run again, and whose proof does not hold."""
     message = f"{error.message}; `{path}` has `rerun: never`, so it is not run again"
-    return NodeError(error.code, message, transient=False)
+    return NodeError(error.code, message, transient=False, output=error.output)

@@ -99,6 +99,8 @@ class Delay(Record):
 class StepState:
     """The state of a step. `value` is its result; if it is large, `payload` is its digest instead.
 
+    `output` are the last lines that it printed, if it failed.
+
     `order` is the number of the event that last started or ended the step. `is_finished`: its node finished in the
     current attempt. `is_under_way`: its node began and did not end; `input` is the digest of what it was last started
     with, `starts` how often it was started, `pauses` how often it waited for a limit since. `is_asking`: it asked a
@@ -113,6 +115,7 @@ class StepState:
     attempts = 0
     stop = False
     error: str | None = None
+    output: str | None = None
     is_finished = False
     is_under_way = False
     is_asking = False
@@ -234,7 +237,7 @@ class RunState:
 
     def _step_started(self, event: Mapping[str, Any]) -> None:
         step = self._step(event["path"])
-        step.status, step.error, step.order = "running", None, self.count
+        step.status, step.error, step.output, step.order = "running", None, None, self.count
 
     def _end_step(self, path: str, status: StepStatus) -> StepState:
         step = self._step(path)
@@ -261,7 +264,7 @@ class RunState:
         """
         path, code, message = event["path"], event["code"], event["message"]
         step = self._end_step(path, "failed")
-        step.error = message
+        step.error, step.output = message, event.get("output")
         if code != CANCELLED:
             if step.has_value and not step.is_under_way and step.failure is None:
                 self.spent.pop(path, None)

@@ -93,14 +93,20 @@ Own = tuple[str | None, str | None]
 
 
 class NodeError(Exception):
-    """A node failed. A `transient` failure may be retried, but not before `resets_at` if that is set."""
+    """A node failed. A `transient` failure may be retried, but not before `resets_at` if that is set.
 
-    def __init__(self, code: str, message: str, *, transient: bool = True, resets_at: float | None = None) -> None:
+    `output` is what its program printed; empty if that is not known.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, transient: bool = True, resets_at: float | None = None, output: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.transient = transient
         self.resets_at = resets_at
+        self.output = output
 
 
 class LastingError(NodeError):

@@ -49,7 +49,8 @@ CHECK = Check(
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    from handrail.base.processes import run, tail  # reading the declaration above must not import this
+    from handrail.base.processes import run, tail  # reading the declaration above must not import these
+    from handrail.source.output_text import clean
 
     timeout = float(params.get("timeout", SECONDS))
     try:
@@ -58,7 +59,7 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         return Finding(None, f"it cannot be started: {error.strerror}")
     except ValueError:  # the system takes no such text
         return Finding(None, "it cannot be started: it contains a NUL character or half of a surrogate pair")
-    output = tail(context.mask(result.output))
+    output = tail(context.mask(clean(result.output)))
     if result.timed_out:
         return Finding(False, _with_output(f"it was not done after {counted(timeout, 'second')}", output))
     if result.exit_code != 0:

@@ -22,6 +22,7 @@ from handrail.driven.worktrees.records import work_folder
 from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, OutputVerdict, Work
 from handrail.settings.secrets import without_secrets
 from handrail.source.fields import SCALARS, Field, MappingReader, quoted, shape
+from handrail.source.output_text import telling_line
 from handrail.source.plain_text import counted
 from handrail.source.tree import TreeNode
 from handrail.source.values import as_text, json_value, parse_float, shown
@@ -117,13 +118,15 @@ async def _run_command(work: Work, context: NodeContext) -> Any:
 
     task = Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=data, hold=context.hold())
     result = await run_task(task, work.params["maxOutput"], context.show)
-    if result.timed_out:
-        raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
-    if result.exit_code != 0 and not work.params["mayFail"]:
-        last = "".join(f": {shown(line, LONGEST_LINE)}" for line in result.output.strip().splitlines()[-1:])
-        raise NodeError("exit-code", f"`{argv[0]}` ended with {result.exit_code}{last}")
     notice = f"… {result.left_out} bytes before this were left out\n" if result.left_out else ""
-    return {"exitCode": result.exit_code, "output": notice + result.output, "result": _last_json(result.output)}
+    output = notice + result.output
+    if result.timed_out:
+        raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}", output=output)
+    if result.exit_code != 0 and not work.params["mayFail"]:
+        reason = shown(telling_line(result.output), LONGEST_LINE)
+        message = f"`{argv[0]}` ended with {result.exit_code}{f': {reason}' if reason else ''}"
+        raise NodeError("exit-code", message, output=output)
+    return {"exitCode": result.exit_code, "output": output, "result": _last_json(result.output)}
 
 
 def _words(items: list[Any]) -> list[str]:

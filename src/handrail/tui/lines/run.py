@@ -271,7 +271,7 @@ def log_entries(story: Story, records: Iterable[EventRecord]) -> Iterator[LogEnt
     for record in records:
         kind, path, *_ = line_of(record[1])
         for at, text in story.lines([record]):
-            yield LogEntry(at, kind, path, clean(text.strip()))
+            yield LogEntry(at, kind, path, clean(text.partition("\n")[0].strip()))
 
 
 def _without_place(text: str, path: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from handrail.base import jsonlite
 from handrail.base.errors import NotFound, StateError, UsageError
 from handrail.base.journal import without_collector
-from handrail.driven.flows.plan import step_at, top_phase
+from handrail.driven.flows.plan import path_segment, step_at, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import masked_event, masked_records
@@ -28,6 +28,8 @@ from handrail.extensions.contracts import EventRecord
 from handrail.settings.folders import random_token
 from handrail.settings.secrets import masked
 from handrail.source.output_text import clean
+from handrail.source.plain_text import some
+from handrail.source.suggestions import did_you_mean
 from handrail.source.values import as_text
 from handrail.view.rows.rows import LONG, RowMessage, cleaned_value, failure_json, short_text
 from handrail.view.rows.run import RunTopic, routes_of
@@ -221,6 +223,50 @@ def step_of(runs: Runs, id_: str, path: str, number: int | None = None) -> StepJ
         "artifacts": [cleaned_value(one) for one in artifacts],
         "lines": [{**one, "text": clean(one["text"])} for one in lines if one["node"] == path][-LAST_LINES:],
     }
+
+
+def printed_by(runs: Runs, id_: str, path: str) -> str:
+    """All that a step printed in the current attempt, cleaned: what its tries kept, else the lines that are there.
+
+    A step may be named by the end of its path. Raises `NotFound`.
+    """
+    run = runs.load(id_)
+    path = _known_path(run, path)
+    texts: list[str | None] = []
+    for _, event in masked_records(run.records) if run.state.status_of(path) != "running" else ():
+        if isinstance(event, run_events.RunResumed) and top_phase(path) in event.rewound:
+            texts = []
+        elif getattr(event, "path", None) == path:
+            texts.append(_kept_output(event, run.payload))
+    if not any(texts):
+        lines, _ = runs.engine.activity(id_, None)
+        texts = [one["text"] for one in lines if one["kind"] in PRINTED and f"{one['node']}/".startswith(f"{path}/")]
+    if not texts and path in run.state.steps:
+        texts = [run.state.steps[path].output]  # of its check
+    return clean("\n".join(text.rstrip("\n") for text in texts if text is not None))
+
+
+def _known_path(run: LoadedRun, name: str) -> str:
+    rows = ((path_segment(phase.id), path_segment(step.id)) for phase in run.plan.phases for step in phase.steps)
+    paths = list(dict.fromkeys([*run.state.steps, *map("/".join, rows)]))
+    found = [name] if name in paths else [path for path in paths if path.endswith(f"/{name}")]
+    if len(found) == 1:
+        return found[0]
+    problem = f"run `{run.id}` has {'several steps' if found else 'no step'} `{clean(name)[:80]}`"
+    raise NotFound(problem, (None if found else did_you_mean(name, paths)) or f"its steps: {some(found or paths)}")
+
+
+def _kept_output(event: run_events.Event, payload: Callable[[str], Any]) -> str | None:
+    """What the program of a step printed, if this event says it."""
+    match event:
+        case run_events.NodeFailed():
+            output = _full_value((event.output, event.payload), payload)
+        case run_events.NodeFinished():
+            value = _full_value((event.value, event.payload), payload)
+            output = value.get("output") if isinstance(value, dict) else None
+        case _:
+            return None
+    return output if isinstance(output, str) else None
 
 
 def _sum(reports: list[Mapping[str, Any]]) -> dict[str, Any]:

@@ -56,7 +56,10 @@ class Story:
         self._failures: set[str] = set()
 
     def lines(self, records: Sequence[EventRecord]) -> Iterator[tuple[float, str]]:
-        """The lines for these events, each with its time. There is none for an event that people need not see."""
+        """The lines for these events, each with its time. There is none for an event that people need not see.
+
+        If a step failed, what it printed is behind a line break in its line.
+        """
         lines: list[tuple[float, str, str]] = []
         copied_count = run_events.number_of_copied(records)
         for number, (moment, event) in enumerate(records):
@@ -70,7 +73,8 @@ class Story:
                 ],
             )
         for at, path, text in _join_lines(lines):
-            yield at, f"{self.clock(at)}  {self._with_place(path, text)}"
+            head, *output = self._with_place(path, text).split("\n")
+            yield at, "\n".join([f"{self.clock(at)}  {head}", *output])
 
     def news(self, event: Event, now: float) -> list[str]:
         """The lines that a person who watches the run sees: with whole paths, without what agents usually do."""
@@ -80,7 +84,8 @@ class Story:
             return []
         if isinstance(event, Guided):
             return [f"{'  ' * (event.path.count('/') + 1)}{guided_sign(event)} {plain(guided_words(event))}"]
-        return [_line_with_path(path.rstrip("/"), text) for path, text in self._lines(event, now) if path]
+        lines = [_line_with_path(path.rstrip("/"), text) for path, text in self._lines(event, now) if path]
+        return [line for one in lines for line in one.split("\n")]
 
     def _with_place(self, path: str, text: str) -> str:
         """The text, indented below its path. If the lines above are about another place, the whole path is shown."""
@@ -109,7 +114,9 @@ class Story:
                 yield event.path, _line_text(SKIPPED.char, f"skipped: {_UNMET}")
             case run_events.StepFailed():
                 self._failures.add(event.message)
-                yield event.path, _line_text(FAILED.char, self._took(event.path), event.message)
+                reason = event.message.partition("\n")[0] if event.output else event.message
+                line = _line_text(FAILED.char, self._took(event.path), reason)
+                yield event.path, "\n".join([line, *output_lines(event.output)])
             case run_events.NodeStarted() | run_events.AttemptStarted() if event.attempt > 1:
                 yield f"{event.path}/", attempt_words(self.topic, event.path)
             case run_events.RunStarted() | run_events.RunResumed() | run_events.RunParked() | run_events.RunEnded():
@@ -157,6 +164,11 @@ class Story:
     def _took(self, path: str) -> str:
         took = self.topic.tree.get(path)["took"]
         return "" if took is None else duration(took)
+
+
+def output_lines(output: str | None) -> list[str]:
+    """What a failed step printed, as lines for a screen, below its own line."""
+    return [f"    {line}".rstrip() for line in clean(output).split("\n")] if output else []
 
 
 def _line_with_path(path: str, text: str) -> str:

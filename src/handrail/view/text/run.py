@@ -23,7 +23,8 @@ from handrail.driven.runs.run_events import BUDGET_CODE, Bounded, RunStatus, Ste
 from handrail.driven.runs.state import RunState, StepState
 from handrail.driven.runs.summary import USAGE_NAMES
 from handrail.settings.secrets import SECRET_MISSING
-from handrail.source.plain_text import counted
+from handrail.source.output_text import clean
+from handrail.source.plain_text import command_line, counted
 from handrail.view.rows.rows import Row
 from handrail.view.rows.run import RunTopic
 from handrail.view.text.columns import duration
@@ -85,8 +86,16 @@ def _step_json(run: LoadedRun, topic: RunTopic, step: Step, path: str) -> dict[s
         "attempts": state.attempts,
         "seconds": row["took"],
         "error": state.error,
+        "output": clean(next(failed_outputs(run, path), ("", ""))[1]) or None,
         "usage": _usage_json(row),
     }
+
+
+def failed_outputs(run: LoadedRun, below: str = "") -> Iterator[tuple[str, str]]:
+    """The path of each step that failed, and the last lines that it printed. `below`: only of this step."""
+    for path, step in run.state.steps.items():
+        if step.status == "failed" and step.output and f"{path}/".startswith(f"{below}/" if below else ""):
+            yield path, step.output
 
 
 def _value_json(run: LoadedRun, step: Step, path: str) -> Any:
@@ -133,7 +142,12 @@ def next_steps(run: LoadedRun, changed_files: Sequence[str]) -> list[str]:
         advice = f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
     else:
         advice = f"`{resume}` resumes it"
-    return [advice, *changed_files_words(run, changed_files), f"`handrail log {run.id}` shows what happened"]
+    log = f"handrail log {run.id}"
+    outputs = [
+        f"`{command_line(*log.split(), '--output', path)}` prints all that it printed"
+        for path, _ in failed_outputs(run)
+    ]
+    return [advice, *changed_files_words(run, changed_files), *outputs[:1], f"`{log}` shows what happened"]
 
 
 def changed_files_words(run: LoadedRun, changed_files: Sequence[str]) -> list[str]:

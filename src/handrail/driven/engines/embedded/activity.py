@@ -18,8 +18,9 @@ from typing import Any
 from handrail.base import files, jsonlite
 from handrail.driven.runs import run_events
 from handrail.driven.runs.summary import answer_words
-from handrail.extensions.contracts import AgentSaid, GuideNews
+from handrail.extensions.contracts import AgentSaid, GuideNews, NodeError
 from handrail.settings.secrets import Secrets
+from handrail.source.output_text import LAST_LINES
 from handrail.source.values import shown
 
 SHORT = 200
@@ -206,12 +207,16 @@ class Activity:
 
 
 class ProgramOutput:
-    """The output of one program, line by line. Incomplete lines wait for their rest; long ones are cut."""
+    """The output of one program, line by line. Incomplete lines wait for their rest; long ones are cut.
+
+    `with output:` ends it. A `NodeError` that does not say what the program printed gets the last lines.
+    """
 
     def __init__(self, activity: Activity, path: str) -> None:
         self.activity = activity
         self.path = path
         self._rest = b""
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
 
     def __call__(self, piece: bytes) -> None:
         *whole, rest = (self._rest + piece).split(b"\n")
@@ -226,7 +231,17 @@ class ProgramOutput:
         self._rest = b""
 
     def _add(self, line: bytes) -> None:
-        self.activity.add(self.path, "out", line[:LAST].decode("utf-8", "replace"))
+        text = line[:LAST].decode("utf-8", "replace")
+        self._last.append(text)
+        self.activity.add(self.path, "out", text)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self.end()
+        if isinstance(error, NodeError):
+            error.output = error.output or "\n".join(self._last)
 
 
 def read_activity(path: str, since: Mark | None, most: int | None = None) -> tuple[list[dict[str, Any]], Mark | None]:

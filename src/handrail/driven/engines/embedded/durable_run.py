@@ -141,8 +141,10 @@ class DurableRun:
             return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
         except NodeError as error:
             message = shown(self.secrets.mask(error.message), LONGEST_MESSAGE)
-            self.record(run_events.NodeFailed(work.path, digest, number, error.code, message))
-            raise NodeError(error.code, message, transient=error.transient) from error
+            output = self.secrets.mask(error.output)
+            kept = self.payloads.keep(output) if output else (None, None)
+            self.record(run_events.NodeFailed(work.path, digest, number, error.code, message, *kept))
+            raise NodeError(error.code, message, transient=error.transient, output=output) from error
 
     async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
@@ -239,12 +241,13 @@ class DurableRun:
             self._context_of(work.path), hold=hold, tell=tell, show=output, usd_left=lambda: self.meter.usd_left
         )
         try:
-            async with self.limits.within(work.path, work.timeout):
-                with _as_node_errors(work.node):
-                    value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
-                _refuse_deep(value)
+            with output:
+                async with self.limits.within(work.path, work.timeout):
+                    with _as_node_errors(work.node):
+                        left = self.limits.left(work.path, work.timeout)
+                        value = await kind.run(replace(work, timeout=left), context)
+                    _refuse_deep(value)
         finally:
-            output.end()
             for usage in telling.settle():
                 self.record(run_events.UsageReported(work.path, usage), durable=False)
                 if warning := self.meter.blind_to(usage):

@@ -13,6 +13,7 @@ from handrail.base.processes import Task, run_task, tail
 from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeError, OneNode, Preview, Work
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.fields import ANYTHING, SCALARS, Field
+from handrail.source.output_text import clean
 from handrail.source.plain_text import command_line, counted
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.params import unused_param
@@ -80,7 +81,7 @@ async def _run_program(argv: list[str], stdin: str | None, message: Message, con
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(message.seconds, 'second')}")
     if ended.exit_code != 0:
-        last = tail(ended.output, 3)
+        last = tail(clean(ended.output), 3)
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{f': {last}' if last else ''}")
 
 
