@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from handrail.app import App
-from handrail.base.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass, replace
 from handrail.cli.forms import ask, can_ask
 from handrail.cli.options import need_trust
 from handrail.cli.output import Shell, echo, in_colour, shows_colour, size_of
@@ -113,12 +113,14 @@ class DriveOptions:
     """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents.
 
     `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
+    `is_unattended`: nobody is asked, also on a terminal.
     """
 
     events: bool = False
     answers: str | None = None
     choice: RunChoice | None = None
     is_answered: bool = False
+    is_unattended: bool = False
 
 
 class Driver:
@@ -246,8 +248,8 @@ def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, options: DriveOp
     if cause == "run" and not run.records:
         app.trust.take_mark(run.id)
     need_trust(app, shell, lambda: programs_of_run(run))
-    driver = Driver(app, shell, options)
-    may_ask = can_ask() and not shell.as_json and not options.events and app.caller.sign is None
+    may_ask = can_ask() and not (options.is_unattended or shell.as_json or options.events) and app.caller.sign is None
+    driver = Driver(app, shell, replace(options, choice=replace(options.choice or RunChoice(), is_attended=may_ask)))
     try:
         run = driver.drive(run, cause)
         while run.state.status == "waiting" and may_ask and run.state.questions:

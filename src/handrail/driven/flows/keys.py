@@ -14,6 +14,7 @@ from handrail.extensions.contracts import Check, Node
 from handrail.settings.settings import GROUPS
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import ANYTHING, NOT_BLANK, Field, exact_pattern, json_schema, kinds_schema, shape
+from handrail.source.values import DURATION_PATTERN
 from handrail.source.yaml_text import read_yaml
 
 MAX_DEPTH = 32
@@ -174,6 +175,20 @@ STEP = shape(
         choices=("safe", "ask", "never"),
         explained=("it runs again", "a person is asked", "it never runs again: the run fails"),
         meanings={"always": "safe", "again": "safe", "yes": "safe", "no": "never"},
+    ),
+    Field(
+        "deadline",
+        ("text",),
+        "how long the question of the step stays open; then `default` is taken as its answer",
+        schema={"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
+        examples=("8h",),
+    ),
+    Field(
+        "default",
+        ("mapping",),
+        "the answer that is taken at the `deadline`: field → value; other fields keep their own defaults",
+        schema=_EXPRESSIONS,
+        examples=({"approved": False},),
     ),
 )
 

@@ -74,7 +74,8 @@ class MadeFile:
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides. `policy` is what
-    holds for it: if its proof does not hold after its last attempt, it decides about another run.
+    holds for it: if its proof does not hold after its last attempt, it decides about another run. `default` is the
+    answer to its question that is taken at the `deadline`.
 
     `declared` is the declaration of its node. If the step runs a flow, the flow gets all params except the one that
     names it.
@@ -97,6 +98,8 @@ class Step:
     makes: tuple[MadeFile, ...] = ()
     policy: str = "safe"
     line: int = field(default=0, compare=False)
+    deadline: str | None = None
+    default: dict[str, Expression] = field(default_factory=dict)
 
     @property
     def flow(self) -> Expression | None:
@@ -395,6 +398,8 @@ def _step_to_json(step: Step, find: FlowFinder | None) -> dict[str, Any]:
         "retry": {**vars(step.retry)},
         "timeout": step.timeout,
         "rerun": step.rerun,
+        "deadline": step.deadline,
+        "default": _values(step.default),
         "flow": child and {"id": child.id, "phases": _phases_to_json(child, None)},
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError
 from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.parser import ExpressionReader, TemplateText
-from handrail.driven.expressions.tree import SCOPES, Const, Expression
+from handrail.driven.expressions.tree import SCOPES, Const, Expression, as_data
 from handrail.driven.flows.keys import AFTER, MAX_SECONDS, PROMPT, RETRY, STEP
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
 from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
@@ -32,7 +32,7 @@ from handrail.source.fields import MappingReader, found, quoted
 from handrail.source.suggestions import did_you_mean
 from handrail.source.templates import placeholders
 from handrail.source.tree import TreeNode
-from handrail.source.values import is_true
+from handrail.source.values import DURATION_EXAMPLE, is_true, parse_duration
 
 _REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
 
@@ -194,6 +194,7 @@ class StepsReader:
             line=reader.node.line,
         )
         self.check_routing(reader, declared, step)
+        step = self.with_deadline(reader, input_reader, step)
         place = PlaceReferences(
             phase=self.phase, enclosure=self.enclosure, step=number, is_shielded=self.is_conditional
         )
@@ -276,6 +277,29 @@ class StepsReader:
             message, hint = f"`{step.node}` needs `routingGroup` or a param {names}", "add `routingGroup:`"
             reader.on(reader.node.value["node"], "param-missing", message, hint)
 
+    def with_deadline(self, reader: MappingReader, expressions: ExpressionReader, step: Step) -> Step:
+        """The step with the deadline of its question, and the answer that is taken then."""
+        node, default = reader.child("deadline"), reader.child("default")
+        present = node or default
+        if present is None:
+            return step
+        if step.declared.asks is None and step.node in self.flow.resources.nodes:
+            message = f"`{step.node}` asks nothing, so it has no `{'deadline' if node else 'default'}`"
+            reader.on(present, "deadline", message, "remove it, or give it to the step that asks")
+        elif node is None or default is None:
+            hint = "add `deadline: 8h`" if node is None else "add `default:`, the answer that is taken then"
+            reader.on(present, "deadline", "`deadline` and `default` need each other", hint)
+        elif parse_duration(node.value) is None:
+            reader.on(node, "bad-value", f"`deadline` has to be {DURATION_EXAMPLE}, found {quoted(node)}", None)
+        else:
+            names = step.declared.asks or _field_ids(step.params.get("fields"))
+            for name in (name for name in default.value if names and name not in names):
+                hint = did_you_mean(name, names) or f"its fields: {', '.join(names)}"
+                reader.on(default.value[name], "deadline", f"the question has no field `{name}`", hint)
+            values = {name: expressions.value(value) for name, value in default.value.items()}
+            return replace(step, deadline=node.value.strip(), default=values)
+        return step
+
     def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
         node = reader.child("after")
         actions = []
@@ -294,6 +318,13 @@ class StepsReader:
         retry = self.flow.reader(node, RETRY)
         attempts, wait, factor = (bounded_number(retry, name) for name in ("attempts", "wait", "factor"))
         return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
+
+
+def _field_ids(fields: Expression | None) -> tuple[str, ...]:
+    """The ids of the fields of a form; empty if only the run knows them."""
+    rows = as_data(fields) if fields is not None else None
+    ids = [str(row.get("id")) if isinstance(row, dict) else "${" for row in rows] if isinstance(rows, list) else []
+    return () if any("${" in id_ for id_ in ids) else tuple(ids)
 
 
 def read_when(

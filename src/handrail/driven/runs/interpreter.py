@@ -406,6 +406,7 @@ class Interpreter:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
         if step.declared.nests is not None:
             return await self._nested_in_time(step, params, path, tried, again=again)
+        default = {name: await resolve(value, phase, path, f"default.{name}") for name, value in step.default.items()}
         work = Work(
             path=path,
             node=step.node,
@@ -416,6 +417,7 @@ class Interpreter:
             rerun=step.rerun,
             group=step.routing_group,
             reads=outputs_read(self.plan, phase.id, step.id) if tried.is_interrupted else (),
+            fallback={"deadline": step.deadline, "default": default} if step.deadline else {},
         )
         return await self.durable.node(work, again=again)
 

@@ -255,15 +255,15 @@ class FlowLife:
         run, state, plan = self.run.id, history.state or fold(history.records), self.run.plan
         if self.mode == "answer":
             refuse_unless_waiting(run, state, is_driven=True)
-            self.mode = "resume"
+        mode, self.mode = "resume" if self.mode == "answer" else self.mode, "resume"  # if it begins again
         if history.attempt != self.run.attempt:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
             self.until = self.run.about.request.until
             return opening_events(self.run.about, plan, self.site.by)
-        resumed = replace(resume_event(run, state, plan, self.mode), by=self.site.by)
-        self.until = resumed.until
-        return [resumed, *self.news]
+        resumed = replace(resume_event(run, state, plan, mode), by=self.site.by)
+        self.until, news, self.news = resumed.until, self.news, ()
+        return [resumed, *news]
 
     async def play(self, durable: Durable) -> Event:
         interpreter = self.interpreter(durable)

@@ -167,7 +167,8 @@ class Asked(Event):
 class Answered(Event):
     """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known.
 
-    `surface` is where: `cli`, `tui` or `web`; None if it is not known.
+    `surface` is where: `cli`, `tui` or `web`; None if it is not known. If nobody answered before the deadline of the
+    question, its default was taken, and `by` is `BY_DEADLINE`.
     """
 
     path: str
@@ -177,6 +178,9 @@ class Answered(Event):
     by: str | None = None
     at: float = 0.0
     surface: str | None = None
+
+
+BY_DEADLINE = "deadline"
 
 
 class Checked(Event):
@@ -348,7 +352,10 @@ class Permitted(Event):
 
 @dataclass(frozen=True)
 class RunChoice:
-    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`."""
+    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`.
+
+    `is_attended`: a person at the terminal is asked what the run asks.
+    """
 
     agent: str | None = None
     model: str | None = None
@@ -356,6 +363,7 @@ class RunChoice:
     preset: str | None = None
     bounds: Bounded = field(default_factory=Bounded)
     approve: tuple[str, ...] = ()
+    is_attended: bool = False
 
 
 class Routed(Event):
@@ -465,7 +473,7 @@ def masked_records(records: Iterable[EventRecord]) -> list[EventRecord]:
 
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
     """A form as people see it. Raises `NodeError` if a person would choose or accept a value that contains a secret."""
-    for row in question.get("fields") or ():
+    for row in (*(question.get("fields") or ()), {"id": "default", "default": question.get("default")}):
         offered = [row.get("default"), *(option.get("value") for option in row.get("options") or ())]
         if secrets.for_people(offered) != offered:
             message = f"the field `{row.get('id')}` offers a value that contains a secret, and people must not see it"

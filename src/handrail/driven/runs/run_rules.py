@@ -6,6 +6,7 @@ trust.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ from handrail.settings.sections import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.trust import ProgramUse, Trust
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import did_you_mean
-from handrail.source.values import typed_value
+from handrail.source.values import parse_duration, typed_value
 
 Router = Callable[[str | None, OwnRoute], Route | None]
 
@@ -290,6 +291,12 @@ def open_question(run: str, state: RunState, question: str) -> Question:
         if candidate.id == question:
             return candidate
     raise too_late_error(run, state, question)
+
+
+def due_at(question: Question) -> float:
+    """When the default of a question is taken, in seconds since 1970; infinite if it has none."""
+    seconds = parse_duration(str(question.question.get("deadline")))
+    return math.inf if seconds is None else question.since + seconds
 
 
 def too_late_error(run: str, state: RunState, question: str) -> RefusedError:

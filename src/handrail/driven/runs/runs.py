@@ -310,6 +310,7 @@ class Runs:
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
         outside = self.outside(run, observer, asker, routing, meter, choice.approve)
+        outside = replace(outside, is_attended=choice.is_attended)
         with require_trust(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 

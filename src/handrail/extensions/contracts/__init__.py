@@ -43,6 +43,7 @@ from handrail.extensions.contracts.engine import (
 from handrail.extensions.contracts.node import (
     CHANGED,
     ApprovalKind,
+    DefaultAnswer,
     EffectKind,
     Exhausted,
     FormAnswer,
@@ -77,6 +78,7 @@ __all__ = [
     "Check",
     "CheckContext",
     "CheckKind",
+    "DefaultAnswer",
     "Done",
     "Durable",
     "EffectKind",

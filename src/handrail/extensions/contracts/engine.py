@@ -182,7 +182,8 @@ class Metering(Protocol):
 class Outside:
     """What a run needs from outside: its nodes, their context, and who publishes, observes, answers and counts.
 
-    `by` is who drives the run, and so who gives the answers of `asker`.
+    `by` is who drives the run, and so who gives the answers of `asker`. `is_attended`: whoever drives it asks a person
+    its questions when it waits; else the driver waits for the deadlines of its questions.
     """
 
     nodes: Mapping[str, NodeKind]
@@ -192,6 +193,7 @@ class Outside:
     asker: Asker | None = None
     meter: Metering | None = None
     by: str | None = None
+    is_attended: bool = False
 
 
 class Life(Protocol):
@@ -201,7 +203,10 @@ class Life(Protocol):
     def needs_preparation(self) -> bool: ...
 
     def begin(self, history: History) -> list[RunEvent]:
-        """The first events of this life. Raises `RefusedError` if the state of the run does not allow it."""
+        """The first events of this life. Raises `RefusedError` if the state of the run does not allow it.
+
+        Called again in the same life if the run waited and goes on.
+        """
 
     def prepare(self) -> None:
         """Called once per attempt, before its first event is recorded. Called again if it was interrupted."""

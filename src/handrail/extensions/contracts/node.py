@@ -122,7 +122,8 @@ class Work:
 
     `own_checks`: the step has no `expect`, so the node checks its own result. `rerun` is the step's policy for an
     interrupted node; None if the node decides. `reads` are the outputs that the flow uses, if the node was interrupted.
-    `approved` is the state that a person or a rule approved, see `Preview.state`; None if nobody was asked.
+    `approved` is the state that a person or a rule approved, see `Preview.state`; None if nobody was asked. `fallback`
+    has the `deadline` of its question and the `default` that is taken then; it is empty if the question has none.
     """
 
     path: str
@@ -135,6 +136,7 @@ class Work:
     group: str | None = None
     reads: tuple[str, ...] = ()
     approved: Mapping[str, str] | None = None
+    fallback: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Waiting(Exception):
@@ -155,6 +157,10 @@ class FormAnswer(NamedTuple):
 
     values: dict[str, Any]
     at: float
+
+
+class DefaultAnswer(FormAnswer):
+    """The default of a question that nobody answered before its deadline."""
 
 
 async def _ask_nobody(question: dict[str, Any]) -> FormAnswer:
@@ -273,7 +279,8 @@ class Node:
     `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed. `verdict`
     is how its outputs say that something failed. `is_harmless`: it only reads, computes, waits or asks a person. A flow
     with any other node runs only in a project that a person trusts. `agent` is the agent that it always calls, if it is
-    a node for one agent.
+    a node for one agent. `asks` are the ids of the fields of the question that it asks, empty if its params say them;
+    None if it asks nothing.
     """
 
     about: str
@@ -297,6 +304,7 @@ class Node:
     verdict: OutputVerdict | None = None
     is_harmless: bool = False
     agent: str | None = None
+    asks: tuple[str, ...] | None = None
 
     @property
     def calls_agent(self) -> bool:

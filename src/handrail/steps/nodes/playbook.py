@@ -206,6 +206,7 @@ _QUESTIONS = Node(
         "outputFile": "the file with the answers",
     },
     makes=("answersJsonFile",),
+    asks=(),
 )
 
 

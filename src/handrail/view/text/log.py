@@ -251,8 +251,9 @@ def line_of(event: Event, longest: int | None = LONGEST_LOG_LINE) -> LogLine:
 
 def _answer(event: run_events.Answered) -> tuple[str, str, str]:
     surface = event.surface or event.by
+    place = "by default, at its deadline" if event.by == run_events.BY_DEADLINE else f"in {surface}" if surface else ""
     verdict, reason = answer_words(event.values)
-    return "people", verdict, ": ".join(filter(None, (f"in {surface}" if surface else "", reason)))
+    return "people", verdict, ": ".join(filter(None, (place, reason)))
 
 
 def _fact(event: run_events.FactFound) -> tuple[str, str, str]:

@@ -238,7 +238,7 @@ class DurableRun:
 
         telling, output = AgentEvents(), ProgramOutput(self.activity, work.path)
         context = replace(
-            self._context_of(work.path), hold=hold, tell=tell, show=output, usd_left=lambda: self.meter.usd_left
+            self._context_of(work), hold=hold, tell=tell, show=output, usd_left=lambda: self.meter.usd_left
         )
         try:
             with output:
@@ -257,9 +257,9 @@ class DurableRun:
                 self.programs.release(work.path, handle)
         return value
 
-    def _context_of(self, path: str) -> NodeContext:
-        """The context of a step: with its key, its conversation, its failed attempts and its wait."""
-        tried = self.tried(path)
+    def _context_of(self, work: Work) -> NodeContext:
+        """The context of a step: with its key, its conversation, its failed attempts, its wait and its questions."""
+        path, tried = work.path, self.tried(work.path)
         return replace(
             self.context,
             key=self._key(path),
@@ -269,7 +269,7 @@ class DurableRun:
             recall=partial(recall, self.state, self.secrets, path),
             failure=tried.failure,
             failures=tried.total,
-            ask=partial(self.asking.answer, path),
+            ask=partial(self.asking.answer, path, fallback=work.fallback),
             notice=lambda text: self.note(run_events.Noticed(path, text)),
         )
 

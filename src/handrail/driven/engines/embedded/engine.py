@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -44,7 +45,7 @@ from handrail.driven.engines.embedded.run_journal import Ledger, Payloads, event
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
 from handrail.driven.runs.run_events import Event, stored_event
-from handrail.driven.runs.run_rules import open_question, refuse_unless_waiting, too_late_error
+from handrail.driven.runs.run_rules import due_at, open_question, refuse_unless_waiting, too_late_error
 from handrail.driven.runs.state import RunState, fold
 from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import Attempt, Durable, EventRecord, History, Life, Observer, Outside, Site
@@ -224,10 +225,15 @@ class Embedded:
             inbox.clear_closed(ledger.state.questions)
             has_news = lambda: inbox.has_news(ledger.state.questions)  # noqa: E731 - three words
             try:
-                ended = await play_to_end(lambda: life.play(durable), inbox.stop.exists, has_news)
-                for text in inbox.take_notices():
-                    ledger.note(run_events.Noticed("", text))
-                ledger.record(ended if ended is not STOPPED else stop_event(inbox.stop.take() or None))
+                while True:
+                    ended = await play_to_end(lambda: life.play(durable), inbox.stop.exists, has_news)
+                    for text in inbox.take_notices():
+                        ledger.note(run_events.Noticed("", text))
+                    ledger.record(ended if ended is not STOPPED else stop_event(inbox.stop.take() or None))
+                    if outside.is_attended or not await self._has_answer_in_time(ledger, inbox):
+                        break
+                    for event in life.begin(ledger.history):
+                        ledger.record(event)
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
@@ -235,6 +241,17 @@ class Embedded:
                 durable.activity.close()
             litter.remove()
         return ledger.history
+
+    async def _has_answer_in_time(self, ledger: Ledger, inbox: Inbox) -> bool:
+        """Wait while a run that is parked has a question with a deadline. True once one has an answer or is due."""
+        while ledger.state.status == "waiting" and not inbox.stop.exists():
+            first = min((due_at(question) for question in ledger.state.questions.values()), default=math.inf)
+            if inbox.has_news(ledger.state.questions) or self.site.clock() >= first:
+                return True
+            if first == math.inf:
+                return False
+            await asyncio.sleep(LOOK_AGAIN)
+        return False
 
     async def answer(
         self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None

@@ -22,9 +22,9 @@ from handrail.driven.engines.embedded.run_journal import Ledger, as_json, digest
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import question_for_people
-from handrail.driven.runs.run_rules import next_question_id
+from handrail.driven.runs.run_rules import due_at, next_question_id
 from handrail.driven.runs.state import Question
-from handrail.extensions.contracts import FormAnswer, Outside, Waiting
+from handrail.extensions.contracts import DefaultAnswer, FormAnswer, Outside, Waiting
 from handrail.settings.folders import file_name
 from handrail.settings.secrets import Secrets
 from handrail.source.values import Unresolved
@@ -165,13 +165,17 @@ class RunQuestions:
         self.clock = clock
         self.outside = outside
 
-    async def answer(self, path: str, question: dict[str, Any]) -> FormAnswer:
-        """A person's answer. Raises `Waiting` if the person has not answered yet."""
+    async def answer(
+        self, path: str, question: dict[str, Any], fallback: Mapping[str, Any] | None = None
+    ) -> FormAnswer:
+        """A person's answer, or after the deadline the default. Raises `Waiting` if there is none yet."""
         ledger, state = self.ledger, self.ledger.state
+        if fallback:
+            question = self._with_default(path, question, fallback)
         question = question_for_people(question, ledger.secrets)
         digest = digest_of_text(as_json(question))
         if (known := state.answers.get((path, digest))) is not None:
-            return FormAnswer(ledger.secrets.from_storage(known["values"]), known["at"])
+            return _form_answer(ledger.secrets.from_storage(known["values"]), known["at"], known.get("by"))
         asked = state.questions.get(path)
         if asked is None or asked.input != digest:
             if asked is not None:
@@ -185,9 +189,27 @@ class RunQuestions:
                 # unless another process answered first
                 self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
                 letter = self.inbox.take(asked)
+        if letter is None and self.clock() >= due_at(asked):
+            self.inbox.put(asked.id, Letter(question["default"], run_events.BY_DEADLINE, self.clock()))
+            letter = self.inbox.take(asked)
         if letter is None:
             raise Waiting(path, str(question.get("title") or "a question"))
         answered = run_events.Answered(path, digest, letter.values, asked.id, letter.by, letter.at, letter.surface)
         ledger.record(answered)
+        if letter.by == run_events.BY_DEADLINE:
+            text = f"nobody answered {asked.id} within {question['deadline']}, so its default was taken"
+            ledger.note(run_events.Noticed(path, text))
         self.inbox.clear(asked.id)
-        return FormAnswer(letter.values, letter.at)
+        return _form_answer(letter.values, letter.at, letter.by)
+
+    def _with_default(self, path: str, question: dict[str, Any], fallback: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return form_params.with_default(question, fallback["deadline"], fallback["default"])
+        except form.WrongAnswers as error:
+            text = f"the `default` of the question does not fit, so it stays open after its deadline: {error}"
+            self.ledger.note(run_events.Noticed(path, text))
+            return question
+
+
+def _form_answer(values: dict[str, Any], at: float, by: str | None) -> FormAnswer:
+    return (DefaultAnswer if by == run_events.BY_DEADLINE else FormAnswer)(values, at)

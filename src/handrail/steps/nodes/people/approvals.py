@@ -21,6 +21,7 @@ from handrail.driven.forms import form_params
 from handrail.driven.forms.form import Form, FormField, accept
 from handrail.extensions.contracts import (
     CHANGED,
+    DefaultAnswer,
     EffectKind,
     LastingError,
     Node,
@@ -126,7 +127,7 @@ _AFTER_NO = "after a no: `stop` ends the flow as stopped, `skip` continues it, `
 OTHERWISE = Field("otherwise", ("text",), _AFTER_NO, default=STOP, choices=(STOP, SKIP, FAIL))
 APPROVAL_OUTPUTS = {
     "approved": "true if a person or a rule said yes",
-    "by": "who said it: `person` or `rule`",
+    "by": "who said it: `person`, `rule`, or `deadline` if nobody answered before it",
     "reason": "the reason that the person gave, may be empty",
     "rule": "the rule that said yes; null if a person answered",
     "stopped": "true if the flow ends here because of a no",
@@ -161,7 +162,8 @@ class ApprovalDecision:
         """The outputs that every such node has. Raises `NodeError` if a no fails the step."""
         if not self.approved and otherwise == FAIL:
             why = f": {plain(' '.join(self.reason.split()))}" if self.reason.strip() else ""
-            raise LastingError(REFUSED, f"a person said no to `{self.record['title']}`{why}")
+            who = "a person said no to" if self.by == "person" else "nobody said yes in time to"
+            raise LastingError(REFUSED, f"{who} `{self.record['title']}`{why}")
         outputs = {"approved": self.approved, "by": self.by, "reason": self.reason, "rule": self.rule}
         return {**outputs, "stopped": not self.approved and otherwise == STOP}
 
@@ -246,7 +248,8 @@ class Agreement:
         form = approval_form(self.question.id, self.question.label, record, before)
         answer = await self.context.ask(form_params.to_json(form))
         values = accept(form, answer.values)
-        return ApprovalDecision(number, record, values[APPROVED] is True, "person", values[REASON] or "")
+        by = "deadline" if isinstance(answer, DefaultAnswer) else "person"
+        return ApprovalDecision(number, record, values[APPROVED] is True, by, values[REASON] or "")
 
     def _rule(self, record: PreviewRecord) -> str | None:
         """The first rule that says yes, as text."""
@@ -269,6 +272,7 @@ _APPROVE = Node(
     stops="stopped",
     where=(),
     is_harmless=True,
+    asks=(APPROVED, REASON),
 )
 
 
@@ -359,6 +363,7 @@ class ProposeNode:
             outputs={**APPROVAL_OUTPUTS, "result": "the outputs of the other node; null if it did nothing"},
             members=self._members,
             stops="stopped",
+            asks=(APPROVED, REASON),
         )
 
     def _declaration(self, effect: Any) -> Node | None:

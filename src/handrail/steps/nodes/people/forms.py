@@ -121,6 +121,7 @@ _USER_INPUT = Node(
     outputs=_USER_INPUT_OUTPUTS,
     members=_user_input_members,
     makes=("outputFile",),
+    asks=(),
 )
 
 
@@ -142,6 +143,7 @@ _SELECT_FILES = Node(
     others="ignored",
     outputs={**ANSWER_OUTPUTS, "values": "`selected_files`: the chosen files"},
     members=_members(SELECTED_FILES),
+    asks=(SELECTED_FILES,),
 )
 
 
@@ -164,6 +166,7 @@ _COMMIT_MESSAGE = Node(
     outputs={**ANSWER_OUTPUTS, "values": "`commit_message`: the message"},
     members=_members(COMMIT_MESSAGE),
     makes=("outputFile",),
+    asks=(COMMIT_MESSAGE,),
 )
 
 
@@ -188,6 +191,7 @@ _GIT_COMMIT = Node(
     others="ignored",
     outputs={**ANSWER_OUTPUTS, "values": "`selected_files`, `commit_message` and `confirm`"},
     members=_members(SELECTED_FILES, COMMIT_MESSAGE, CONFIRM),
+    asks=(SELECTED_FILES, COMMIT_MESSAGE, CONFIRM),
 )
 
 
